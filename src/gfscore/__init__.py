@@ -1,0 +1,42 @@
+"""Audit how evenly a classifier's robustness is spread over its classes, without attacks."""
+
+from gfscore.__about__ import __version__
+from gfscore.auditing import audit, audit_models
+from gfscore.disparity import (
+    atkinson,
+    atkinson_adjusted_mean,
+    fp_great,
+    fp_great_curve,
+    generalised_entropy,
+    nrgc,
+    rdi,
+    theil,
+    wcr,
+)
+from gfscore.errors import GFScoreError
+from gfscore.inputs.logits_files import read_samples
+from gfscore.results import Audit, ModelAudit
+from gfscore.samples import Samples
+from gfscore.scores.great import SCORE_MAX, local_scores
+
+__all__ = [
+    "SCORE_MAX",
+    "Audit",
+    "GFScoreError",
+    "ModelAudit",
+    "Samples",
+    "__version__",
+    "atkinson",
+    "atkinson_adjusted_mean",
+    "audit",
+    "audit_models",
+    "fp_great",
+    "fp_great_curve",
+    "generalised_entropy",
+    "local_scores",
+    "nrgc",
+    "rdi",
+    "read_samples",
+    "theil",
+    "wcr",
+]

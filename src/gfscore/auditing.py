@@ -1,0 +1,208 @@
+"""Puts the stages in order: samples, local scores, profile, metrics, intervals, flags. Knows all of them."""
+
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from gfscore import disparity
+from gfscore.__about__ import __version__
+from gfscore.bounds import hoeffding_intervals, rdi_radius
+from gfscore.errors import OptionError
+from gfscore.judge.flags import DEFAULT_MIN_N, audit_flags
+from gfscore.profile import ClassProfile, class_profile
+from gfscore.results import (
+    Atkinson,
+    Audit,
+    Claim,
+    ClassResult,
+    Disparity,
+    IntervalInfo,
+    Metric,
+    ModelAudit,
+    Penalised,
+    Provenance,
+    SamplesInfo,
+    ScoreInfo,
+    WorstCase,
+)
+from gfscore.samples import FloatArray, Samples
+from gfscore.scores import Activation, LocalScores, great_scores
+
+PREMISE = (
+    "The GREAT score bounds the distance to the nearest adversarial example only where the margin of confidences is "
+    "sqrt(2/pi)-Lipschitz around the sample. Nothing here checks that; and T changes the score, but no decision."
+)
+
+
+def audit(
+    logits: ArrayLike,
+    labels: ArrayLike,
+    *,
+    class_names: Sequence[str] | None = None,
+    groups: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    sample_ids: Sequence[object] | NDArray[Any] | None = None,
+    probabilities: bool = False,
+    activation: Activation | str = Activation.SOFTMAX,
+    temperature: float = 1.0,
+    fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT,
+    delta: float = 0.05,
+    min_n: int = DEFAULT_MIN_N,
+    name: str = "model",
+) -> Audit:
+    """Audit how evenly the GREAT score of one model is spread over its classes.
+
+    ``logits`` is ``(N, K)``, ``labels`` is ``(N,)``. With ``groups``, one name per sample (or several attributes
+    by name, which are intersected), the profile is over groups; the label stays what the margin is measured
+    against. All intervals hold together with probability 1 - ``delta``. Several models: :func:`audit_models`.
+
+    Shah, Visavadiya and Padala, "GF-Score" (2026).
+
+    >>> result = audit([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1], class_names=["cat", "dog"])
+    >>> result.wcr.class_, round(result.wcr.value, 3), round(result.rdi.value, 3)
+    ('dog', 0.29, 0.756)
+    """
+    samples = Samples.of(
+        logits,
+        labels,
+        class_names=class_names,
+        groups=groups,
+        sample_ids=sample_ids,
+        probabilities=probabilities,
+    )
+    return audit_models(
+        {name: samples},
+        activation=activation,
+        temperature=temperature,
+        fairness_weight=fairness_weight,
+        delta=delta,
+        min_n=min_n,
+    )
+
+
+def audit_models(
+    models: Mapping[str, Samples],
+    *,
+    activation: Activation | str = Activation.SOFTMAX,
+    temperature: float = 1.0,
+    fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT,
+    delta: float = 0.05,
+    min_n: int = DEFAULT_MIN_N,
+    sources: Mapping[str, str] | None = None,
+    provenance: Provenance | None = None,
+) -> Audit:
+    """Audit several models alike, each from its own :class:`~gfscore.Samples`.
+
+    ``sources`` says where each model's samples came from.
+
+    >>> result = audit_models({"a": Samples.of([[1, 0], [0, 2]], [0, 1]), "b": Samples.of([[0, 0.1], [0, 2]], [0, 1])})
+    >>> [(model.name, model.wcr.class_) for model in result.models]
+    [('a', '0'), ('b', '0')]
+    """
+    if not models:
+        raise OptionError("no model to audit. Give at least one set of samples.")
+    if min_n < 1:
+        raise OptionError(f"min_n {min_n} is not a positive number of samples.")
+    audited = []
+    for name, samples in models.items():
+        local = great_scores(samples, activation=activation, temperature=temperature)
+        audited.append(
+            audit_scores(
+                samples,
+                local,
+                name=name,
+                source=(sources or {}).get(name, "arrays"),
+                fairness_weight=fairness_weight,
+                delta=delta,
+                min_n=min_n,
+            )
+        )
+    return Audit(models=tuple(audited), provenance=provenance or make_provenance())
+
+
+def audit_scores(
+    samples: Samples,
+    local: LocalScores,
+    *,
+    name: str,
+    source: str,
+    fairness_weight: float,
+    delta: float,
+    min_n: int,
+) -> ModelAudit:
+    """The stages after scoring, for any local score with a known range."""
+    profile = class_profile(samples, local)
+    scores = profile.scores
+    lower, upper = hoeffding_intervals(scores, profile.counts, delta, maximum=local.maximum)
+    highest, lowest = disparity.rdi_classes(scores)
+    gap = disparity.rdi(scores)
+    gap_radius = rdi_radius(int(profile.counts.min()), delta, n_classes=len(scores), maximum=local.maximum)
+    return ModelAudit(
+        name=name,
+        score=ScoreInfo(
+            name=local.name,
+            range=(0.0, local.maximum),
+            activation=local.activation,
+            temperature=local.temperature,
+            probabilities=samples.probabilities,
+        ),
+        samples=SamplesInfo(source=source, n=samples.n_samples),
+        interval=IntervalInfo(method="hoeffding", delta=delta, target="population"),
+        partition=profile.partition,
+        accuracy=profile.accuracy,
+        aggregate=profile.aggregate,
+        class_mean=profile.class_mean,
+        classes=_class_results(profile, lower, upper),
+        absent_classes=profile.absent,
+        worst_set=tuple(profile.names[k] for k in np.flatnonzero(lower <= upper.min())),
+        rdi=Disparity(
+            value=gap,
+            interval=(max(0.0, gap - gap_radius), min(local.maximum, gap + gap_radius)),
+            classes=(profile.names[highest], profile.names[lowest]),
+        ),
+        nrgc=Metric(value=disparity.nrgc(scores)),
+        wcr=WorstCase(
+            value=disparity.wcr(scores),
+            interval=(float(lower.min()), float(upper.min())),
+            class_=profile.names[lowest],
+        ),
+        fp_great=Penalised(value=disparity.fp_great(scores, fairness_weight), weight=fairness_weight),
+        theil=Metric(value=disparity.theil(scores)),
+        atkinson=Atkinson(value=disparity.atkinson(scores), adjusted_mean=disparity.atkinson_adjusted_mean(scores)),
+        flags=audit_flags(samples, local, profile, min_n=min_n),
+        claim=Claim(premise=PREMISE),
+    )
+
+
+def make_provenance(*, command: str | None = None, inputs: Mapping[str, str] | None = None) -> Provenance:
+    """What made the result: versions, command and hashes of the input files."""
+    return Provenance(
+        gfscore=__version__,
+        python=platform.python_version(),
+        numpy=np.__version__,
+        scipy=scipy.__version__,
+        command=command,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        inputs=dict(inputs or {}),
+    )
+
+
+def _class_results(profile: ClassProfile, lower: FloatArray, upper: FloatArray) -> tuple[ClassResult, ...]:
+    return tuple(
+        ClassResult(
+            name=name,
+            n=int(profile.counts[k]),
+            score=float(profile.scores[k]),
+            std=None if math.isnan(profile.stds[k]) else float(profile.stds[k]),
+            accuracy=float(profile.accuracies[k]),
+            interval=(float(lower[k]), float(upper[k])),
+            confused_with=profile.confused_with[k],
+            confused_share=float(profile.confused_shares[k]),
+        )
+        for k, name in enumerate(profile.names)
+    )

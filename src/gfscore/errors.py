@@ -1,0 +1,100 @@
+"""Everything gfscore raises on purpose.
+
+::
+
+    GFScoreError
+    ├── InvalidInputError (also a ValueError)    give something else and it works
+    │   ├── OptionError                          an option outside its domain
+    │   ├── SamplesError                         arrays that do not make a set of samples
+    │   │   ├── NotFiniteError                   NaN or infinity, at a row and column
+    │   │   ├── LabelRangeError                  a label that is none of the classes
+    │   │   ├── ProbabilitiesError               probabilities where logits belong, or the reverse
+    │   │   └── TooFewClassesError               fewer than two classes have samples
+    │   ├── FileError                            a file that is not what it should be
+    │   └── ResultError                          a result that does not hold what is asked of it
+    └── MissingExtraError (also an ImportError)  an optional dependency that is not installed
+
+Each message is one line: what, where, what to do. ``source`` names the file it was found in, once that is known.
+"""
+
+from typing import Self
+
+
+class GFScoreError(Exception):
+    """Base of everything gfscore raises on purpose."""
+
+
+class InvalidInputError(GFScoreError, ValueError):
+    """Input that cannot be used as it is."""
+
+    source: str | None = None
+
+    def found_in(self, source: object) -> Self:
+        """The same error, naming the file it was found in (the innermost name stays)."""
+        if self.source is None:
+            self.source = str(source)
+        return self
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return message if self.source is None else f"{self.source}: {message}"
+
+
+class OptionError(InvalidInputError):
+    """An option outside its domain."""
+
+
+class SamplesError(InvalidInputError):
+    """Arrays that do not make a set of samples."""
+
+
+class NotFiniteError(SamplesError):
+    """NaN or infinity among the logits."""
+
+    def __init__(self, row: int, column: int, value: float) -> None:
+        self.row, self.column, self.value = row, column, value
+        super().__init__(
+            f"logits hold {value} at row {row}, column {column}. "
+            "Drop that sample, or look for an overflow in the model that produced it."
+        )
+
+
+class LabelRangeError(SamplesError):
+    """A label that is none of the classes."""
+
+    def __init__(self, row: int, label: int, n_classes: int) -> None:
+        self.row, self.label, self.n_classes = row, label, n_classes
+        super().__init__(
+            f"label {label} in row {row} is not one of the {n_classes} classes (0 to {n_classes - 1}). "
+            "Check that labels and logits come from the same model and data."
+        )
+
+
+class ProbabilitiesError(SamplesError):
+    """Probabilities where logits belong, or values that are no probabilities where those belong."""
+
+
+class TooFewClassesError(SamplesError):
+    """Fewer than two classes (or groups) have samples, so nothing can be unequal."""
+
+    def __init__(self, present: tuple[str, ...], kind: str = "class") -> None:
+        self.present = present
+        plural = {"class": "classes", "group": "groups"}[kind]
+        found = f"only {present[0]!r} has" if present else "none has"
+        super().__init__(f"disparity needs at least two {plural} with samples; {found}. Give samples of more {plural}.")
+
+
+class FileError(InvalidInputError):
+    """A file that is missing, damaged, or not what it should be."""
+
+
+class ResultError(InvalidInputError):
+    """A result that does not hold what is asked of it."""
+
+
+class MissingExtraError(GFScoreError, ImportError):
+    """An optional dependency that is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        self.package, self.extra = package, extra
+        super().__init__(f"{purpose} needs {package}, which is not installed. Run: pip install 'gfscore[{extra}]'")

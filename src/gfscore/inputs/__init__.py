@@ -1,0 +1,1 @@
+"""What comes in: files of logits, names and groups."""

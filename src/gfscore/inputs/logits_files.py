@@ -1,0 +1,137 @@
+"""One door for logits files, whatever their format."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from gfscore.errors import FileError, InvalidInputError
+from gfscore.inputs.npz import read_npz
+from gfscore.inputs.raw import Groups, RawSamples, listed, refuse_unreadable
+from gfscore.inputs.safetensors_file import read_safetensors
+from gfscore.inputs.tabular import SAMPLE_ID, csv_blocks, read_csv, read_parquet
+from gfscore.samples import Samples
+
+Ids = Sequence[object] | NDArray[Any] | None
+SUFFIXES = (".npz", ".safetensors", ".parquet", ".csv")
+
+
+def read_samples(
+    path: str | Path,
+    *,
+    probabilities: bool = False,
+    class_names: Sequence[str] | None = None,
+    groups: Path | None = None,
+) -> Samples:
+    """Read and check a logits file: ``.npz``, ``.safetensors``, ``.parquet`` or ``.csv``.
+
+    ``class_names`` take the place of the names in the file; ``groups`` is a file with one group per sample, or with a
+    column ``sample_id`` to join on. No pickle is ever loaded. Formats: :doc:`files`.
+    """
+    path = Path(path)
+    try:
+        raw = _read(path, probabilities=probabilities)
+        return Samples.of(
+            raw.logits,
+            raw.labels,
+            class_names=raw.class_names if class_names is None else class_names,
+            groups=raw.groups if groups is None else read_groups(groups, raw.sample_ids, len(raw.labels)),
+            sample_ids=raw.sample_ids,
+            probabilities=probabilities,
+        )
+    except InvalidInputError as error:
+        raise error.found_in(path) from error
+
+
+def _read(path: Path, *, probabilities: bool) -> RawSamples:
+    refuse_unreadable(path)
+    try:
+        match path.suffix.lower():
+            case ".npz":
+                return read_npz(path, probabilities=probabilities)
+            case ".safetensors":
+                return read_safetensors(path, probabilities=probabilities)
+            case ".parquet":
+                return read_parquet(path)
+            case ".csv":
+                return read_csv(path)
+    except OSError as error:
+        raise FileError(f"cannot be read ({error.strerror or error}). Check the file and its permissions.") from error
+    raise FileError(f"has the ending {path.suffix!r}. Logits files are {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
+
+
+def read_class_names(path: Path) -> list[str]:
+    """Class names from a text file with one name per line, or from a JSON list."""
+    text = _read_text(path)
+    if path.suffix.lower() != ".json":
+        return text.splitlines()
+    try:
+        names = json.loads(text)
+    except ValueError as error:
+        raise FileError(f"is not JSON ({error}). Write a list of names.").found_in(path) from error
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise FileError('is not a JSON list of names. Write ["first", "second", ...].').found_in(path)
+    return names
+
+
+def read_groups(path: Path, sample_ids: Ids, n_samples: int) -> Groups:
+    """Groups from a text file with one name per line, or from a CSV with one column per attribute.
+
+    A CSV with a column ``sample_id`` is joined on it; otherwise its rows are taken in the order of the samples.
+    """
+    try:
+        refuse_unreadable(path)
+        if path.suffix.lower() != ".csv":
+            return _read_text(path).splitlines()
+        rows = [row for _, block in csv_blocks(path) for row in block]
+    except InvalidInputError as error:
+        raise error.found_in(path) from error
+    header, rows = rows[0], rows[1:]
+    try:
+        if SAMPLE_ID in header:
+            rows = _joined(rows, header.index(SAMPLE_ID), sample_ids)
+        elif len(rows) != n_samples:
+            raise FileError(
+                f"has {len(rows)} rows for {n_samples} samples. Give one per sample, or a sample_id column."
+            )
+        attributes = {name: [row[index] for row in rows] for index, name in enumerate(header) if name != SAMPLE_ID}
+        if not attributes:
+            raise FileError("has no column of groups. Add one beside sample_id.")
+    except FileError as error:
+        raise error.found_in(path) from error
+    return next(iter(attributes.values())) if len(attributes) == 1 else attributes
+
+
+def _joined(rows: list[list[str]], column: int, sample_ids: Ids) -> list[list[str]]:
+    if sample_ids is None:
+        raise FileError("has a sample_id column but the logits have no sample ids. Add them, or drop the column.")
+    by_id: Mapping[str, list[str]] = {row[column]: row for row in rows}
+    if len(by_id) != len(rows):
+        seen: set[str] = set()
+        twice = next(row[column] for row in rows if row[column] in seen or seen.add(row[column]))  # type: ignore[func-returns-value]
+        raise FileError(f"has sample_id {twice!r} twice. Keep one row per sample.")
+    missing = [str(sample_id) for sample_id in sample_ids if str(sample_id) not in by_id]
+    if missing:
+        raise FileError(f"has no group for sample_id {listed(missing, most=3)}. Add a row for every sample.")
+    return [by_id[str(sample_id)] for sample_id in sample_ids]
+
+
+def _read_text(path: Path) -> str:
+    try:
+        refuse_unreadable(path)
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileError(f"is not UTF-8 text (byte {error.start}). Save it as UTF-8.").found_in(path) from error
+    except OSError as error:
+        raise FileError(f"cannot be read ({error.strerror}). Check the path.").found_in(path) from error
+    except FileError as error:
+        raise error.found_in(path) from error
+
+
+def sha256(path: Path) -> str:
+    """Hash of a file's contents, for the provenance of a result."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,77 @@
+"""What a reader found in a file, before it is checked, and the limits every reader keeps."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from gfscore.errors import FileError
+
+LOGITS_KEYS = ("logits",)
+PROBABILITY_KEYS = ("probabilities", "probs", "logits")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RawSamples:
+    """Arrays as they stood in a file."""
+
+    logits: NDArray[Any]
+    labels: NDArray[Any]
+    class_names: Sequence[str] | None = None
+    groups: NDArray[Any] | Sequence[str] | None = None
+    sample_ids: NDArray[Any] | Sequence[object] | None = None
+
+
+def logits_key(names: Sequence[str], *, probabilities: bool) -> str:
+    """Name of the array that holds the logits (or probabilities, when those are expected)."""
+    for key in PROBABILITY_KEYS if probabilities else LOGITS_KEYS:
+        if key in names:
+            return key
+    announced = [key for key in PROBABILITY_KEYS if key in names]
+    if announced:
+        raise FileError(
+            f"has no 'logits' but {announced[0]!r}. Save the logits (before softmax), or say --probabilities "
+            "(probabilities=True)."
+        )
+    raise FileError(f"has no 'logits'; it holds {listed(names)}. Name the array of shape (samples, classes) 'logits'.")
+
+
+def labels_key(names: Sequence[str]) -> str:
+    """Name of the array that holds the labels."""
+    if "labels" not in names:
+        raise FileError(f"has no 'labels'; it holds {listed(names)}. Name the array of true classes 'labels'.")
+    return "labels"
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Names for a message, not too many of them."""
+    if not names:
+        return "nothing"
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(repr(name) for name in names[:most]) + more
+
+
+def refuse_too_large(n_bytes: int, what: str) -> None:
+    """Stop before an array that cannot fit is read, whatever made the file declare it."""
+    available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if n_bytes > available:
+        raise FileError(
+            f"declares {what} of {n_bytes / 1e9:,.1f} GB, more than the {available / 1e9:,.1f} GB of free memory. "
+            "Save it as .safetensors, which is read in pieces."
+        )
+
+
+def refuse_unreadable(path: Path) -> None:
+    """The plain reasons why a path cannot be a data file."""
+    if path.is_dir():
+        raise FileError("is a directory. Name a file.")
+    if not path.exists():
+        raise FileError("does not exist. Check the path.")
+    if path.is_file() and path.stat().st_size == 0:
+        raise FileError("is empty (0 bytes). Write it again.")
+
+
+Groups = NDArray[Any] | Sequence[str] | Mapping[str, Sequence[str]]

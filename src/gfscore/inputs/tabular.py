@@ -1,0 +1,150 @@
+"""Logits from ``.csv`` and ``.parquet``: a column ``label``, optionally ``sample_id`` and ``group``, one per class.
+
+A label is the name of a class column or its index, counted from 0 in the order of the class columns; when every label
+is a name, names it is.
+"""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gfscore.errors import FileError
+from gfscore.extras import require
+from gfscore.inputs.raw import RawSamples, listed, refuse_too_large
+
+LABEL, SAMPLE_ID, GROUP = "label", "sample_id", "group"
+RESERVED = (LABEL, SAMPLE_ID, GROUP)
+BLOCK_ROWS = 4096  # rows turned into numbers together
+
+
+def read_csv(path: Path) -> RawSamples:
+    """Read a comma-separated table with a header line."""
+    header, classes = [""], [0]
+    blocks: list[NDArray[np.float64]] = []
+    texts: dict[str, list[str]] = {}
+    for first_line, block in csv_blocks(path):
+        if first_line == 1:
+            header = block.pop(0)
+            classes = _class_columns(header)
+            texts = {name: [] for name in RESERVED if name in header}
+            first_line = 2
+        if block:
+            blocks.append(_numbers(block, classes, header, first_line))
+            for name, values in texts.items():
+                column = header.index(name)
+                values.extend(row[column] for row in block)
+    class_names = [header[column] for column in classes]
+    logits = np.concatenate(blocks) if blocks else np.empty((0, len(classes)))
+    return RawSamples(
+        logits=logits,
+        labels=_label_indices(texts[LABEL], class_names, "line", 2),
+        class_names=class_names,
+        groups=texts.get(GROUP),
+        sample_ids=texts.get(SAMPLE_ID),
+    )
+
+
+def csv_blocks(path: Path) -> Any:
+    """Yield the number of the first line and a block of rows, all as wide as the header (the first row)."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file, strict=True)
+            width: int | None = None
+            block: list[list[str]] = []
+            first = line = 1
+            for line, row in enumerate(reader, start=1):
+                width = len(row) if width is None else width
+                if len(row) != width:
+                    raise FileError(f"line {line} has {len(row)} fields, the header {width}. Make them equal.")
+                block.append(row)
+                if len(block) == BLOCK_ROWS:
+                    yield first, block
+                    first, block = line + 1, []
+            if block:
+                yield first, block
+    except UnicodeDecodeError as error:
+        raise FileError(f"is not UTF-8 text (byte {error.start}). Save it as UTF-8 CSV.") from error
+    except csv.Error as error:
+        raise FileError(f"is not a CSV table ({error}). Save it again.") from error
+
+
+def read_parquet(path: Path) -> RawSamples:
+    """Read a parquet table (needs pyarrow, from the extra ``tables``)."""
+    pyarrow = require("pyarrow", extra="tables", purpose="reading parquet")
+    parquet = require("pyarrow.parquet", extra="tables", purpose="reading parquet")
+    try:
+        with parquet.ParquetFile(path) as file:
+            header = [str(name) for name in file.schema_arrow.names]
+            classes = _class_columns(header)
+            refuse_too_large(8 * file.metadata.num_rows * len(classes), "a table")
+            table = file.read()
+    except (pyarrow.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise FileError(f"is not a parquet file, or is damaged ({reason}). Save it again.") from error
+    for name in header:
+        column = table[name]
+        if column.null_count:
+            row = int(np.argmax(column.is_null().to_numpy()))
+            raise FileError(f"row {row}, column {name!r} is empty. Fill it, or drop the row.")
+    class_names = [header[column] for column in classes]
+    for name in class_names:
+        if not (pyarrow.types.is_floating(table[name].type) or pyarrow.types.is_integer(table[name].type)):
+            raise FileError(f"column {name!r} is {table[name].type}, no logit. Drop it, or make it a number.")
+    columns = [table[name].to_numpy() for name in class_names]
+    optional = {name: table[name].to_pylist() for name in (GROUP, SAMPLE_ID) if name in header}
+    return RawSamples(
+        logits=np.column_stack(columns),
+        labels=_label_indices([str(label) for label in table[LABEL].to_pylist()], class_names, "row", 0),
+        class_names=class_names,
+        groups=optional.get(GROUP),
+        sample_ids=optional.get(SAMPLE_ID),
+    )
+
+
+def _class_columns(header: Sequence[str]) -> list[int]:
+    if LABEL not in header:
+        hint = " Separate the columns by commas." if len(header) == 1 and ";" in header[0] else ""
+        raise FileError(f"has no column 'label'; it has {listed(list(header))}.{hint or ' Name the true class label.'}")
+    repeated = next((name for index, name in enumerate(header) if name in header[:index]), None)
+    if repeated is not None:
+        raise FileError(f"has the column {repeated!r} twice. Make the names unique.")
+    return [index for index, name in enumerate(header) if name not in RESERVED]
+
+
+def _numbers(
+    rows: Sequence[Sequence[str]], columns: Sequence[int], header: Sequence[str], first_line: int
+) -> NDArray[np.float64]:
+    """The class columns as numbers; at the first cell that is none, say where it stands."""
+    try:
+        return np.array([[row[column] for column in columns] for row in rows], dtype=np.float64)
+    except ValueError:
+        for line, row in enumerate(rows, start=first_line):
+            for column in columns:
+                try:
+                    float(row[column])
+                except ValueError:
+                    raise FileError(
+                        f"line {line}, column {header[column]!r} holds {row[column]!r}, which is no number. "
+                        "Class columns hold logits; drop other columns."
+                    ) from None
+        raise
+
+
+def _label_indices(labels: Sequence[str], class_names: Sequence[str], place: str, first: int) -> NDArray[np.int64]:
+    index_of = {name: index for index, name in enumerate(class_names)}
+    if all(label in index_of for label in labels):
+        return np.array([index_of[label] for label in labels], dtype=np.int64)
+    indices = np.empty(len(labels), dtype=np.int64)
+    for row, label in enumerate(labels):
+        try:
+            indices[row] = int(label)
+        except (ValueError, OverflowError):
+            raise FileError(
+                f"{place} {row + first} has label {label!r}, which is neither a class column nor a class index. "
+                f"The classes are {listed(list(class_names))}."
+            ) from None
+    return indices

@@ -1,0 +1,302 @@
+"""Results: frozen, versioned, to and from JSON.
+
+The contract with whoever reads ``audit.json``: within ``gfscore.audit/1`` keys are only added, readers ignore keys
+they do not know, and a number that does not exist is null, never 0.
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gfscore import views
+from gfscore.errors import FileError, ResultError
+from gfscore.files import write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = "gfscore.audit/1"
+
+Interval = tuple[float, float]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Result(BaseModel):
+    """Base of everything in a result file."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="ignore",
+        validate_by_name=True,
+        serialize_by_alias=True,
+        allow_inf_nan=False,
+    )
+
+
+class ScoreInfo(Result):
+    """Which local score was used, and how."""
+
+    name: str = Field(description="great, or another local score")
+    range: Interval = Field(description="smallest and largest value a sample can have")
+    activation: Literal["softmax", "sigmoid"] | None = None
+    temperature: float | None = None
+    norm: str | None = None
+    eps: float | None = None
+    probabilities: bool = Field(default=False, description="the input held probabilities, not logits")
+
+
+class SamplesInfo(Result):
+    """Where the samples came from."""
+
+    source: str = Field(description="file, or 'arrays' when they were handed over in memory")
+    n: int = Field(ge=1)
+    seed: int | None = Field(default=None, description="of the generator that drew them, if one did")
+
+
+class IntervalInfo(Result):
+    """What all intervals of a model have in common: together they hold with probability 1 - delta."""
+
+    method: str
+    delta: float = Field(gt=0, lt=1)
+    target: Literal["population", "finite"]
+
+
+class ClassResult(Result):
+    """A class, or a group where the audit was asked for groups."""
+
+    name: str
+    n: int = Field(ge=1)
+    score: float = Field(description="mean local score of the samples")
+    std: float | None = Field(description="standard deviation of the local scores, n - 1; null when n is 1")
+    accuracy: Share
+    interval: Interval | None = Field(description="for the expected score; all classes at once")
+    confused_with: str | None = Field(description="class most often predicted by mistake; null without mistakes")
+    confused_share: Share = Field(default=0.0, description="share of the samples predicted so")
+
+
+class Metric(Result):
+    """A number of the whole model, and how far it may be from the truth."""
+
+    value: float | None = Field(description="null when it does not exist, as the Gini coefficient of zeros")
+    interval: Interval | None = Field(default=None, description="null when no bound was computed")
+
+
+class WorstCase(Metric):
+    """WCR, with its class."""
+
+    class_: str = Field(alias="class", description="class that attains it, the first of several")
+
+
+class Disparity(Metric):
+    """RDI, with the two classes that make it."""
+
+    classes: tuple[str, str] = Field(description="highest and lowest class")
+
+
+class Penalised(Metric):
+    """FP-GREAT, with its fairness weight."""
+
+    weight: float = Field(ge=0, description="lambda")
+
+
+class Atkinson(Metric):
+    """Atkinson's index, with its inequality aversion and the mean it adjusts."""
+
+    aversion: float = Field(default=1.0, ge=0, description="epsilon")
+    adjusted_mean: float | None = Field(default=None, description="class mean times (1 - index)")
+
+
+class Flag(Result):
+    """Something that makes a number less trustworthy than it looks."""
+
+    code: str
+    message: str
+
+
+class Claim(Result):
+    """What the score would need to be a radius, and what is known about it."""
+
+    premise: str
+    premise_violated_share: Share | None = Field(default=None, description="null when not tried")
+    radius_refuted_share: Share | None = Field(default=None, description="null when not tried")
+
+
+class ModelAudit(Result):
+    """Everything about one model."""
+
+    name: str
+    score: ScoreInfo
+    samples: SamplesInfo
+    interval: IntervalInfo
+    partition: Literal["class", "group"] = "class"
+    accuracy: Share
+    aggregate: float = Field(description="mean local score over all samples")
+    class_mean: float = Field(description="unweighted mean of the class scores")
+    classes: tuple[ClassResult, ...] = Field(description="in the order of the class index; groups by name")
+    absent_classes: tuple[str, ...] = Field(description="classes without a sample: left out of every metric")
+    worst_set: tuple[str, ...] = Field(description="classes whose interval allows them to be the worst")
+    rdi: Disparity
+    nrgc: Metric
+    wcr: WorstCase
+    fp_great: Penalised
+    theil: Metric
+    atkinson: Atkinson
+    noise: dict[str, Any] | None = None
+    flags: tuple[Flag, ...]
+    claim: Claim
+    verdict: str | None = None
+    curves: dict[str, Any] | None = None
+    calibrated: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return views.model_text(self)
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return views.model_html(self)
+
+
+class Provenance(Result):
+    """What made the result."""
+
+    gfscore: str
+    python: str
+    numpy: str
+    scipy: str
+    command: str | None = None
+    created: str = Field(description="UTC, ISO 8601")
+    inputs: dict[str, str] = Field(default_factory=dict, description="SHA-256 of each input file")
+
+
+class Audit(Result):
+    """Audits of one or more models; with exactly one, its numbers can be read from here directly."""
+
+    schema_: str = Field(default=SCHEMA, alias="schema", pattern=r"^gfscore\.audit/1$")
+    models: tuple[ModelAudit, ...] = Field(min_length=1)
+    calibration: dict[str, Any] | None = None
+    ranking: dict[str, Any] | None = None
+    provenance: Provenance
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read what :meth:`to_json` wrote; keys that this version does not know are ignored."""
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise FileError(f"is not JSON ({error}). Give the audit.json that an audit wrote.") from error
+        schema = data.get("schema") if isinstance(data, dict) else None
+        if schema != SCHEMA:
+            raise FileError(f"has schema {schema!r}; this version reads {SCHEMA!r}. Run the audit again.")
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise FileError(f"breaks the schema at {place}: {first['msg']}. Run the audit again.") from error
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read an ``audit.json``."""
+        try:
+            return cls.from_json(Path(path).read_bytes())
+        except OSError as error:
+            raise FileError(f"cannot be read ({error.strerror}). Check the path.").found_in(path) from error
+        except FileError as error:
+            raise error.found_in(path) from error
+
+    def to_json(self) -> str:
+        """The contents of ``audit.json``."""
+        return self.model_dump_json(indent=1) + "\n"
+
+    def save(self, path: str | Path) -> None:
+        """Write :meth:`to_json` to a file, whole or not at all."""
+        write_text(Path(path), self.to_json())
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per model and class (needs pandas, from the extra ``tables``)."""
+        return views.frame(self)
+
+    def __getitem__(self, name: str) -> ModelAudit:
+        for model in self.models:
+            if model.name == name:
+                return model
+        raise KeyError(f"no model {name!r}; there are {', '.join(repr(model.name) for model in self.models)}")
+
+    @property
+    def model(self) -> ModelAudit:
+        """The only model; with several, take one by name: ``audit["name"]``."""
+        if len(self.models) != 1:
+            names = ", ".join(repr(model.name) for model in self.models)
+            raise ResultError(f"this audit holds {len(self.models)} models ({names}). Take one: audit[name].")
+        return self.models[0]
+
+    @property
+    def classes(self) -> tuple[ClassResult, ...]:
+        """Classes of the only model."""
+        return self.model.classes
+
+    @property
+    def accuracy(self) -> float:
+        """Clean accuracy of the only model."""
+        return self.model.accuracy
+
+    @property
+    def aggregate(self) -> float:
+        """Mean local score of the only model: its GREAT score."""
+        return self.model.aggregate
+
+    @property
+    def class_mean(self) -> float:
+        """Unweighted mean of the class scores of the only model."""
+        return self.model.class_mean
+
+    @property
+    def rdi(self) -> Disparity:
+        """RDI of the only model."""
+        return self.model.rdi
+
+    @property
+    def nrgc(self) -> Metric:
+        """NRGC of the only model."""
+        return self.model.nrgc
+
+    @property
+    def wcr(self) -> WorstCase:
+        """WCR of the only model."""
+        return self.model.wcr
+
+    @property
+    def fp_great(self) -> Penalised:
+        """FP-GREAT of the only model."""
+        return self.model.fp_great
+
+    @property
+    def theil(self) -> Metric:
+        """Theil's index of the only model."""
+        return self.model.theil
+
+    @property
+    def atkinson(self) -> Atkinson:
+        """Atkinson's index of the only model."""
+        return self.model.atkinson
+
+    @property
+    def flags(self) -> tuple[Flag, ...]:
+        """Flags of the only model."""
+        return self.model.flags
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(repr, self.models))
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return "".join(map(views.model_html, self.models))
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of ``audit.json``; the copy in the package and the docs is made from this."""
+    return Audit.model_json_schema(mode="serialization")

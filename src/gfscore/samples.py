@@ -1,0 +1,256 @@
+"""Samples: what a classifier said about data with known labels, checked once, then frozen."""
+
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gfscore.errors import (
+    LabelRangeError,
+    NotFiniteError,
+    OptionError,
+    ProbabilitiesError,
+    SamplesError,
+    TooFewClassesError,
+)
+
+FloatArray = NDArray[np.floating[Any]]
+IntArray = NDArray[np.int64]
+_Array = TypeVar("_Array", bound=NDArray[Any])
+
+CHUNK_VALUES = 1 << 18  # values looked at together: 2 MB in float64, which stays in a core's cache
+SUM_TOLERANCE = 0.01  # how far from 1 a row of rounded (or bfloat16) probabilities may sum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)  # arrays have no single truth value
+class Groups:
+    """A partition of the samples other than by class: a camera, a sensitive attribute, an intersection."""
+
+    names: tuple[str, ...]
+    codes: IntArray  # (N,), an index into names for each sample
+
+    @classmethod
+    def of(cls, values: ArrayLike | Mapping[str, ArrayLike], n_samples: int) -> Self:
+        """One array of group names, or several by attribute name, which are intersected."""
+        if isinstance(values, Mapping):
+            if not values:
+                raise SamplesError("groups name no attribute. Give at least one array of group names.")
+            columns = {
+                name: _names_per_sample(column, n_samples, f"groups {name!r}") for name, column in values.items()
+            }
+            parts = [[f"{name}={value}" for value in column] for name, column in columns.items()]
+            per_sample = [", ".join(row) for row in zip(*parts, strict=True)]
+        else:
+            per_sample = _names_per_sample(values, n_samples, "groups")
+        names, codes = np.unique(np.asarray(per_sample), return_inverse=True)
+        if len(names) < 2:
+            raise TooFewClassesError(tuple(names.tolist()), kind="group")
+        return cls(names=tuple(names.tolist()), codes=_frozen(codes.astype(np.int64)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Samples:
+    """Logits and labels of N samples over K classes; :meth:`of` is the door where they are checked.
+
+    >>> samples = Samples.of([[2.0, 0.5], [0.1, 0.3]], [0, 1], class_names=["cat", "dog"])
+    >>> samples.n_samples, samples.n_classes, samples.class_names
+    (2, 2, ('cat', 'dog'))
+    """
+
+    logits: FloatArray  # (N, K) as given: float16, float32 or float64; possibly a memory map
+    labels: IntArray  # (N,), 0 to K - 1
+    class_names: tuple[str, ...]
+    groups: Groups | None = None
+    sample_ids: tuple[str, ...] | None = None
+    probabilities: bool = False  # the rows are probabilities, not logits
+    value_range: tuple[float, float] = (-np.inf, np.inf)  # smallest and largest entry of logits
+
+    @classmethod
+    def of(
+        cls,
+        logits: ArrayLike,
+        labels: ArrayLike,
+        *,
+        class_names: Sequence[str] | None = None,
+        groups: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        sample_ids: Sequence[object] | NDArray[Any] | None = None,
+        probabilities: bool = False,
+    ) -> Self:
+        """Check everything that can be wrong with the arrays, and say in one line what it is."""
+        values = _checked_logits(logits, labels)
+        n_samples, n_classes = values.shape
+        value_range = _checked_values(values, probabilities=probabilities)
+        return cls(
+            logits=_frozen(values),
+            labels=_frozen(_checked_labels(labels, n_samples, n_classes)),
+            class_names=_checked_class_names(class_names, n_classes),
+            groups=None if groups is None else Groups.of(groups, n_samples),
+            sample_ids=None if sample_ids is None else _checked_ids(sample_ids, n_samples),
+            probabilities=probabilities,
+            value_range=value_range,
+        )
+
+    @property
+    def n_samples(self) -> int:
+        """N."""
+        return int(self.logits.shape[0])
+
+    @property
+    def n_classes(self) -> int:
+        """K, absent classes included."""
+        return int(self.logits.shape[1])
+
+
+def row_chunks(n_rows: int, n_columns: int, *, values: int = CHUNK_VALUES) -> Iterator[slice]:
+    """Slices that cover the rows, each of about ``values`` numbers."""
+    step = max(1, values // n_columns)
+    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+
+
+def _as_array(values: ArrayLike | Sequence[object], what: str) -> NDArray[Any]:
+    try:
+        return np.asanyarray(values)  # a memory map stays one
+    except (ValueError, TypeError, RuntimeError) as error:  # ragged lists; a tensor on a GPU or with gradients
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise SamplesError(
+            f"{what} cannot be read as an array ({reason}). Give a NumPy array or equal lists."
+        ) from error
+
+
+def _checked_logits(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
+    values = _as_array(logits, "logits")
+    if values.ndim != 2:
+        raise SamplesError(f"logits have shape {values.shape}; they must be (samples, classes). Reshape them.")
+    n_samples, n_classes = values.shape
+    if n_samples == 0:
+        raise SamplesError("logits have no rows. Give at least one sample of each of two classes.")
+    if n_classes < 2:
+        raise SamplesError(
+            f"logits have {n_classes} column(s); at least 2 classes are needed. "
+            "A binary model with one output z has the logits (0, z)."
+        )
+    n_labels = len(labels) if isinstance(labels, Sized) else n_samples
+    if n_labels != n_samples:
+        turned = " They look transposed: give logits.T." if n_labels == n_classes else " Each row needs one label."
+        raise SamplesError(f"logits have {n_samples} rows but there are {n_labels} labels.{turned}")
+    if values.dtype.kind in "iu":
+        return values.astype(np.float64)
+    if values.dtype.kind != "f":
+        raise SamplesError(f"logits have type {values.dtype}; they must be numbers (float16, float32 or float64).")
+    return values.astype(np.float64) if values.dtype.itemsize > 8 else values
+
+
+def _checked_values(values: FloatArray, *, probabilities: bool) -> tuple[float, float]:
+    """One pass over the logits: finite everywhere, and probabilities only where they were announced."""
+    lowest, highest, looks_like_probabilities = np.inf, -np.inf, True
+    for rows in row_chunks(*values.shape):
+        chunk = np.asarray(values[rows])
+        low, high = float(chunk.min()), float(chunk.max())
+        if not np.isfinite((low, high)).all():
+            row, column = (int(index) for index in np.argwhere(~np.isfinite(chunk))[0])
+            raise NotFiniteError(rows.start + row, column, float(chunk[row, column]))
+        lowest, highest = min(lowest, low), max(highest, high)
+        if probabilities:
+            _check_probabilities(chunk, rows.start)
+        elif looks_like_probabilities:
+            looks_like_probabilities = low >= 0 and high <= 1 and bool((_excess(chunk) <= SUM_TOLERANCE).all())
+    if looks_like_probabilities and not probabilities:
+        raise ProbabilitiesError(
+            "logits look like probabilities: all lie in [0, 1] and every row sums to 1. "
+            "Give logits (before softmax), or say --probabilities (probabilities=True)."
+        )
+    return lowest, highest
+
+
+def _check_probabilities(chunk: FloatArray, first_row: int) -> None:
+    outside = (chunk < 0) | (chunk > 1)
+    if outside.any():
+        row, column = (int(index) for index in np.argwhere(outside)[0])
+        raise ProbabilitiesError(
+            f"probability {float(chunk[row, column]):.6g} at row {first_row + row}, column {column} is outside [0, 1]. "
+            "If these are logits, leave --probabilities (probabilities=True) away."
+        )
+    excess = _excess(chunk)
+    if (excess > SUM_TOLERANCE).any():
+        row = int(np.argmax(excess > SUM_TOLERANCE))
+        total = float(chunk[row].sum(dtype=np.float64))
+        raise ProbabilitiesError(
+            f"probabilities in row {first_row + row} sum to {total:.6g}, not 1. "
+            "Sigmoid outputs are no distribution over classes: give the logits instead."
+        )
+
+
+def _excess(chunk: FloatArray) -> FloatArray:
+    """How far each row's sum is from 1."""
+    return np.asarray(np.abs(chunk.sum(axis=1, dtype=np.float64) - 1.0))
+
+
+def _checked_labels(labels: ArrayLike, n_samples: int, n_classes: int) -> IntArray:
+    values = _as_array(labels, "labels")
+    if values.ndim != 1:
+        one_hot = " If they are one-hot, give labels.argmax(axis=1)." if values.shape == (n_samples, n_classes) else ""
+        raise SamplesError(f"labels have shape {values.shape}; they must be one class index per sample.{one_hot}")
+    if values.dtype.kind == "f":
+        broken = ~np.isfinite(values) | (values != np.floor(values))
+        if broken.any():
+            row = int(np.argmax(broken))
+            raise SamplesError(f"label {values[row]} in row {row} is not a whole number. Labels are class indices.")
+    elif values.dtype.kind not in "iu":
+        raise SamplesError(f"labels have type {values.dtype}; they must be class indices, 0 to {n_classes - 1}.")
+    outside = (values < 0) | (values >= n_classes)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise LabelRangeError(row, int(values[row]), n_classes)
+    return values.astype(np.int64)
+
+
+def _checked_class_names(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(str(index) for index in range(n_classes))
+    if isinstance(names, str):
+        raise OptionError(f"class names are one string, {names!r}. Give a list of {n_classes} names.")
+    checked = tuple(str(name) for name in names)
+    if len(checked) != n_classes:
+        raise SamplesError(f"there are {len(checked)} class names for {n_classes} classes. Give one name per column.")
+    _refuse_empty_or_repeated(checked, "class name", "class")
+    return checked
+
+
+def _checked_ids(ids: Sequence[object] | NDArray[Any], n_samples: int) -> tuple[str, ...]:
+    checked = tuple(_names_per_sample(ids, n_samples, "sample ids"))
+    _refuse_empty_or_repeated(checked, "sample id", "row")
+    return checked
+
+
+def _names_per_sample(values: ArrayLike | Sequence[object], n_samples: int, what: str) -> list[str]:
+    array = _as_array(values, what)
+    if array.shape != (n_samples,):
+        raise SamplesError(f"{what} have shape {array.shape} for {n_samples} samples. Give one per sample.")
+    if array.dtype.kind not in "iubUSO":
+        raise SamplesError(f"{what} have type {array.dtype}; they must be names or whole numbers.")
+    names = [value.decode() if isinstance(value, bytes) else str(value) for value in array.tolist()]
+    for row, name in enumerate(names):
+        if not name:
+            raise SamplesError(f"{what} have an empty name in row {row}. Give every sample one.")
+    return names
+
+
+def _refuse_empty_or_repeated(names: tuple[str, ...], what: str, place: str) -> None:
+    seen: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if not name.strip():
+            raise SamplesError(f"{what} of {place} {index} is empty. Give every {place} a name.")
+        if name in seen:
+            raise SamplesError(
+                f"{what} {name!r} stands at {place} {seen[name]} and again at {place} {index}. Make them unique."
+            )
+        seen[name] = index
+
+
+def _frozen(array: _Array) -> _Array:
+    """A read-only view: the caller's own array stays writable."""
+    view = array.view()
+    view.setflags(write=False)
+    return view

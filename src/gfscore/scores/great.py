@@ -1,0 +1,149 @@
+"""The GREAT local score: the margin of the true class's confidence, scaled."""
+
+import math
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from gfscore.errors import OptionError
+from gfscore.samples import CHUNK_VALUES, FloatArray, IntArray, Samples, row_chunks
+from gfscore.scores.local import Activation, LocalScores
+
+SCORE_MAX = math.sqrt(math.pi / 2)
+
+Kernel = Callable[[FloatArray, FloatArray, FloatArray, float], FloatArray]
+
+
+def local_scores(
+    logits: ArrayLike,
+    labels: ArrayLike,
+    *,
+    activation: Activation | str = Activation.SOFTMAX,
+    temperature: float = 1.0,
+    probabilities: bool = False,
+) -> FloatArray:
+    r"""GREAT local score of each sample for its true class.
+
+    .. math:: g(x) = \sqrt{\pi/2}\,\max\{p_y(x) - \max_{j \ne y} p_j(x),\, 0\},
+              \qquad p = \mathrm{softmax}(f/T) \text{ or } \mathrm{sigmoid}(f/T)
+
+    ``logits`` is ``(N, K)``, ``labels`` is ``(N,)`` with the true class; the result is ``(N,)`` float64 in
+    :math:`[0, \sqrt{\pi/2}]`. A misclassified sample scores 0, and so does a tie. With ``probabilities`` the rows
+    are probabilities already: they are used as they are, and a temperature other than 1 acts on their logarithm.
+
+    Li, Chen and Ho, "GREAT Score", NeurIPS 2024. It is a margin of confidences, not a certified radius: see
+    :doc:`claims`.
+
+    >>> local_scores([[2.0, 0.0, 0.0], [0.0, 1.0, 0.0]], [0, 0]).round(3)
+    array([0.853, 0.   ])
+    """
+    samples = Samples.of(logits, labels, probabilities=probabilities)
+    return great_scores(samples, activation=activation, temperature=temperature).values
+
+
+def great_scores(
+    samples: Samples,
+    *,
+    activation: Activation | str = Activation.SOFTMAX,
+    temperature: float = 1.0,
+    chunk_values: int = CHUNK_VALUES,
+    threads: int | None = None,
+) -> LocalScores:
+    """GREAT local scores of checked samples, chunk by chunk on all cores.
+
+    Each row is computed by itself, so neither ``chunk_values`` nor ``threads`` changes a bit of the result.
+    """
+    activation = _checked_activation(activation, samples)
+    temperature = _checked_temperature(temperature)
+    kernel: Kernel = _softmax_margin if activation is Activation.SOFTMAX else _sigmoid_margin
+    own, rival, values = (np.empty(samples.n_samples) for _ in range(3))
+    predicted = np.empty(samples.n_samples, dtype=np.int64)
+
+    def score(rows: slice) -> None:
+        chunk = np.array(samples.logits[rows], dtype=np.float64)  # a copy: the true class is masked in it below
+        if samples.probabilities:
+            with np.errstate(divide="ignore"):
+                np.log(chunk, out=chunk)  # softmax(log p) = p: nothing is applied twice
+        own[rows], rival[rows], predicted[rows] = _own_and_rival(chunk, samples.labels[rows])
+        correct = own[rows] > rival[rows]  # the sign of the margin is decided here: it does not depend on T
+        margin = np.zeros(len(chunk))
+        margin[correct] = kernel(chunk[correct], own[rows][correct], rival[rows][correct], temperature)
+        values[rows] = SCORE_MAX * margin
+
+    chunks = list(row_chunks(*samples.logits.shape, values=chunk_values))
+    threads = min(threads or os.cpu_count() or 1, len(chunks))
+    if threads == 1:
+        for rows in chunks:
+            score(rows)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(score, chunks))  # list: so that an exception in a chunk is raised here
+    return LocalScores(
+        name="great",
+        values=values,
+        maximum=SCORE_MAX,
+        predicted=predicted,
+        own_logits=own,
+        rival_logits=rival,
+        activation=activation,
+        temperature=temperature,
+    )
+
+
+def _own_and_rival(chunk: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Logit of the true class, largest other logit, and prediction; masks the true class in ``chunk``."""
+    rows = np.arange(len(labels))
+    own = chunk[rows, labels]
+    chunk[rows, labels] = -np.inf  # the true class is not its own rival
+    rivals = chunk.argmax(axis=1)
+    rival = chunk[rows, rivals]
+    tied = np.minimum(labels, rivals)  # as argmax has it: the first of equals
+    predicted = np.where(own > rival, labels, np.where(own < rival, rivals, tied))
+    return own, rival, predicted
+
+
+def _softmax_margin(others: FloatArray, own: FloatArray, rival: FloatArray, temperature: float) -> FloatArray:
+    r"""Margin of softmax confidences, for rows whose true class leads.
+
+    With :math:`d_j = f_y - f_j > 0` it is :math:`(1 - e^{-d_{\min}/T}) / (1 + \sum_j e^{-d_j/T})`: no exponent is
+    positive, so nothing overflows, and no two numbers near 1 are subtracted.
+    """
+    with np.errstate(over="ignore"):  # huge gaps or a tiny T send an exponent to -inf, which is right
+        exponents = others - own[:, None]  # -inf where the true class was masked: its exp is 0
+        exponents /= temperature
+        leading = -np.expm1((rival - own) / temperature)
+    return np.asarray(leading / (1.0 + np.exp(exponents, out=exponents).sum(axis=1)))
+
+
+def _sigmoid_margin(_others: FloatArray, own: FloatArray, rival: FloatArray, temperature: float) -> FloatArray:
+    r"""Margin of sigmoid confidences, for rows whose true class leads.
+
+    :math:`\sigma(a) - \sigma(b) = \sigma(a)\,\sigma(-b)\,(1 - e^{-(a-b)})` keeps the digits that the plain
+    difference loses: in float64 ``sigmoid(50) - sigmoid(40)`` is 0.
+    """
+    with np.errstate(over="ignore"):
+        leading = -np.expm1((rival - own) / temperature)
+        return np.asarray(expit(own / temperature) * expit(-rival / temperature) * leading)
+
+
+def _checked_activation(activation: Activation | str, samples: Samples) -> Activation:
+    try:
+        checked = Activation(activation)
+    except ValueError:
+        choices = " or ".join(repr(str(choice)) for choice in Activation)
+        raise OptionError(f"activation {activation!r} is not known. Choose {choices}.") from None
+    if samples.probabilities and checked is Activation.SIGMOID:
+        raise OptionError(
+            "sigmoid needs logits: the common shift it depends on cannot be told from probabilities. Use softmax."
+        )
+    return checked
+
+
+def _checked_temperature(temperature: float) -> float:
+    if not (math.isfinite(temperature) and temperature > 0):
+        raise OptionError(f"temperature {temperature} is not a positive number. 1 leaves the logits as they are.")
+    return float(temperature)

@@ -1,0 +1,141 @@
+"""How a result shows itself at a prompt, in a notebook and as a data frame."""
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from gfscore.extras import require
+
+if TYPE_CHECKING:
+    from gfscore.results import Audit, ClassResult, Metric, ModelAudit
+
+SHOWN = 10  # classes at each end, when there are many
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number for people; a dash when it does not exist."""
+    if value is None:
+        return "–"
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def estimate(value: float | None, interval: tuple[float, float] | None, digits: int = 3) -> str:
+    """A number with its interval, as ``0.283 [0.259, 0.308]``."""
+    if interval is None or value is None:
+        return number(value, digits)
+    return f"{number(value, digits)} [{number(interval[0], digits)}, {number(interval[1], digits)}]"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share of a whole, for people."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def lowest_and_highest(model: "ModelAudit") -> tuple[list["ClassResult"], list["ClassResult"]]:
+    """Classes from the lowest score up: all of them, or the ends when there are more than both ends hold."""
+    ordered = sorted(model.classes, key=lambda entry: entry.score)
+    if len(ordered) <= 2 * SHOWN:
+        return ordered, []
+    return ordered[:SHOWN], ordered[-SHOWN:]
+
+
+def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
+    """Name, value and meaning of each metric of the whole model."""
+
+    def shown(metric: "Metric") -> str:
+        return estimate(metric.value, metric.interval)
+
+    part = {"class": "classes", "group": "groups"}[model.partition]
+    best, worst = model.rdi.classes
+    return [
+        ("GREAT score", number(model.aggregate), f"mean over all {model.samples.n:,} samples"),
+        ("class mean", number(model.class_mean), f"every one of the {part} counts the same"),
+        ("WCR", shown(model.wcr), f"the worst: {model.wcr.class_}"),
+        ("RDI", shown(model.rdi), f"best minus worst: {best} − {worst}"),
+        ("NRGC", shown(model.nrgc), f"Gini coefficient of the {part}: 0 is equal"),
+        ("FP-GREAT", shown(model.fp_great), f"class mean − {model.fp_great.weight:g} × RDI"),
+        ("Theil", shown(model.theil), "entropy index: 0 is equal"),
+        (
+            "Atkinson",
+            shown(model.atkinson),
+            f"share of the mean lost to inequality; adjusted mean {number(model.atkinson.adjusted_mean)}",
+        ),
+    ]
+
+
+def headline(model: "ModelAudit") -> str:
+    """What was scored, and how, in one line."""
+    score = model.score
+    how = [f"{score.name.upper()} score"]
+    if score.activation is not None:
+        how.append("probabilities as given" if score.probabilities else score.activation)
+    if score.temperature is not None:
+        how.append(f"T = {score.temperature:g}")
+    return (
+        f"{model.name}: {model.samples.n:,} samples, {len(model.classes)} "
+        f"{ {'class': 'classes', 'group': 'groups'}[model.partition] }, clean accuracy {percent(model.accuracy, 2)}; "
+        + ", ".join(how)
+    )
+
+
+def model_text(model: "ModelAudit") -> str:
+    """A model's audit in a few lines."""
+    rows = metric_rows(model)
+    width = max(len(name) for name, _, _ in rows)
+    values = max(len(value) for _, value, _ in rows)
+    lines = [headline(model)]
+    lines += [f"  {name:<{width}}  {value:<{values}}  {meaning}" for name, value, meaning in rows]
+    lines += [f"  ! {flag.message}" for flag in model.flags]
+    return "\n".join(lines)
+
+
+def model_html(model: "ModelAudit") -> str:
+    """A model's audit for a notebook; every name is escaped."""
+    metrics = "".join(_html_row(row) for row in metric_rows(model))
+    low, high = lowest_and_highest(model)
+    gap = [("…", "", "", "", "")] if high else []
+    rows = [
+        (
+            entry.name,
+            f"{entry.n:,}",
+            estimate(entry.score, entry.interval),
+            percent(entry.accuracy),
+            entry.confused_with or "–",
+        )
+        for entry in (*low, *high)
+    ]
+    rows[len(low) : len(low)] = gap
+    flags = "".join(f"<li>{escape(flag.message)}</li>" for flag in model.flags)
+    head = _html_row((model.partition, "n", "score", "accuracy", "most confused with"), tag="th")
+    return (
+        f"<h4>{escape(headline(model))}</h4><table>{metrics}</table>"
+        f"<table>{head}{''.join(map(_html_row, rows))}</table>"
+        + (f"<ul>{flags}</ul>" if flags else "")
+        + f"<p><small>{escape(model.claim.premise)}</small></p>"
+    )
+
+
+def _html_row(cells: tuple[str, ...], tag: str = "td") -> str:
+    return "<tr>" + "".join(f'<{tag} style="text-align:left">{escape(cell)}</{tag}>' for cell in cells) + "</tr>"
+
+
+def frame(audit: "Audit") -> Any:
+    """One row per model and class."""
+    pandas = require("pandas", extra="tables", purpose="a data frame")
+    return pandas.DataFrame(
+        [
+            {
+                "model": model.name,
+                model.partition: entry.name,
+                "n": entry.n,
+                "score": entry.score,
+                "std": entry.std,
+                "lower": None if entry.interval is None else entry.interval[0],
+                "upper": None if entry.interval is None else entry.interval[1],
+                "accuracy": entry.accuracy,
+                "confused_with": entry.confused_with,
+                "confused_share": entry.confused_share,
+            }
+            for model in audit.models
+            for entry in model.classes
+        ]
+    )
