@@ -1,7 +1,7 @@
 """Audit how evenly a classifier's robustness is spread over its classes, without attacks."""
 
 from gfscore.__about__ import __version__
-from gfscore.auditing import audit, audit_models
+from gfscore.auditing import Options, audit, audit_models
 from gfscore.disparity import (
     atkinson,
     atkinson_adjusted_mean,
@@ -24,6 +24,7 @@ __all__ = [
     "Audit",
     "GFScoreError",
     "ModelAudit",
+    "Options",
     "Samples",
     "__version__",
     "atkinson",

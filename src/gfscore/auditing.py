@@ -3,6 +3,7 @@
 import math
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gfscore import disparity
 from gfscore.__about__ import __version__
-from gfscore.bounds import hoeffding_intervals, rdi_radius
+from gfscore.bounds import checked_delta, hoeffding_intervals, rdi_radius
 from gfscore.errors import OptionError
 from gfscore.judge.flags import DEFAULT_MIN_N, audit_flags
 from gfscore.profile import ClassProfile, class_profile
@@ -33,11 +34,31 @@ from gfscore.results import (
 )
 from gfscore.samples import FloatArray, Samples
 from gfscore.scores import Activation, LocalScores, great_scores
+from gfscore.scores.great import checked_activation, checked_temperature
 
 PREMISE = (
     "The GREAT score bounds the distance to the nearest adversarial example only where the margin of confidences is "
     "sqrt(2/pi)-Lipschitz around the sample. Nothing here checks that; and T changes the score, but no decision."
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to audit, the same for every model of an audit; checked when made."""
+
+    activation: Activation | str = Activation.SOFTMAX
+    temperature: float = 1.0
+    fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT  # lambda of FP-GREAT
+    delta: float = 0.05  # all intervals of a model hold together with probability 1 - delta
+    min_n: int = DEFAULT_MIN_N  # classes with fewer samples are flagged
+
+    def __post_init__(self) -> None:
+        checked_activation(self.activation)
+        checked_temperature(self.temperature)
+        disparity.checked_weight(self.fairness_weight)
+        checked_delta(self.delta)
+        if self.min_n < 1:
+            raise OptionError(f"min_n {self.min_n} is not a number of samples. Give at least 1.")
 
 
 def audit(
@@ -55,7 +76,10 @@ def audit(
     min_n: int = DEFAULT_MIN_N,
     name: str = "model",
 ) -> Audit:
-    """Audit how evenly the GREAT score of one model is spread over its classes.
+    r"""Audit how evenly the GREAT score of one model is spread over its classes.
+
+    .. math:: \Omega_k = \text{mean of } g(x) \text{ over class } k, \qquad
+              \mathrm{RDI} = \max_k \Omega_k - \min_k \Omega_k, \quad \ldots
 
     ``logits`` is ``(N, K)``, ``labels`` is ``(N,)``. With ``groups``, one name per sample (or several attributes
     by name, which are intersected), the profile is over groups; the label stays what the margin is measured
@@ -67,6 +91,13 @@ def audit(
     >>> result.wcr.class_, round(result.wcr.value, 3), round(result.rdi.value, 3)
     ('dog', 0.29, 0.756)
     """
+    options = Options(
+        activation=activation,
+        temperature=temperature,
+        fairness_weight=fairness_weight,
+        delta=delta,
+        min_n=min_n,
+    )
     samples = Samples.of(
         logits,
         labels,
@@ -75,67 +106,56 @@ def audit(
         sample_ids=sample_ids,
         probabilities=probabilities,
     )
-    return audit_models(
-        {name: samples},
-        activation=activation,
-        temperature=temperature,
-        fairness_weight=fairness_weight,
-        delta=delta,
-        min_n=min_n,
-    )
+    return audit_models({name: samples}, options)
 
 
-def audit_models(
-    models: Mapping[str, Samples],
-    *,
-    activation: Activation | str = Activation.SOFTMAX,
-    temperature: float = 1.0,
-    fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT,
-    delta: float = 0.05,
-    min_n: int = DEFAULT_MIN_N,
-    sources: Mapping[str, str] | None = None,
-    provenance: Provenance | None = None,
-) -> Audit:
+def audit_models(models: Mapping[str, Samples], options: Options | None = None) -> Audit:
     """Audit several models alike, each from its own :class:`~gfscore.Samples`.
 
-    ``sources`` says where each model's samples came from.
-
-    >>> result = audit_models({"a": Samples.of([[1, 0], [0, 2]], [0, 1]), "b": Samples.of([[0, 0.1], [0, 2]], [0, 1])})
-    >>> [(model.name, model.wcr.class_) for model in result.models]
+    >>> samples = {"a": Samples.of([[1, 0], [0, 2]], [0, 1]), "b": Samples.of([[0, 0.1], [0, 2]], [0, 1])}
+    >>> [(model.name, model.wcr.class_) for model in audit_models(samples).models]
     [('a', '0'), ('b', '0')]
     """
     if not models:
-        raise OptionError("no model to audit. Give at least one set of samples.")
-    if min_n < 1:
-        raise OptionError(f"min_n {min_n} is not a positive number of samples.")
-    audited = []
-    for name, samples in models.items():
-        local = great_scores(samples, activation=activation, temperature=temperature)
-        audited.append(
-            audit_scores(
-                samples,
-                local,
-                name=name,
-                source=(sources or {}).get(name, "arrays"),
-                fairness_weight=fairness_weight,
-                delta=delta,
-                min_n=min_n,
-            )
-        )
-    return Audit(models=tuple(audited), provenance=provenance or make_provenance())
+        raise OptionError("there is no model to audit. Give at least one set of samples.")
+    options = options or Options()
+    audited = tuple(
+        audit_scores(samples, score_samples(samples, options), options, name=name) for name, samples in models.items()
+    )
+    return Audit(models=audited, provenance=make_provenance())
+
+
+def score_samples(samples: Samples, options: Options) -> LocalScores:
+    """The first stage: a local score per sample."""
+    return great_scores(samples, activation=options.activation, temperature=options.temperature)
+
+
+def sample_table(samples: Samples, local: LocalScores, *, name: str) -> dict[str, list[Any]]:
+    """A row per sample, as columns: what was decided and how it scored."""
+    names = np.asarray(samples.class_names)
+    table = {
+        "model": [name] * samples.n_samples,
+        "sample_id": list(samples.sample_ids or map(str, range(samples.n_samples))),
+        "label": names[samples.labels].tolist(),
+        "predicted": names[local.predicted].tolist(),
+        "correct": (local.predicted == samples.labels).tolist(),
+        "score": local.values.tolist(),
+    }
+    if samples.groups is not None:
+        table["group"] = np.asarray(samples.groups.names)[samples.groups.codes].tolist()
+    return table
 
 
 def audit_scores(
     samples: Samples,
     local: LocalScores,
+    options: Options,
     *,
     name: str,
-    source: str,
-    fairness_weight: float,
-    delta: float,
-    min_n: int,
+    source: str = "arrays",
 ) -> ModelAudit:
     """The stages after scoring, for any local score with a known range."""
+    delta, weight = options.delta, options.fairness_weight
     profile = class_profile(samples, local)
     scores = profile.scores
     lower, upper = hoeffding_intervals(scores, profile.counts, delta, maximum=local.maximum)
@@ -171,10 +191,10 @@ def audit_scores(
             interval=(float(lower.min()), float(upper.min())),
             class_=profile.names[lowest],
         ),
-        fp_great=Penalised(value=disparity.fp_great(scores, fairness_weight), weight=fairness_weight),
+        fp_great=Penalised(value=disparity.fp_great(scores, weight), weight=weight),
         theil=Metric(value=disparity.theil(scores)),
         atkinson=Atkinson(value=disparity.atkinson(scores), adjusted_mean=disparity.atkinson_adjusted_mean(scores)),
-        flags=audit_flags(samples, local, profile, min_n=min_n),
+        flags=audit_flags(samples, local, profile, min_n=options.min_n),
         claim=Claim(premise=PREMISE),
     )
 

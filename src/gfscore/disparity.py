@@ -104,10 +104,15 @@ def fp_great_curve(scores: ArrayLike, weights: ArrayLike) -> FloatArray:
     array([0.4 , 0.25, 0.1 ])
     """
     profile = _checked(scores)
-    penalties = np.asarray(weights, dtype=np.float64)
-    if not (np.isfinite(penalties).all() and (penalties >= 0).all()):
-        raise OptionError("a fairness weight must be a number of at least 0. The paper uses 0.5.")
+    penalties = np.array([checked_weight(weight) for weight in np.atleast_1d(weights).tolist()])
     return np.asarray(profile.mean() - penalties * rdi(profile))
+
+
+def checked_weight(weight: float) -> float:
+    """The fairness weight, if it is one."""
+    if not (math.isfinite(weight) and weight >= 0):
+        raise OptionError(f"fairness weight {weight} is not a number of at least 0. The paper uses 0.5.")
+    return float(weight)
 
 
 def generalised_entropy(scores: ArrayLike, alpha: float) -> float | None:

@@ -25,6 +25,11 @@ def estimate(value: float | None, interval: tuple[float, float] | None, digits: 
     return f"{number(value, digits)} [{number(interval[0], digits)}, {number(interval[1], digits)}]"
 
 
+def printable(name: str) -> str:
+    """A name that cannot move the cursor or hide: control characters are spelled out."""
+    return name if name.isprintable() else name.encode("unicode_escape").decode()
+
+
 def percent(share: float, digits: int = 1) -> str:
     """A share of a whole, for people."""
     return f"{100 * share:.{digits}f} %"
@@ -71,7 +76,7 @@ def headline(model: "ModelAudit") -> str:
     if score.temperature is not None:
         how.append(f"T = {score.temperature:g}")
     return (
-        f"{model.name}: {model.samples.n:,} samples, {len(model.classes)} "
+        f"{model.name}: {model.samples.n:,} samples, {len(model.classes):,} "
         f"{ {'class': 'classes', 'group': 'groups'}[model.partition] }, clean accuracy {percent(model.accuracy, 2)}; "
         + ", ".join(how)
     )

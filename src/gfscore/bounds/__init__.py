@@ -1,6 +1,7 @@
 """How sure: intervals around the estimates, each with the probability it holds with."""
 
 from gfscore.bounds.hoeffding import (
+    checked_delta,
     hoeffding_intervals,
     hoeffding_radius,
     hoeffding_sample_size,
@@ -8,4 +9,11 @@ from gfscore.bounds.hoeffding import (
     rdi_sample_size,
 )
 
-__all__ = ["hoeffding_intervals", "hoeffding_radius", "hoeffding_sample_size", "rdi_radius", "rdi_sample_size"]
+__all__ = [
+    "checked_delta",
+    "hoeffding_intervals",
+    "hoeffding_radius",
+    "hoeffding_sample_size",
+    "rdi_radius",
+    "rdi_sample_size",
+]

@@ -76,9 +76,15 @@ def rdi_sample_size(radius: float, delta: float, *, n_classes: int, maximum: flo
     return hoeffding_sample_size(radius / 2.0, delta, n_classes=n_classes, maximum=maximum)
 
 
-def _log_term(delta: float, n_classes: int) -> float:
+def checked_delta(delta: float) -> float:
+    """The error level, if it is one."""
     if not 0 < delta < 1:
         raise OptionError(f"delta {delta} is not between 0 and 1. 0.05 makes the intervals hold 95 % of the time.")
+    return float(delta)
+
+
+def _log_term(delta: float, n_classes: int) -> float:
+    checked_delta(delta)
     if n_classes < 1:
         raise OptionError(f"{n_classes} classes cannot be bounded. Give at least 1.")
     return math.log(2 * n_classes / delta)

@@ -1,1 +1,5 @@
-"""The command line."""
+"""The command line: parse, call, render."""
+
+from gfscore.cli.main import main
+
+__all__ = ["main"]

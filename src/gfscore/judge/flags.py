@@ -10,7 +10,7 @@ from gfscore.samples import Samples
 from gfscore.scores.local import Activation, LocalScores
 
 DEFAULT_MIN_N = (
-    30  # below this, Hoeffding's interval at K = 10 and delta = .05 spans 0.8 of the range to either side of a class
+    30  # the usual rule of thumb; Hoeffding's interval at n = 30, K = 10 is then +-0.4, a third of the range
 )
 SATURATED = 0.99  # share of the maximum above which a score cannot say more
 SATURATED_SHARE = 0.5  # of the samples: then the profile is mostly accuracy
@@ -24,7 +24,7 @@ def audit_flags(samples: Samples, local: LocalScores, profile: ClassProfile, *, 
         _absent(profile),
         _few_samples(profile, min_n),
         _tied_worst(profile),
-        _all_zero(profile),
+        _zero_classes(profile),
         _tied_logits(samples, local),
         _saturated(local),
         _sigmoid_shift(local),
@@ -67,13 +67,20 @@ def _tied_worst(profile: ClassProfile) -> Flag | None:
     )
 
 
-def _all_zero(profile: ClassProfile) -> Flag | None:
-    if profile.scores.any():
+def _zero_classes(profile: ClassProfile) -> Flag | None:
+    zero = tuple(profile.names[k] for k in np.flatnonzero(profile.scores == 0))
+    if not zero:
         return None
+    if len(zero) == len(profile.names):
+        return Flag(
+            code="all_zero",
+            message="every score is 0, so NRGC, Theil and Atkinson do not exist: no sample leads in its class. "
+            "Check that labels and logits belong together.",
+        )
     return Flag(
-        code="all_zero",
-        message="every score is 0, so NRGC, Theil and Atkinson do not exist: no sample is classified right. "
-        "Check that labels and logits belong together.",
+        code="zero_classes",
+        message=f"{len(zero)} of {len(profile.names)} {_parts(profile)} score exactly 0 ({_some(zero)}): no sample of "
+        "theirs is classified right. Atkinson is then 1, and its adjusted mean 0, by definition.",
     )
 
 

@@ -57,8 +57,11 @@ def great_scores(
 
     Each row is computed by itself, so neither ``chunk_values`` nor ``threads`` changes a bit of the result.
     """
-    activation = _checked_activation(activation, samples)
-    temperature = _checked_temperature(temperature)
+    activation, temperature = checked_activation(activation), checked_temperature(temperature)
+    if samples.probabilities and activation is Activation.SIGMOID:
+        raise OptionError(
+            "sigmoid needs logits: the common shift it depends on cannot be told from probabilities. Use softmax."
+        )
     kernel: Kernel = _softmax_margin if activation is Activation.SOFTMAX else _sigmoid_margin
     own, rival, values = (np.empty(samples.n_samples) for _ in range(3))
     predicted = np.empty(samples.n_samples, dtype=np.int64)
@@ -130,20 +133,17 @@ def _sigmoid_margin(_others: FloatArray, own: FloatArray, rival: FloatArray, tem
         return np.asarray(expit(own / temperature) * expit(-rival / temperature) * leading)
 
 
-def _checked_activation(activation: Activation | str, samples: Samples) -> Activation:
+def checked_activation(activation: Activation | str) -> Activation:
+    """The activation of that name, or an error that lists the names."""
     try:
-        checked = Activation(activation)
+        return Activation(activation)
     except ValueError:
         choices = " or ".join(repr(str(choice)) for choice in Activation)
         raise OptionError(f"activation {activation!r} is not known. Choose {choices}.") from None
-    if samples.probabilities and checked is Activation.SIGMOID:
-        raise OptionError(
-            "sigmoid needs logits: the common shift it depends on cannot be told from probabilities. Use softmax."
-        )
-    return checked
 
 
-def _checked_temperature(temperature: float) -> float:
+def checked_temperature(temperature: float) -> float:
+    """The temperature, if it is one."""
     if not (math.isfinite(temperature) and temperature > 0):
         raise OptionError(f"temperature {temperature} is not a positive number. 1 leaves the logits as they are.")
     return float(temperature)

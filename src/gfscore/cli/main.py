@@ -1,0 +1,66 @@
+"""The one place where errors become a line and an exit code."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import typer
+
+from gfscore.cli import audit, reproduce, table
+from gfscore.cli.version import version_option
+from gfscore.errors import GFScoreError
+
+UNUSABLE_INPUT, FAILED_INSIDE, INTERRUPTED = 2, 4, 130
+# typer carries its own copy of click; its usage errors have this base, which has no public name.
+UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
+
+app = typer.Typer(
+    name="gfscore",
+    help="Which classes does a classifier leave unprotected? Class-wise robustness audits without attacks.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    callback=version_option,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("audit")(audit.audit_command)
+app.command("table")(table.table_command)
+app.command("reproduce")(reproduce.reproduce_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit: 0 done, 2 unusable input or usage, 4 failed inside, 130 interrupted."""
+    sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line and return the exit code."""
+    try:
+        return int(app(args=arguments, prog_name="gfscore", standalone_mode=False) or 0)
+    except GFScoreError as error:
+        return _fail(str(error), UNUSABLE_INPUT)
+    except UsageError as error:
+        message = error.format_message().rstrip(".")
+        return _fail(f"{message}. See gfscore {_command(arguments)}--help.", UNUSABLE_INPUT) if message else 0
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted.", INTERRUPTED)
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("GFSCORE_DEBUG"):
+            raise
+        reason = f"{type(error).__name__}: {error}"
+        return _fail(f"failed inside ({reason}). Set GFSCORE_DEBUG=1 for the traceback, and report it.", FAILED_INSIDE)
+
+
+def _fail(message: str, code: int) -> int:
+    one_line = " ".join(message.split())
+    print(f"gfscore: {one_line}", file=sys.stderr)  # noqa: T201
+    return code
+
+
+def _command(arguments: Sequence[str]) -> str:
+    known = {command.name for command in app.registered_commands}
+    return next((f"{argument} " for argument in arguments if argument in known), "")

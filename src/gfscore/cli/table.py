@@ -1,0 +1,34 @@
+"""``gfscore table``: an audit as LaTeX, Markdown or CSV."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gfscore.files import write_text
+from gfscore.outputs.tables import Format, Layout, render
+from gfscore.results import Audit
+
+
+def table_command(
+    audit: Annotated[Path, typer.Argument(help="An audit.json.")],
+    form: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.MARKDOWN,
+    layout: Annotated[
+        Layout | None,
+        typer.Option(
+            help="What a row is: a model, a class, or a model with a column per class (matrix).  "
+            "[default: classes for one model, models for several]"
+        ),
+    ] = None,
+    digits: Annotated[int, typer.Option(min=0, max=15, help="Digits after the point; CSV has them all.")] = 3,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write.  [default: print it]")] = None,
+) -> None:
+    """Write the tables of an audit for a paper, a README or a spreadsheet."""
+    result = Audit.load(audit)
+    chosen = layout or (Layout.CLASSES if len(result.models) == 1 else Layout.MODELS)
+    text = render(result, layout=chosen, form=form, digits=digits)
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        write_text(out, text)

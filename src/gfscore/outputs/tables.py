@@ -1,0 +1,180 @@
+"""Tables to take into a paper, a README or a spreadsheet: LaTeX (booktabs), Markdown and CSV."""
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gfscore import views
+from gfscore.results import Audit, ClassResult, ModelAudit
+
+Cell = str | float | int | tuple[float | None, tuple[float, float] | None] | None
+LATEX_SPECIAL = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "–": "--",
+    "<": r"\textless{}", ">": r"\textgreater{}",
+}  # fmt: skip
+
+
+class Layout(StrEnum):
+    """What a row is."""
+
+    MODELS = "models"  # a model and its metrics
+    CLASSES = "classes"  # a class of a model
+    MATRIX = "matrix"  # a model, with a column per class
+
+
+class Format(StrEnum):
+    """How a table is written."""
+
+    LATEX = "latex"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """Headings and rows; a pair is an estimate with its interval."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str
+
+
+def render(audit: Audit, *, layout: Layout, form: Format, digits: int = 3) -> str:
+    """The table as text, with a final newline."""
+    return WRITERS[form](CONTENTS[layout](audit), digits)
+
+
+def _models(audit: Audit) -> Content:
+    headings = ("Model", "Accuracy", "GREAT", "RDI", "NRGC", "WCR", "WCR class", "FP-GREAT", "Theil", "Atkinson")
+
+    def row(model: ModelAudit) -> tuple[Cell, ...]:
+        rdi, nrgc, wcr, fp_great, theil, atkinson = (
+            (metric.value, metric.interval)
+            for metric in (model.rdi, model.nrgc, model.wcr, model.fp_great, model.theil, model.atkinson)
+        )
+        scores = (model.name, model.accuracy, model.aggregate)
+        return (*scores, rdi, nrgc, wcr, model.wcr.class_, fp_great, theil, atkinson)
+
+    return Content(headings=headings, rows=tuple(map(row, audit.models)), caption=_caption(audit))
+
+
+def _classes(audit: Audit) -> Content:
+    part = audit.models[0].partition.capitalize()
+    headings: tuple[str, ...] = ("Model", part, "n", "Score", "Std", "Accuracy", "Most confused with")
+
+    def row(model: ModelAudit, entry: ClassResult) -> tuple[Cell, ...]:
+        score = (entry.score, entry.interval)
+        return (model.name, entry.name, entry.n, score, entry.std, entry.accuracy, entry.confused_with)
+
+    rows = tuple(row(model, entry) for model in audit.models for entry in model.classes)
+    if len(audit.models) == 1:
+        headings, rows = headings[1:], tuple(cells[1:] for cells in rows)
+    return Content(headings=headings, rows=rows, caption=_caption(audit))
+
+
+def _matrix(audit: Audit) -> Content:
+    names = tuple(dict.fromkeys(entry.name for model in audit.models for entry in model.classes))
+    rows = []
+    for model in audit.models:
+        score_of = {entry.name: entry.score for entry in model.classes}
+        rows.append((model.name, *(score_of.get(name) for name in names), model.aggregate))
+    return Content(headings=("Model", *names, "GREAT"), rows=tuple(rows), caption=_caption(audit))
+
+
+def _caption(audit: Audit) -> str:
+    """What the reader of a table must know to read it."""
+    model = audit.models[0]
+    score = model.score
+    how = "probabilities as given" if score.probabilities else str(score.activation)
+    return (
+        f"{score.name.upper()} scores ({how}, T = {score.temperature:g}), at most {score.range[1]:.3f}. Brackets: "
+        f"{model.interval.method} intervals that hold together with probability {1 - model.interval.delta:g}. "
+        "The score is not a certificate."
+    )
+
+
+def _text(cell: Cell, digits: int) -> str:
+    if isinstance(cell, tuple):
+        return views.estimate(cell[0], cell[1], digits)
+    if isinstance(cell, str):
+        return views.printable(cell)
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    return views.number(cell, digits)
+
+
+def _latex(content: Content, digits: int) -> str:
+    def line(cells: Sequence[str]) -> str:
+        return "    " + " & ".join("".join(LATEX_SPECIAL.get(c, c) for c in cell) for cell in cells) + r" \\"
+
+    columns = "".join("l" if isinstance(cell, str) or cell is None else "r" for cell in content.rows[0])
+    return "\n".join(
+        [
+            rf"% {content.caption}",
+            rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
+            r"    \toprule",
+            line(content.headings),
+            r"    \midrule",
+            *(line([_text(cell, digits) for cell in row]) for row in content.rows),
+            r"    \bottomrule",
+            r"\end{tabular}",
+            "",
+        ]
+    )
+
+
+def _markdown(content: Content, digits: int) -> str:
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(markdown_cell(cell) for cell in cells) + " |"
+
+    aligned = ["---" if isinstance(cell, str) or cell is None else "---:" for cell in content.rows[0]]
+    rows = [line([_text(cell, digits) for cell in row]) for row in content.rows]
+    return "\n".join([line(content.headings), "|" + "|".join(aligned) + "|", *rows, "", content.caption, ""])
+
+
+def markdown_cell(text: str) -> str:
+    """Text that stays text inside a Markdown table."""
+    for special in "\\|*_`<[":
+        text = text.replace(special, "\\" + special)
+    return text
+
+
+def _csv(content: Content, _digits: int) -> str:
+    """Numbers in full precision; an estimate takes three columns."""
+    expanded = [any(isinstance(row[column], tuple) for row in content.rows) for column in range(len(content.headings))]
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    header: list[str] = []
+    for heading, wide in zip(content.headings, expanded, strict=True):
+        header += [heading, f"{heading} lower", f"{heading} upper"] if wide else [heading]
+    writer.writerow(header)
+    for row in content.rows:
+        cells: list[object] = []
+        for cell in row:
+            if isinstance(cell, tuple):
+                lower, upper = cell[1] or (None, None)
+                cells += [cell[0], lower, upper]
+            else:
+                cells.append(_inert(cell) if isinstance(cell, str) else cell)
+        writer.writerow(cells)
+    return buffer.getvalue()
+
+
+def _inert(text: str) -> str:
+    """Text that a spreadsheet does not take for a formula."""
+    return f"'{text}" if text[:1] in "=+-@\t\r" else text
+
+
+CONTENTS: dict[Layout, Callable[[Audit], Content]] = {
+    Layout.MODELS: _models,
+    Layout.CLASSES: _classes,
+    Layout.MATRIX: _matrix,
+}
+WRITERS: dict[Format, Callable[[Content, int], str]] = {
+    Format.LATEX: _latex,
+    Format.MARKDOWN: _markdown,
+    Format.CSV: _csv,
+}

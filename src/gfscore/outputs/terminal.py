@@ -1,0 +1,122 @@
+"""The audit as a person reads it in a terminal."""
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gfscore import views
+from gfscore.results import Audit, ClassResult, ModelAudit
+
+BAR_WIDTH = 16
+FULL, EIGHTHS = "█", " ▏▎▍▌▋▊▉"
+
+
+def show(audit: Audit, console: Console) -> None:
+    """One model in full, or several as a table of models."""
+    if len(audit.models) == 1:
+        console.print(_one(audit.models[0]))
+    else:
+        console.print(_many(audit))
+
+
+def _one(model: ModelAudit) -> RenderableType:
+    method, level = model.interval.method, 1 - model.interval.delta
+    return Group(
+        Text(views.printable(views.headline(model)), style="bold"),
+        Text(f"Brackets: all intervals together hold with probability {level:g} ({method}, {model.interval.target})."),
+        Text(),
+        _class_table(model),
+        Text(),
+        _metric_table(model),
+        Text(),
+        _worst(model),
+        *_flags(model),
+        _claim(model),
+    )
+
+
+def _many(audit: Audit) -> RenderableType:
+    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
+    table.add_column("model", overflow="fold")
+    for heading in ("accuracy", "GREAT", "WCR", "RDI", "NRGC", "FP-GREAT"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("worst class", overflow="fold")
+    for model in audit.models:
+        metrics = (model.wcr, model.rdi, model.nrgc, model.fp_great)
+        table.add_row(
+            Text(views.printable(model.name)),
+            views.percent(model.accuracy, 2),
+            views.number(model.aggregate),
+            *(views.number(metric.value) for metric in metrics),
+            Text(views.printable(model.wcr.class_)),
+        )
+    flags = [
+        Text(f"! {views.printable(model.name)}: {views.printable(flag.message)}", style="yellow")
+        for model in audit.models
+        for flag in model.flags
+    ]
+    return Group(table, Text(), *flags, _claim(audit.models[0]))
+
+
+def _class_table(model: ModelAudit) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(model.partition, overflow="fold")
+    table.add_column("n", justify="right", no_wrap=True)
+    table.add_column("score", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("accuracy", justify="right", no_wrap=True)
+    table.add_column("most confused with", overflow="fold")
+    low, high = views.lowest_and_highest(model)
+    _add_classes(table, model, low)
+    if high:
+        table.add_row(Text(f"… {len(model.classes) - len(low) - len(high):,} more", style="dim"))
+        _add_classes(table, model, high)
+    return table
+
+
+def _add_classes(table: Table, model: ModelAudit, entries: list[ClassResult]) -> None:
+    for entry in entries:
+        confused = "–"
+        if entry.confused_with is not None:
+            confused = f"{views.printable(entry.confused_with)} ({views.percent(entry.confused_share)})"
+        table.add_row(
+            Text(views.printable(entry.name)),
+            f"{entry.n:,}",
+            Text(views.estimate(entry.score, entry.interval)),
+            Text(_bar(entry.score / model.score.range[1]), style="cyan"),
+            views.percent(entry.accuracy),
+            Text(confused),
+        )
+
+
+def _bar(share: float) -> str:
+    eighths = round(share * BAR_WIDTH * 8)
+    return (FULL * (eighths // 8) + EIGHTHS[eighths % 8]).rstrip()
+
+
+def _metric_table(model: ModelAudit) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value, meaning in views.metric_rows(model):
+        table.add_row(name, Text(value), Text(views.printable(meaning), style="dim"))
+    return table
+
+
+def _worst(model: ModelAudit) -> Text:
+    """Which class is least protected, and how sure that is."""
+    worst, candidates = views.printable(model.wcr.class_), len(model.worst_set)
+    parts = {"class": "classes", "group": "groups"}[model.partition]
+    text = Text.assemble(("Least protected: ", "bold"), (worst, "bold red"), f" at {views.number(model.wcr.value)}. ")
+    if candidates == 1:
+        return text.append("The intervals leave no other candidate.")
+    return text.append(f"The intervals leave {candidates:,} of {len(model.classes):,} {parts} as candidates.")
+
+
+def _flags(model: ModelAudit) -> list[Text]:
+    return [Text(f"! {views.printable(flag.message)}", style="yellow") for flag in model.flags]
+
+
+def _claim(model: ModelAudit) -> Text:
+    return Text(f"Not a certificate. {model.claim.premise}", style="dim")
