@@ -89,7 +89,7 @@ def audit(
 
     >>> result = audit([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1], class_names=["cat", "dog"])
     >>> result.wcr.class_, round(result.wcr.value, 3), round(result.rdi.value, 3)
-    ('dog', 0.29, 0.756)
+    ('dog', 0.29, 0.755)
     """
     options = Options(
         activation=activation,

@@ -19,6 +19,8 @@ Each message is one line: what, where, what to do. ``source`` names the file it 
 
 from typing import Self
 
+PLURALS = {"class": "classes", "group": "groups"}  # the two partitions, for messages
+
 
 class GFScoreError(Exception):
     """Base of everything gfscore raises on purpose."""
@@ -79,7 +81,7 @@ class TooFewClassesError(SamplesError):
 
     def __init__(self, present: tuple[str, ...], kind: str = "class") -> None:
         self.present = present
-        plural = {"class": "classes", "group": "groups"}[kind]
+        plural = PLURALS[kind]
         found = f"only {present[0]!r} has" if present else "none has"
         super().__init__(f"disparity needs at least two {plural} with samples; {found}. Give samples of more {plural}.")
 

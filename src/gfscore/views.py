@@ -3,6 +3,7 @@
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from gfscore.errors import PLURALS
 from gfscore.extras import require
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
     def shown(metric: "Metric") -> str:
         return estimate(metric.value, metric.interval)
 
-    part = {"class": "classes", "group": "groups"}[model.partition]
+    part = PLURALS[model.partition]
     best, worst = model.rdi.classes
     return [
         ("GREAT score", number(model.aggregate), f"mean over all {model.samples.n:,} samples"),
@@ -77,8 +78,7 @@ def headline(model: "ModelAudit") -> str:
         how.append(f"T = {score.temperature:g}")
     return (
         f"{model.name}: {model.samples.n:,} samples, {len(model.classes):,} "
-        f"{ {'class': 'classes', 'group': 'groups'}[model.partition] }, clean accuracy {percent(model.accuracy, 2)}; "
-        + ", ".join(how)
+        f"{PLURALS[model.partition]}, clean accuracy {percent(model.accuracy, 2)}; " + ", ".join(how)
     )
 
 

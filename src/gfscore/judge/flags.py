@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import expit
 
 from gfscore.disparity import worst_classes
+from gfscore.errors import PLURALS
 from gfscore.profile import ClassProfile
 from gfscore.results import Flag
 from gfscore.samples import Samples
@@ -137,7 +138,7 @@ def _bounded_logits(samples: Samples) -> Flag | None:
 
 
 def _parts(profile: ClassProfile) -> str:
-    return {"class": "classes", "group": "groups"}[profile.partition]
+    return PLURALS[profile.partition]
 
 
 def _some(names: tuple[str, ...]) -> str:

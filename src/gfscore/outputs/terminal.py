@@ -5,6 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gfscore import views
+from gfscore.errors import PLURALS
 from gfscore.results import Audit, ClassResult, ModelAudit
 
 BAR_WIDTH = 16
@@ -107,7 +108,7 @@ def _metric_table(model: ModelAudit) -> Table:
 def _worst(model: ModelAudit) -> Text:
     """Which class is least protected, and how sure that is."""
     worst, candidates = views.printable(model.wcr.class_), len(model.worst_set)
-    parts = {"class": "classes", "group": "groups"}[model.partition]
+    parts = PLURALS[model.partition]
     text = Text.assemble(("Least protected: ", "bold"), (worst, "bold red"), f" at {views.number(model.wcr.value)}. ")
     if candidates == 1:
         return text.append("The intervals leave no other candidate.")

@@ -1,0 +1,103 @@
+"""The door: what comes through it is checked, kept as given, and frozen."""
+
+import numpy as np
+import pytest
+
+from gfscore.errors import NotFiniteError, ProbabilitiesError, SamplesError
+from gfscore.samples import CHUNK_VALUES, Samples, row_chunks
+
+LOGITS = np.array([[2.0, 0.5, -1.0], [0.1, 0.3, 4.0]])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_floats_keep_their_type(dtype):
+    assert Samples.of(LOGITS.astype(dtype), [0, 1]).logits.dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, np.longdouble])
+def test_other_numbers_become_float64(dtype):
+    assert Samples.of(np.abs(LOGITS * 10).astype(dtype), [0, 1]).logits.dtype == np.float64
+
+
+def test_whole_float_labels_are_class_indices():
+    assert Samples.of(LOGITS, np.array([0.0, 2.0])).labels.tolist() == [0, 2]
+
+
+def test_samples_are_frozen_and_the_callers_arrays_are_not():
+    logits, labels = LOGITS.copy(), np.array([0, 1])
+    samples = Samples.of(logits, labels)
+    for array in (samples.logits, samples.labels):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    with pytest.raises(AttributeError):
+        samples.probabilities = True
+    logits[0, 0] = labels[0] = 1
+
+
+def test_a_memory_map_stays_one(tmp_path):
+    mapped = np.memmap(tmp_path / "logits", dtype=np.float32, mode="w+", shape=(4, 3))
+    mapped[:] = 5.0
+    assert isinstance(Samples.of(mapped, [0, 1, 2, 0]).logits, np.memmap)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_number_that_is_none_is_found_in_any_chunk(value):
+    n_rows = 2 * CHUNK_VALUES // 100
+    logits = np.zeros((n_rows, 100), dtype=np.float32)
+    logits[n_rows - 2, 41] = value
+    with pytest.raises(NotFiniteError) as caught:
+        Samples.of(logits, np.zeros(n_rows, dtype=int))
+    assert (caught.value.row, caught.value.column) == (n_rows - 2, 41)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("n_classes", [2, 1000])
+def test_probabilities_of_any_precision_are_noticed(dtype, n_classes):
+    raw = np.exp(np.random.default_rng(0).normal(0, 3, (20, n_classes)))
+    rows = (raw / raw.sum(axis=1, keepdims=True)).astype(dtype)
+    with pytest.raises(ProbabilitiesError, match="look like probabilities"):
+        Samples.of(rows, np.arange(20) % n_classes)
+    assert Samples.of(rows, np.arange(20) % n_classes, probabilities=True).probabilities
+
+
+def test_one_row_of_logits_among_probabilities_makes_them_logits():
+    assert not Samples.of([[0.4, 0.6], [0.5, 3.0]], [0, 1]).probabilities
+
+
+def test_value_range_is_that_of_the_logits():
+    assert Samples.of(LOGITS, [0, 1]).value_range == (-1.0, 4.0)
+
+
+def test_groups_may_be_numbers_and_are_named_in_order():
+    groups = Samples.of(LOGITS, [0, 1], groups=[7, 3]).groups
+    assert (groups.names, groups.codes.tolist()) == (("3", "7"), [1, 0])
+
+
+def test_several_attributes_are_intersected():
+    samples = Samples.of(
+        np.tile(LOGITS, (2, 1)), [0, 1, 2, 0], groups={"light": ["day", "day", "night", "day"], "lens": [1, 2, 1, 1]}
+    )
+    assert samples.groups.names == ("light=day, lens=1", "light=day, lens=2", "light=night, lens=1")
+    assert samples.groups.codes.tolist() == [0, 1, 2, 0]
+
+
+def test_sample_ids_may_be_bytes():
+    assert Samples.of(LOGITS, [0, 1], sample_ids=np.array([b"a", b"b"])).sample_ids == ("a", "b")
+
+
+def test_a_tensor_that_refuses_to_be_an_array_is_explained():
+    class Tensor:
+        def __array__(self, dtype=None, copy=None):
+            raise RuntimeError("Can't call numpy() on a tensor that requires grad.\nUse detach().")
+
+        def __len__(self):
+            return 2
+
+    with pytest.raises(SamplesError, match=r"logits cannot be read as an array \(Can't call numpy\(\).*grad\)\. Give"):
+        Samples.of(Tensor(), [0, 1])
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns", "values"), [(1, 1, 1), (10, 3, 1), (10, 3, 7), (1000, 7, 10**6)])
+def test_chunks_cover_every_row_once(n_rows, n_columns, values):
+    rows = [row for chunk in row_chunks(n_rows, n_columns, values=values) for row in range(chunk.start, chunk.stop)]
+    assert rows == list(range(n_rows))
