@@ -17,6 +17,8 @@
 Each message is one line: what, where, what to do. ``source`` names the file it was found in, once that is known.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 PLURALS = {"class": "classes", "group": "groups"}  # the two partitions, for messages
@@ -40,6 +42,15 @@ class InvalidInputError(GFScoreError, ValueError):
     def __str__(self) -> str:
         message = super().__str__()
         return message if self.source is None else f"{self.source}: {message}"
+
+
+@contextmanager
+def naming(source: object) -> Iterator[None]:
+    """Let errors from inside the block name the file they are about."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise error.found_in(source) from error
 
 
 class OptionError(InvalidInputError):

@@ -18,6 +18,8 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise FileError("cannot be written: its folder is a file. Choose another place.").found_in(path) from error
     except OSError as error:
         raise FileError(f"cannot be written ({error.strerror}). Choose another place.").found_in(path) from error
     os.close(handle)

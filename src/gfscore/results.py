@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gfscore import views
-from gfscore.errors import FileError, ResultError
+from gfscore.errors import FileError, ResultError, naming
 from gfscore.files import write_text
 
 if TYPE_CHECKING:
@@ -200,12 +200,12 @@ class Audit(Result):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read an ``audit.json``."""
-        try:
-            return cls.from_json(Path(path).read_bytes())
-        except OSError as error:
-            raise FileError(f"cannot be read ({error.strerror}). Check the path.").found_in(path) from error
-        except FileError as error:
-            raise error.found_in(path) from error
+        with naming(path):
+            try:
+                text = Path(path).read_bytes()
+            except OSError as error:
+                raise FileError(f"cannot be read ({error.strerror}). Check the path.") from error
+            return cls.from_json(text)
 
     def to_json(self) -> str:
         """The contents of ``audit.json``."""

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from gfscore import auditing
-from gfscore.errors import OptionError
+from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_class_names, read_samples, sha256
 from gfscore.outputs import terminal
 from gfscore.outputs.per_sample import check_suffix, write_per_sample
@@ -67,8 +67,9 @@ def audit_command(
     models, tables = [], []
     for model_name, path in _model_names(logits).items():
         samples = read_samples(path, probabilities=probabilities, class_names=names, groups=groups)
-        local = auditing.score_samples(samples, options)
-        models.append(auditing.audit_scores(samples, local, options, name=model_name, source=path.name))
+        with naming(path):
+            local = auditing.score_samples(samples, options)
+            models.append(auditing.audit_scores(samples, local, options, name=model_name, source=path.name))
         if per_sample is not None:
             tables.append(auditing.sample_table(samples, local, name=model_name))
     audit = Audit(models=tuple(models), provenance=_provenance(logits))

@@ -37,12 +37,16 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(arguments: list[str]) -> int:
     """Run the command line and return the exit code."""
     try:
-        return int(app(args=arguments, prog_name="gfscore", standalone_mode=False) or 0)
+        code = int(app(args=arguments, prog_name="gfscore", standalone_mode=False) or 0)
+        return _fail("interrupted.", code) if code == INTERRUPTED else code
     except GFScoreError as error:
         return _fail(str(error), UNUSABLE_INPUT)
     except UsageError as error:
-        message = error.format_message().rstrip(".")
-        return _fail(f"{message}. See gfscore {_command(arguments)}--help.", UNUSABLE_INPUT) if message else 0
+        message = error.format_message()
+        if not message:  # the help was shown, because nothing was asked for
+            return 0
+        end = "" if message.endswith((".", "?")) else "."
+        return _fail(f"{message}{end} See gfscore {_command(arguments)}--help.", UNUSABLE_INPUT)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted.", INTERRUPTED)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough

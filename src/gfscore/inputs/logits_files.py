@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from gfscore.errors import FileError, InvalidInputError
+from gfscore.errors import FileError, naming
 from gfscore.inputs.npz import read_npz
 from gfscore.inputs.raw import Groups, RawSamples, listed, refuse_unreadable
 from gfscore.inputs.safetensors_file import read_safetensors
@@ -32,7 +32,7 @@ def read_samples(
     column ``sample_id`` to join on. No pickle is ever loaded. Formats: :doc:`files`.
     """
     path = Path(path)
-    try:
+    with naming(path):
         raw = _read(path, probabilities=probabilities)
         return Samples.of(
             raw.logits,
@@ -42,8 +42,6 @@ def read_samples(
             sample_ids=raw.sample_ids,
             probabilities=probabilities,
         )
-    except InvalidInputError as error:
-        raise error.found_in(path) from error
 
 
 def _read(path: Path, *, probabilities: bool) -> RawSamples:
@@ -65,16 +63,17 @@ def _read(path: Path, *, probabilities: bool) -> RawSamples:
 
 def read_class_names(path: Path) -> list[str]:
     """Class names from a text file with one name per line, or from a JSON list."""
-    text = _read_text(path)
-    if path.suffix.lower() != ".json":
-        return text.splitlines()
-    try:
-        names = json.loads(text)
-    except ValueError as error:
-        raise FileError(f"is not JSON ({error}). Write a list of names.").found_in(path) from error
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise FileError('is not a JSON list of names. Write ["first", "second", ...].').found_in(path)
-    return names
+    with naming(path):
+        text = _read_text(path)
+        if path.suffix.lower() != ".json":
+            return text.splitlines()
+        try:
+            names = json.loads(text)
+        except ValueError as error:
+            raise FileError(f"is not JSON ({error}). Write a list of names.") from error
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise FileError('is not a JSON list of names. Write ["first", "second", ...].')
+        return names
 
 
 def read_groups(path: Path, sample_ids: Ids, n_samples: int) -> Groups:
@@ -82,53 +81,45 @@ def read_groups(path: Path, sample_ids: Ids, n_samples: int) -> Groups:
 
     A CSV with a column ``sample_id`` is joined on it; otherwise its rows are taken in the order of the samples.
     """
-    try:
-        refuse_unreadable(path)
+    with naming(path):
         if path.suffix.lower() != ".csv":
             return _read_text(path).splitlines()
-        rows = [row for _, block in csv_blocks(path) for row in block]
-    except InvalidInputError as error:
-        raise error.found_in(path) from error
-    header, rows = rows[0], rows[1:]
-    try:
+        refuse_unreadable(path)
+        header, *rows = [row for _, block in csv_blocks(path) for row in block]
         if SAMPLE_ID in header:
             rows = _joined(rows, header.index(SAMPLE_ID), sample_ids)
         elif len(rows) != n_samples:
-            raise FileError(
-                f"has {len(rows)} rows for {n_samples} samples. Give one per sample, or a sample_id column."
-            )
+            raise FileError(f"has {len(rows)} rows for {n_samples} samples. Give one each, or a sample_id column.")
         attributes = {name: [row[index] for row in rows] for index, name in enumerate(header) if name != SAMPLE_ID}
         if not attributes:
             raise FileError("has no column of groups. Add one beside sample_id.")
-    except FileError as error:
-        raise error.found_in(path) from error
-    return next(iter(attributes.values())) if len(attributes) == 1 else attributes
+        return next(iter(attributes.values())) if len(attributes) == 1 else attributes
 
 
 def _joined(rows: list[list[str]], column: int, sample_ids: Ids) -> list[list[str]]:
+    """The rows in the order of the samples."""
     if sample_ids is None:
         raise FileError("has a sample_id column but the logits have no sample ids. Add them, or drop the column.")
-    by_id: Mapping[str, list[str]] = {row[column]: row for row in rows}
-    if len(by_id) != len(rows):
-        seen: set[str] = set()
-        twice = next(row[column] for row in rows if row[column] in seen or seen.add(row[column]))  # type: ignore[func-returns-value]
-        raise FileError(f"has sample_id {twice!r} twice. Keep one row per sample.")
-    missing = [str(sample_id) for sample_id in sample_ids if str(sample_id) not in by_id]
+    by_id: dict[str, list[str]] = {}
+    for row in rows:
+        if row[column] in by_id:
+            raise FileError(f"has sample_id {row[column]!r} twice. Keep one row per sample.")
+        by_id[row[column]] = row
+    wanted = [str(sample_id) for sample_id in sample_ids]
+    missing = [sample_id for sample_id in wanted if sample_id not in by_id]
     if missing:
         raise FileError(f"has no group for sample_id {listed(missing, most=3)}. Add a row for every sample.")
-    return [by_id[str(sample_id)] for sample_id in sample_ids]
+    return [by_id[sample_id] for sample_id in wanted]
 
 
 def _read_text(path: Path) -> str:
+    refuse_unreadable(path)
     try:
-        refuse_unreadable(path)
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FileError(f"is not UTF-8 text (byte {error.start}). Save it as UTF-8.").found_in(path) from error
+        raise FileError(f"is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from error
     except OSError as error:
-        raise FileError(f"cannot be read ({error.strerror}). Check the path.").found_in(path) from error
-    except FileError as error:
-        raise error.found_in(path) from error
+        raise FileError(f"cannot be read ({error.strerror}). Check its permissions.") from error
 
 
 def sha256(path: Path) -> str:

@@ -107,8 +107,9 @@ def read_parquet(path: Path) -> RawSamples:
 
 def _class_columns(header: Sequence[str]) -> list[int]:
     if LABEL not in header:
-        hint = " Separate the columns by commas." if len(header) == 1 and ";" in header[0] else ""
-        raise FileError(f"has no column 'label'; it has {listed(list(header))}.{hint or ' Name the true class label.'}")
+        semicolons = len(header) == 1 and ";" in header[0]
+        hint = "Separate the columns by commas." if semicolons else "Name the column of true classes 'label'."
+        raise FileError(f"has no column 'label'; it has {listed(list(header))}. {hint}")
     repeated = next((name for index, name in enumerate(header) if name in header[:index]), None)
     if repeated is not None:
         raise FileError(f"has the column {repeated!r} twice. Make the names unique.")
@@ -138,13 +139,13 @@ def _label_indices(labels: Sequence[str], class_names: Sequence[str], place: str
     index_of = {name: index for index, name in enumerate(class_names)}
     if all(label in index_of for label in labels):
         return np.array([index_of[label] for label in labels], dtype=np.int64)
-    indices = np.empty(len(labels), dtype=np.int64)
-    for row, label in enumerate(labels):
-        try:
-            indices[row] = int(label)
-        except (ValueError, OverflowError):
+    for row, label in enumerate(labels, start=first):
+        if label not in index_of and not label.lstrip("-").isdecimal():
             raise FileError(
-                f"{place} {row + first} has label {label!r}, which is neither a class column nor a class index. "
+                f"{place} {row} has label {label!r}, which is neither a class column nor a class index. "
                 f"The classes are {listed(list(class_names))}."
-            ) from None
-    return indices
+            )
+    try:
+        return np.array([int(label) for label in labels], dtype=np.int64)
+    except (ValueError, OverflowError) as error:
+        raise FileError("has labels of two kinds, names and indices. Use one of them throughout.") from error

@@ -127,11 +127,15 @@ def _latex(content: Content, digits: int) -> str:
 
 
 def _markdown(content: Content, digits: int) -> str:
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(markdown_cell(cell) for cell in cells) + " |"
+    def line(cells: Sequence[Cell]) -> str:
+        texts = [_text(cell, digits) for cell in cells]
+        escaped = [
+            markdown_cell(text) if isinstance(cell, str) else text for cell, text in zip(cells, texts, strict=True)
+        ]
+        return "| " + " | ".join(escaped) + " |"
 
     aligned = ["---" if isinstance(cell, str) or cell is None else "---:" for cell in content.rows[0]]
-    rows = [line([_text(cell, digits) for cell in row]) for row in content.rows]
+    rows = [line(row) for row in content.rows]
     return "\n".join([line(content.headings), "|" + "|".join(aligned) + "|", *rows, "", content.caption, ""])
 
 

@@ -1,0 +1,5 @@
+"""``python -m gfscore``."""
+
+from gfscore.cli import main
+
+main()

@@ -1,0 +1,607 @@
+"""Bad inputs: what a user may hand over, each with its exact message, as a function that writes it."""
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save_file
+
+LOGITS = np.array([[3.0, 0.0, 1.0], [0.5, 2.0, -1.0], [0.0, 1.0, 4.0], [2.0, 0.0, 5.0]])
+LABELS = np.array([0, 1, 2, 0])
+PROBABILITIES = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.2, 0.2]])
+
+Build = Callable[[Path], list[str]]
+CASES: dict[str, tuple[Build, str]] = {}
+
+
+def case(message: str) -> Callable[[Build], Build]:
+    """Register a bad input with the message it must give; {folder} stands for the folder it is written to."""
+
+    def register(build: Build) -> Build:
+        CASES[build.__name__] = (build, message)
+        return build
+
+    return register
+
+
+def npz(folder: Path, *options: str, **arrays: object) -> list[str]:
+    arrays = {"logits": LOGITS, "labels": LABELS} | arrays
+    np.savez(folder / "m.npz", **{name: array for name, array in arrays.items() if array is not None})
+    return ["audit", str(folder / "m.npz"), *options]
+
+
+def csv(folder: Path, text: str | bytes, *options: str) -> list[str]:
+    path = folder / "m.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return ["audit", str(path), *options]
+
+
+def changed(row: int, column: int, value: float) -> np.ndarray:
+    logits = LOGITS.copy()
+    logits[row, column] = value
+    return logits
+
+
+def npy_bytes(array: np.ndarray, shape: tuple[int, ...] | None = None) -> bytes:
+    """An npy file, whose header may declare another shape."""
+    buffer = io.BytesIO()
+    header = np.lib.format.header_data_from_array_1_0(array)
+    if shape is not None:
+        header["shape"] = shape
+    np.lib.format.write_array_header_1_0(buffer, header)
+    return buffer.getvalue() + array.tobytes()
+
+
+def text_file(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text)
+    return str(folder / name)
+
+
+# Values
+
+
+@case(
+    "{folder}/m.npz: logits hold nan at row 2, column 1. Drop that sample, or look for an overflow in the model that produced it."
+)
+def nan(folder):
+    return npz(folder, logits=changed(2, 1, np.nan))
+
+
+@case(
+    "{folder}/m.npz: logits hold -inf at row 3, column 0. Drop that sample, or look for an overflow in the model that produced it."
+)
+def infinity(folder):
+    return npz(folder, logits=changed(3, 0, -np.inf))
+
+
+@case(
+    "{folder}/m.npz: label 3 in row 2 is not one of the 3 classes (0 to 2). Check that labels and logits come from the same model and data."
+)
+def label_too_high(folder):
+    return npz(folder, labels=[0, 1, 3, 0])
+
+
+@case(
+    "{folder}/m.npz: label -1 in row 1 is not one of the 3 classes (0 to 2). Check that labels and logits come from the same model and data."
+)
+def label_negative(folder):
+    return npz(folder, labels=[0, -1, 2, 0])
+
+
+@case("{folder}/m.npz: label 1.5 in row 2 is not a whole number. Labels are class indices.")
+def label_not_whole(folder):
+    return npz(folder, labels=[0, 1, 1.5, 0])
+
+
+@case("{folder}/m.npz: labels have type <U1; they must be class indices, 0 to 2.")
+def labels_as_text(folder):
+    return npz(folder, labels=["a", "b", "c", "a"])
+
+
+@case(
+    "{folder}/m.npz: labels have shape (4, 3); they must be one class index per sample. If they are one-hot, give labels.argmax(axis=1)."
+)
+def labels_one_hot(folder):
+    return npz(folder, labels=np.eye(3)[LABELS])
+
+
+@case("{folder}/m.npz: logits have 4 rows but there are 2 labels. Each row needs one label.")
+def labels_too_few(folder):
+    return npz(folder, labels=[0, 1])
+
+
+@case("{folder}/m.npz: logits have 3 rows but there are 4 labels. They look transposed: give logits.T.")
+def logits_transposed(folder):
+    return npz(folder, logits=LOGITS.T.copy())
+
+
+@case("{folder}/m.npz: logits have shape (4,); they must be (samples, classes). Reshape them.")
+def logits_of_one_dimension(folder):
+    return npz(folder, logits=LOGITS[:, 0])
+
+
+@case("{folder}/m.npz: logits have shape (1, 4, 3); they must be (samples, classes). Reshape them.")
+def logits_of_three_dimensions(folder):
+    return npz(folder, logits=LOGITS[None])
+
+
+@case(
+    "{folder}/m.npz: logits have 1 column(s); at least 2 classes are needed. A binary model with one output z has the logits (0, z)."
+)
+def logits_of_one_class(folder):
+    return npz(folder, logits=LOGITS[:, :1], labels=[0, 0, 0, 0])
+
+
+@case("{folder}/m.npz: logits have no rows. Give at least one sample of each of two classes.")
+def logits_without_rows(folder):
+    return npz(folder, logits=LOGITS[:0], labels=LABELS[:0])
+
+
+@case("{folder}/m.npz: logits have type <U32; they must be numbers (float16, float32 or float64).")
+def logits_as_text(folder):
+    return npz(folder, logits=LOGITS.astype(str))
+
+
+@case("{folder}/m.npz: logits have type complex128; they must be numbers (float16, float32 or float64).")
+def logits_complex(folder):
+    return npz(folder, logits=LOGITS.astype(complex))
+
+
+@case("{folder}/m.npz: disparity needs at least two classes with samples; only '1' has. Give samples of more classes.")
+def only_one_class_has_samples(folder):
+    return npz(folder, labels=[1, 1, 1, 1])
+
+
+@case("{folder}/m.npz: there are 2 class names for 3 classes. Give one name per column.")
+def class_names_too_few(folder):
+    return npz(folder, class_names=["cat", "dog"])
+
+
+@case("{folder}/m.npz: class name 'cat' stands at class 0 and again at class 2. Make them unique.")
+def class_names_repeated(folder):
+    return npz(folder, class_names=["cat", "dog", "cat"])
+
+
+@case("{folder}/m.npz: class name of class 1 is empty. Give every class a name.")
+def class_name_empty(folder):
+    return npz(folder, class_names=["cat", " ", "dog"])
+
+
+@case("{folder}/m.npz: sample id 'b' stands at row 1 and again at row 3. Make them unique.")
+def sample_ids_repeated(folder):
+    return npz(folder, sample_ids=["a", "b", "c", "b"])
+
+
+@case("{folder}/m.npz: sample ids have shape (2,) for 4 samples. Give one per sample.")
+def sample_ids_too_few(folder):
+    return npz(folder, sample_ids=["a", "b"])
+
+
+@case("{folder}/m.npz: groups have shape (1,) for 4 samples. Give one per sample.")
+def groups_too_few(folder):
+    return npz(folder, groups=["day"])
+
+
+@case("{folder}/m.npz: disparity needs at least two groups with samples; only 'day' has. Give samples of more groups.")
+def groups_all_the_same(folder):
+    return npz(folder, groups=["day"] * 4)
+
+
+@case("{folder}/m.npz: groups have an empty name in row 1. Give every sample one.")
+def group_empty(folder):
+    return npz(folder, groups=["day", "", "night", "day"])
+
+
+@case("{folder}/m.npz: groups have type float64; they must be names or whole numbers.")
+def groups_of_numbers_with_a_point(folder):
+    return npz(folder, groups=[0.5, 1.5, 0.5, 1.5])
+
+
+# Probabilities
+
+
+@case(
+    "{folder}/m.npz: logits look like probabilities: all lie in [0, 1] and every row sums to 1. Give logits (before softmax), or say --probabilities (probabilities=True)."
+)
+def probabilities_not_announced(folder):
+    return npz(folder, logits=PROBABILITIES)
+
+
+@case(
+    "{folder}/m.npz: has no 'logits' but 'probs'. Save the logits (before softmax), or say --probabilities (probabilities=True)."
+)
+def probabilities_under_their_own_name(folder):
+    return npz(folder, logits=None, probs=PROBABILITIES)
+
+
+@case(
+    "{folder}/m.npz: probability 3 at row 0, column 0 is outside [0, 1]. If these are logits, leave --probabilities (probabilities=True) away."
+)
+def logits_announced_as_probabilities(folder):
+    return npz(folder, "--probabilities")
+
+
+@case(
+    "{folder}/m.npz: probabilities in row 0 sum to 0.9, not 1. Sigmoid outputs are no distribution over classes: give the logits instead."
+)
+def sigmoid_outputs_announced_as_probabilities(folder):
+    return npz(folder, "--probabilities", logits=PROBABILITIES * 0.9)
+
+
+@case(
+    "{folder}/m.npz: sigmoid needs logits: the common shift it depends on cannot be told from probabilities. Use softmax."
+)
+def sigmoid_of_probabilities(folder):
+    return npz(folder, "--probabilities", "--activation", "sigmoid", logits=PROBABILITIES)
+
+
+# Options
+
+
+@case("temperature 0.0 is not a positive number. 1 leaves the logits as they are.")
+def temperature_zero(folder):
+    return npz(folder, "--temperature", "0")
+
+
+@case("temperature nan is not a positive number. 1 leaves the logits as they are.")
+def temperature_nan(folder):
+    return npz(folder, "--temperature", "nan")
+
+
+@case(
+    "Invalid value for '--temperature': Input should be a valid number, unable to parse string as a number. See gfscore audit --help."
+)
+def temperature_not_a_number(folder):
+    return npz(folder, "--temperature", "hot")
+
+
+@case("delta 1.0 is not between 0 and 1. 0.05 makes the intervals hold 95 % of the time.")
+def delta_one(folder):
+    return npz(folder, "--delta", "1")
+
+
+@case("fairness weight -1.0 is not a number of at least 0. The paper uses 0.5.")
+def fairness_weight_negative(folder):
+    return npz(folder, "--fairness-weight", "-1")
+
+
+@case("min_n 0 is not a number of samples. Give at least 1.")
+def min_n_zero(folder):
+    return npz(folder, "--min-n", "0")
+
+
+@case("activation 'relu' is not known. Choose 'softmax' or 'sigmoid'.")
+def activation_unknown(folder):
+    return npz(folder, "--activation", "relu")
+
+
+@case("No such option: --no-such-option. See gfscore audit --help.")
+def option_unknown(folder):
+    return npz(folder, "--no-such-option")
+
+
+@case("No such command 'adit'. Did you mean 'audit'? See gfscore --help.")
+def command_unknown(folder):
+    return ["adit"]
+
+
+@case("Missing argument 'logits'. See gfscore audit --help.")
+def no_file_named(folder):
+    return ["audit"]
+
+
+@case("{folder}/m.npz is given twice. Name each file once.")
+def file_given_twice(folder):
+    return [*npz(folder), str(folder / "." / "m.npz")]
+
+
+@case("--per-sample {folder}/rows.xlsx has the ending '.xlsx'. Use .csv or .parquet.")
+def per_sample_of_unknown_format(folder):
+    return npz(folder, "--per-sample", str(folder / "rows.xlsx"))
+
+
+@case("{folder}/taken/audit.json: cannot be written: its folder is a file. Choose another place.")
+def out_is_a_file(folder):
+    return npz(folder, "--out", text_file(folder, "taken", "here"))
+
+
+@case("No such option: --from-published. See gfscore reproduce --help.")
+def dataset_unknown(folder):
+    return ["reproduce", "mnist", "--from-published"]
+
+
+@case("Invalid value for '--digits': Input should be greater than or equal to 0. See gfscore table --help.")
+def digits_out_of_range(folder):
+    return ["table", text_file(folder, "audit.json", "{}"), "--digits", "-1"]
+
+
+@case(
+    "Invalid value for '--format': Value error, 'word' is not one of 'latex', 'markdown', 'csv'. See gfscore table --help."
+)
+def table_format_unknown(folder):
+    return ["table", text_file(folder, "audit.json", "{}"), "--format", "word"]
+
+
+# Files
+
+
+@case("{folder}/m.npz: does not exist. Check the path.")
+def file_missing(folder):
+    return ["audit", str(folder / "m.npz")]
+
+
+@case("{folder}/m.npz: is a directory. Name a file.")
+def file_is_a_directory(folder):
+    (folder / "m.npz").mkdir()
+    return ["audit", str(folder / "m.npz")]
+
+
+@case("{folder}/m.npz: is empty (0 bytes). Write it again.")
+def file_empty(folder):
+    (folder / "m.npz").touch()
+    return ["audit", str(folder / "m.npz")]
+
+
+@case("{folder}/m.xlsx: has the ending '.xlsx'. Logits files are .npz, .safetensors, .parquet or .csv.")
+def file_of_unknown_format(folder):
+    return ["audit", text_file(folder, "m.xlsx", "x")]
+
+
+@case("{folder}/m.npz: is not an npz archive, or is cut short. Save it again with numpy.savez.")
+def npz_is_no_archive(folder):
+    return ["audit", text_file(folder, "m.npz", "not a zip file")]
+
+
+@case("{folder}/m.npz: is not an npz archive, or is cut short. Save it again with numpy.savez.")
+def npz_cut_short(folder):
+    arguments = npz(folder)
+    path = folder / "m.npz"
+    path.write_bytes(path.read_bytes()[:-40])
+    return arguments
+
+
+@case("{folder}/m.npz: array 'logits' has no readable header (Bad CRC-32 for file 'logits.npy'). Save the file again.")
+def npz_with_a_flipped_byte(folder):
+    arguments = npz(folder)
+    path = folder / "m.npz"
+    raw = bytearray(path.read_bytes())
+    raw[raw.index(LOGITS.tobytes()) + 5] ^= 0xFF
+    path.write_bytes(raw)
+    return arguments
+
+
+@case(
+    "{folder}/m.npz: array 'logits' holds Python objects, which only pickle can load, and pickle can run code. Save it as numbers or strings (dtype float32, int64 or str)."
+)
+def npz_that_asks_for_pickle(folder):
+    return npz(folder, logits=LOGITS.astype(object))
+
+
+@case(
+    "{folder}/m.npz: array 'class_names' holds Python objects, which only pickle can load, and pickle can run code. Save it as numbers or strings (dtype float32, int64 or str)."
+)
+def npz_class_names_that_ask_for_pickle(folder):
+    return npz(folder, class_names=np.array(["a", "b", "c"], dtype=object))
+
+
+@case(
+    "{folder}/m.npz: array 'logits' declares shape (1000000000000, 1000) of float64 (8,000,000,000,000,000 bytes) but holds 96 bytes. The file is damaged: save it again."
+)
+def npz_that_declares_a_gigantic_array(folder):
+    with zipfile.ZipFile(folder / "m.npz", "w") as archive:
+        archive.writestr("logits.npy", npy_bytes(LOGITS, shape=(10**12, 1000)))
+        archive.writestr("labels.npy", npy_bytes(LABELS))
+    return ["audit", str(folder / "m.npz")]
+
+
+@case(
+    "{folder}/m.npz: array 'logits' has no readable header (('EOF in multi-line statement', (2, 0))). Save the file again."
+)
+def npz_with_a_broken_header(folder):
+    with zipfile.ZipFile(folder / "m.npz", "w") as archive:
+        archive.writestr("logits.npy", b"\x93NUMPY\x01\x00\x10\x00{'descr': boom  ")
+        archive.writestr("labels.npy", npy_bytes(LABELS))
+    return ["audit", str(folder / "m.npz")]
+
+
+@case(
+    "{folder}/m.npz: has no 'logits'; it holds 'labels', 'outputs'. Name the array of shape (samples, classes) 'logits'."
+)
+def npz_without_logits(folder):
+    return npz(folder, logits=None, outputs=LOGITS)
+
+
+@case("{folder}/m.npz: has no 'labels'; it holds 'logits', 'y'. Name the array of true classes 'labels'.")
+def npz_without_labels(folder):
+    return npz(folder, labels=None, y=LABELS)
+
+
+@case("{folder}/m.npz: has no 'logits'; it holds nothing. Name the array of shape (samples, classes) 'logits'.")
+def npz_without_arrays(folder):
+    np.savez(folder / "m.npz")
+    return ["audit", str(folder / "m.npz")]
+
+
+@case("{folder}/m.npz: array 'class_names' is int64 of shape (3,). Save one string per class.")
+def npz_class_names_of_numbers(folder):
+    return npz(folder, class_names=[1, 2, 3])
+
+
+@case(
+    "{folder}/m.safetensors: is not a safetensors file, or is cut short (Error while deserializing header: incomplete metadata, file not fully covered). Save it again."
+)
+def safetensors_cut_short(folder):
+    path = folder / "m.safetensors"
+    save_file({"logits": LOGITS, "labels": LABELS}, path)
+    path.write_bytes(path.read_bytes()[:-8])
+    return ["audit", str(path)]
+
+
+@case("{folder}/m.safetensors: has no 'labels'; it holds 'logits'. Name the array of true classes 'labels'.")
+def safetensors_without_labels(folder):
+    save_file({"logits": LOGITS}, folder / "m.safetensors")
+    return ["audit", str(folder / "m.safetensors")]
+
+
+@case("{folder}/m.safetensors: tensor 'logits' has type BOOL. Save it as F32, F16, BF16 or F64 (labels as I64).")
+def safetensors_of_booleans(folder):
+    save_file({"logits": LOGITS > 0, "labels": LABELS}, folder / "m.safetensors")
+    return ["audit", str(folder / "m.safetensors")]
+
+
+@case("{folder}/m.safetensors: metadata 'class_names' is not a JSON list of names. Write json.dumps(names).")
+def safetensors_names_that_are_no_list(folder):
+    save_file({"logits": LOGITS, "labels": LABELS}, folder / "m.safetensors", metadata={"class_names": "cat,dog,emu"})
+    return ["audit", str(folder / "m.safetensors")]
+
+
+@case("{folder}/m.csv: has no column 'label'; it has 'cat', 'dog'. Name the column of true classes 'label'.")
+def csv_without_label(folder):
+    return csv(folder, "cat,dog\n1,2\n")
+
+
+@case("{folder}/m.csv: has no column 'label'; it has 'label;cat;dog'. Separate the columns by commas.")
+def csv_with_semicolons(folder):
+    return csv(folder, "label;cat;dog\n0;1;2\n")
+
+
+@case(
+    "{folder}/m.csv: line 3, column 'cat' holds 'much', which is no number. Class columns hold logits; drop other columns."
+)
+def csv_with_a_word_for_a_logit(folder):
+    return csv(folder, "label,cat,dog\n0,1.5,2\n1,much,3\n")
+
+
+@case(
+    "{folder}/m.csv: line 2, column 'dog' holds '', which is no number. Class columns hold logits; drop other columns."
+)
+def csv_with_an_empty_cell(folder):
+    return csv(folder, "label,cat,dog\n0,1.5,\n")
+
+
+@case("{folder}/m.csv: line 3 has 2 fields, the header 3. Make them equal.")
+def csv_with_a_short_line(folder):
+    return csv(folder, "label,cat,dog\n0,1.5,2\n1,0.5\n")
+
+
+@case("{folder}/m.csv: has the column 'cat' twice. Make the names unique.")
+def csv_with_a_repeated_column(folder):
+    return csv(folder, "label,cat,cat\n0,1.5,2\n")
+
+
+@case(
+    "{folder}/m.csv: line 3 has label 'owl', which is neither a class column nor a class index. The classes are 'cat', 'dog'."
+)
+def csv_with_an_unknown_label(folder):
+    return csv(folder, "label,cat,dog\ncat,1.5,2\nowl,0,1\n")
+
+
+@case("{folder}/m.csv: logits have no rows. Give at least one sample of each of two classes.")
+def csv_without_rows(folder):
+    return csv(folder, "label,cat,dog\n")
+
+
+@case("{folder}/m.csv: is not UTF-8 text (byte 16). Save it as UTF-8 CSV.")
+def csv_that_is_not_text(folder):
+    return csv(folder, b"label,cat,dog\n0,\xff\xfe,2\n")
+
+
+@case("{folder}/m.csv: is not a CSV table (unexpected end of data). Save it again.")
+def csv_with_an_open_quote(folder):
+    return csv(folder, 'label,cat,dog\n0,"1.5,2\n')
+
+
+@case(
+    "{folder}/m.parquet: is not a parquet file, or is damaged (Parquet magic bytes not found in footer. Either the file is corrupted or this is not a parquet file). Save it again."
+)
+def parquet_that_is_none(folder):
+    return ["audit", text_file(folder, "m.parquet", "PAR1 not really")]
+
+
+@case("{folder}/m.parquet: row 1, column 'cat' is empty. Fill it, or drop the row.")
+def parquet_with_a_missing_value(folder):
+    import pandas as pd
+
+    pd.DataFrame({"label": [0, 1], "cat": [1.5, None], "dog": [2.0, 3.0]}).to_parquet(folder / "m.parquet")
+    return ["audit", str(folder / "m.parquet")]
+
+
+@case("{folder}/m.parquet: column 'file' is large_string, no logit. Drop it, or make it a number.")
+def parquet_with_a_column_of_text(folder):
+    import pandas as pd
+
+    pd.DataFrame({"label": [0, 1], "cat": [1.5, 0.0], "file": ["x", "y"]}).to_parquet(folder / "m.parquet")
+    return ["audit", str(folder / "m.parquet")]
+
+
+@case("{folder}/names.txt: does not exist. Check the path.")
+def class_names_file_missing(folder):
+    return npz(folder, "--class-names", str(folder / "names.txt"))
+
+
+@case("{folder}/m.npz: there are 2 class names for 3 classes. Give one name per column.")
+def class_names_file_of_wrong_length(folder):
+    return npz(folder, "--class-names", text_file(folder, "names.txt", "cat\ndog\n"))
+
+
+@case('{folder}/names.json: is not a JSON list of names. Write ["first", "second", ...].')
+def class_names_file_with_a_json_object(folder):
+    return npz(folder, "--class-names", text_file(folder, "names.json", '{"0": "cat"}'))
+
+
+@case("{folder}/groups.csv: has 2 rows for 4 samples. Give one each, or a sample_id column.")
+def groups_file_of_wrong_length(folder):
+    return npz(folder, "--groups", text_file(folder, "groups.csv", "camera\nx\ny\n"))
+
+
+@case("{folder}/groups.csv: has no group for sample_id 'd'. Add a row for every sample.")
+def groups_file_without_a_sample(folder):
+    groups = text_file(folder, "groups.csv", "sample_id,camera\na,1\nb,2\nc,1\n")
+    return npz(folder, "--groups", groups, sample_ids=["a", "b", "c", "d"])
+
+
+@case("{folder}/groups.csv: has sample_id 'b' twice. Keep one row per sample.")
+def groups_file_with_a_sample_twice(folder):
+    groups = text_file(folder, "groups.csv", "sample_id,camera\na,1\nb,2\nc,1\nd,1\nb,1\n")
+    return npz(folder, "--groups", groups, sample_ids=["a", "b", "c", "d"])
+
+
+@case("{folder}/groups.csv: has a sample_id column but the logits have no sample ids. Add them, or drop the column.")
+def groups_file_with_ids_that_the_logits_lack(folder):
+    return npz(folder, "--groups", text_file(folder, "groups.csv", "sample_id,camera\na,1\n"))
+
+
+@case("{folder}/groups.csv: has no column of groups. Add one beside sample_id.")
+def groups_file_with_ids_alone(folder):
+    groups = text_file(folder, "groups.csv", "sample_id\na\nb\nc\nd\n")
+    return npz(folder, "--groups", groups, sample_ids=["a", "b", "c", "d"])
+
+
+@case(
+    "{folder}/audit.json: is not JSON (Expecting property name enclosed in double quotes: line 1 column 3 (char 2)). Give the audit.json that an audit wrote."
+)
+def result_that_is_not_json(folder):
+    return ["table", text_file(folder, "audit.json", "{ not json")]
+
+
+@case("{folder}/audit.json: has schema 'gfscore.audit/2'; this version reads 'gfscore.audit/1'. Run the audit again.")
+def result_of_another_version(folder):
+    return ["table", text_file(folder, "audit.json", json.dumps({"schema": "gfscore.audit/2", "models": []}))]
+
+
+@case("{folder}/audit.json: breaks the schema at models.0.name: Field required. Run the audit again.")
+def result_that_breaks_the_schema(folder):
+    return ["table", text_file(folder, "audit.json", json.dumps({"schema": "gfscore.audit/1", "models": [{}]}))]
+
+
+@case("{folder}/audit.json: cannot be read (No such file or directory). Check the path.")
+def result_missing(folder):
+    return ["table", str(folder / "audit.json")]
+
+
+@case("{folder}/m.csv: has labels of two kinds, names and indices. Use one of them throughout.")
+def csv_with_labels_of_two_kinds(folder):
+    return csv(folder, "label,cat,dog\ncat,1.5,2\n1,0,1\n")

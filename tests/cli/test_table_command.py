@@ -1,0 +1,91 @@
+"""``gfscore table``: the numbers of the audit, in the clothes of another program."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from gfscore import Samples, audit_models
+from gfscore.cli.main import run
+
+HOSTILE = r"a_b & 50% | $x$ <i> \n"
+
+
+@pytest.fixture
+def result(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(4)
+    labels = np.arange(60) % 3
+    names = ["cat", HOSTILE, "=cmd()"]
+    samples = {name: Samples.of(rng.normal(0, 2, (60, 3)), labels, class_names=names) for name in ("one", "two")}
+    audit = audit_models(samples)
+    audit.save("audit.json")
+    return audit
+
+
+def table(capsys, *options):
+    assert run(["table", "audit.json", *options]) == 0
+    return capsys.readouterr().out
+
+
+def test_csv_keeps_every_digit(result, capsys):
+    rows = list(csv.DictReader(io.StringIO(table(capsys, "--format", "csv", "--layout", "models"))))
+    for row, model in zip(rows, result.models, strict=True):
+        assert row["Model"] == model.name
+        assert float(row["RDI"]) == model.rdi.value
+        assert (float(row["WCR lower"]), float(row["WCR upper"])) == model.wcr.interval
+        assert row["NRGC lower"] == ""
+
+
+def test_csv_names_are_no_formulas(result, capsys):
+    rows = list(csv.DictReader(io.StringIO(table(capsys, "--format", "csv", "--layout", "classes"))))
+    assert {row["Class"] for row in rows} == {"cat", HOSTILE, "'=cmd()"}
+
+
+def test_markdown_has_the_estimates_and_stays_a_table(result, capsys):
+    text = table(capsys, "--layout", "classes")
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(lines) == 2 + 6
+    assert {line.replace("\\|", "").count("|") for line in lines} == {8}
+    entry = result.models[0].classes[0]
+    assert f"{entry.score:.3f} [{entry.interval[0]:.3f}, {entry.interval[1]:.3f}]" in lines[2]
+    assert r"\<i>" in text
+
+
+def test_matrix_has_a_column_per_class(result, capsys):
+    text = table(capsys, "--format", "csv", "--layout", "matrix")
+    header, first, _ = csv.reader(io.StringIO(text))
+    assert header == ["Model", "cat", HOSTILE, "=cmd()", "GREAT"]
+    assert [float(cell) for cell in first[1:4]] == [entry.score for entry in result.models[0].classes]
+
+
+def test_latex_is_booktabs_with_escaped_names(result, capsys):
+    text = table(capsys, "--format", "latex", "--layout", "classes", "--digits", "2")
+    for command in (r"\toprule", r"\midrule", r"\bottomrule"):
+        assert command in text
+    assert r"a\_b \& 50\% | \$x\$ \textless{}i\textgreater{} \textbackslash{}n" in text
+    entry = result.models[0].classes[0]
+    assert f"{entry.score:.2f} [{entry.interval[0]:.2f}, {entry.interval[1]:.2f}]" in text
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert {line.replace(r"\&", "").count("&") for line in rows} == {6}
+
+
+def test_default_layout_follows_the_number_of_models(result, capsys):
+    assert table(capsys).startswith("| Model | Accuracy |")
+    np.savez("m.npz", logits=[[3.0, 1.0], [0.0, 1.0]], labels=[0, 1])
+    run(["audit", "m.npz", "-q", "--out", "."])
+    assert table(capsys).startswith("| Class | n |")
+
+
+def test_out_writes_a_file(result, tmp_path, capsys):
+    assert table(capsys, "-o", "table.md") == ""
+    printed = table(capsys)
+    assert (tmp_path / "table.md").read_text() == printed
+
+
+def test_a_number_that_does_not_exist_is_a_dash(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("m.npz", logits=[[0.0, 2.0], [2.0, 0.0]], labels=[0, 1])
+    run(["audit", "m.npz", "-q", "--out", "."])
+    assert "| – |" in table(capsys, "--layout", "models")
