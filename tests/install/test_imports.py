@@ -1,0 +1,75 @@
+"""Importing gfscore is light, and works with no extra installed."""
+
+import subprocess
+import sys
+import textwrap
+
+HEAVY = (
+    "torch",
+    "onnxruntime",
+    "altair",
+    "pandas",
+    "pyarrow",
+    "matplotlib",
+    "streamlit",
+    "ray",
+    "scipy.stats",
+    "typer",
+)
+EXTRAS = ("pandas", "pyarrow", "torch", "altair", "streamlit", "ray", "foolbox", "transformers", "timm")
+
+
+def python(code: str, cwd) -> str:
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_import_pulls_in_nothing_heavy(tmp_path):
+    code = f"import sys, gfscore; print([name for name in {HEAVY!r} if name in sys.modules])"
+    assert python(code, tmp_path) == "[]"
+
+
+def test_import_takes_less_than_half_a_second_beyond_numpy_and_scipy(tmp_path):
+    code = """
+        import time, numpy, scipy.special
+        start = time.perf_counter()
+        import gfscore
+        print(time.perf_counter() - start)
+    """
+    assert min(float(python(code, tmp_path)) for _ in range(3)) < 0.5
+
+
+def test_audit_works_with_no_extra_installed(tmp_path):
+    code = f"""
+        import sys
+        for name in {EXTRAS!r}:
+            sys.modules[name] = None  # as if it were not there
+        import numpy as np
+        np.savez("m.npz", logits=[[3.0, 1.0], [0.0, 1.0]], labels=[0, 1])
+        from gfscore.cli.main import run
+        print(run(["audit", "m.npz", "--quiet"]))
+    """
+    assert python(code, tmp_path) == "0"
+
+
+def test_a_missing_extra_is_named(tmp_path):
+    code = """
+        import sys
+        sys.modules["pandas"] = sys.modules["pyarrow"] = None
+        import gfscore
+        from gfscore.cli.main import run
+        open("m.parquet", "w").write("x")
+        try:
+            gfscore.audit([[3, 1], [0, 1]], [0, 1]).to_frame()
+        except ImportError as error:
+            print(error)
+        sys.stderr = sys.stdout
+        print(run(["audit", "m.parquet"]))
+    """
+    assert python(code, tmp_path).splitlines() == [
+        "a data frame needs pandas, which is not installed. Run: pip install 'gfscore[tables]'",
+        "gfscore: reading parquet needs pyarrow, which is not installed. Run: pip install 'gfscore[tables]'",
+        "2",
+    ]

@@ -1,0 +1,41 @@
+"""The public names are few, documented, and exactly those in ``__all__``."""
+
+import inspect
+import types
+
+import pytest
+
+import gfscore
+
+
+def test_all_is_what_can_be_imported():
+    found = {
+        name
+        for name, value in vars(gfscore).items()
+        if not name.startswith("_") and not isinstance(value, types.ModuleType)
+    }
+    assert found | {"__version__"} == set(gfscore.__all__)
+    assert gfscore.__all__ == sorted(
+        gfscore.__all__, key=lambda name: (not name.isupper(), not name[0].isupper(), name)
+    )
+
+
+def test_they_are_few():
+    assert len(gfscore.__all__) <= 30
+
+
+@pytest.mark.parametrize("name", [name for name in gfscore.__all__ if callable(getattr(gfscore, name))])
+def test_each_is_documented(name):
+    public = getattr(gfscore, name)
+    documentation = inspect.getdoc(public)
+    assert documentation
+    if inspect.isfunction(public) and name != "read_samples":  # which needs a file
+        assert ">>>" in documentation, "a doctest that runs"
+    if inspect.isfunction(public) and public.__module__ in ("gfscore.disparity", "gfscore.scores.great"):
+        assert ".. math::" in documentation or "line" in documentation, "a formula"
+        assert (
+            "``(" in documentation
+            or "see" in documentation.lower()
+            or "In " in documentation
+            or "None" in documentation
+        )
