@@ -1,15 +1,5 @@
 """Preprocessing as data: what happens to pixels before the model sees them, recorded in every result."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-from gfscore.errors import OptionError
-from gfscore.inputs.protocols import Layout
-from gfscore.samples import FloatArray
-
 PRESETS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     "cifar10": ((0.4914, 0.4822, 0.4465), (0.2471, 0.2435, 0.2616)),
