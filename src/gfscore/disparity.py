@@ -172,7 +172,7 @@ def atkinson(scores: ArrayLike, aversion: float = DEFAULT_AVERSION) -> float | N
 
     .. math:: A_\varepsilon = 1 - \frac{1}{\bar\Omega}
               \left(\frac{1}{K}\sum_k \Omega_k^{1-\varepsilon}\right)^{1/(1-\varepsilon)},
-              \qquad A_1 = 1 - \Big(\prod_k \Omega_k\Big)^{1/K} \Big/ \bar\Omega
+              \qquad A_1 = 1 - \frac{1}{\bar\Omega} \left(\prod_k \Omega_k\right)^{1/K}
 
     ``scores`` is ``(K,)``; the result is in [0, 1]: 1 when ``aversion`` is at least 1 and any class is 0, None when all
     are. Atkinson, J. Econ. Theory 2 (1970).

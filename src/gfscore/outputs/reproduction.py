@@ -165,18 +165,14 @@ def _overview(reproductions: Sequence[Reproduction]) -> list[str]:
 
 
 def _markdown_claims(claims: Iterable[PaperClaim]) -> list[str]:
-    rows = [
-        (
-            claim.statement,
-            claim.where or "–",
-            claim.published or "–",
-            claim.recomputed,
-            claim.verdict.value,
-            claim.explanation,
-        )
-        for claim in claims
-    ]
-    return _rows(("statement", "where", "paper", "recomputed", "verdict", "why"), rows)
+    """A row per claim; why it is judged so stands below the statement, to keep the table narrow."""
+    lines = ["| verdict | what the paper says | paper | recomputed |", "|---|---|---|---|"]
+    for claim in claims:
+        where = f" ({claim.where})" if claim.where else ""
+        statement, why = markdown_cell(claim.statement + where), markdown_cell(claim.explanation)
+        values = f"{markdown_cell(claim.published or '–')} | {markdown_cell(claim.recomputed)}"
+        lines.append(f"| {claim.verdict.value} | {statement}<br><small>{why}</small> | {values} |")
+    return lines
 
 
 def _markdown_table(table: Table) -> list[str]:
