@@ -96,6 +96,10 @@ class Entry:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
+    def shard_exists(self, index: int) -> bool:
+        """Whether there is a shard, sound or not."""
+        return self._shard_path(index).exists()
+
     def read_shard(self, index: int) -> FloatArray | None:
         """Logits of a shard, or None when it is missing or damaged."""
         path = self._shard_path(index)

@@ -22,10 +22,15 @@ def accuracy_interval(correct: int, n: int, level: float = LEVEL) -> tuple[float
     return lower, upper
 
 
-def check_accuracy(accuracy: float, n: int, expected: float) -> None:
-    """Stop when the clean accuracy is further from what was expected than sampling explains."""
+def checked_expectation(expected: float) -> float:
+    """The expected accuracy, if it is one."""
     if not 0 <= expected <= 1:
         raise OptionError(f"expected accuracy {expected} is not between 0 and 1. Write 0.9173 for 91.73 %.")
+    return float(expected)
+
+
+def check_accuracy(accuracy: float, n: int, expected: float) -> None:
+    """Stop when the clean accuracy is further from what was expected than sampling explains."""
     lower, upper = accuracy_interval(round(accuracy * n), n)
     if not lower <= expected <= upper:
         raise AccuracyError(
