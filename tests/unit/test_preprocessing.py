@@ -159,13 +159,17 @@ class TestRange:
         [
             (
                 np.array([0.0, 255.0], np.float32),
-                "images reach from 0 to 255, outside [0, 1]. They look like 0 to 255: save them as uint8, or give "
-                "--range 0,255 (value_range=(0, 255)).",
+                (
+                    "images reach from 0 to 255, outside [0, 1]. They look like 0 to 255: save them as uint8, or give "
+                    "--range 0,255 (value_range=(0, 255))."
+                ),
             ),
             (
                 np.array([0, 200]),
-                "images reach from 0 to 200, outside [0, 1]. They look like 0 to 255: save them as uint8, or give "
-                "--range 0,255 (value_range=(0, 255)).",
+                (
+                    "images reach from 0 to 200, outside [0, 1]. They look like 0 to 255: save them as uint8, or give "
+                    "--range 0,255 (value_range=(0, 255))."
+                ),
             ),
             (
                 np.array([0, 65535], np.uint16),
@@ -173,18 +177,24 @@ class TestRange:
             ),
             (
                 np.array([-1.0, 1.0], np.float32),
-                "images reach from -1 to 1, outside [0, 1]. If pixels were scaled to [-1, 1], as generators do, give "
-                "--range -1,1 (value_range=(-1, 1)).",
+                (
+                    "images reach from -1 to 1, outside [0, 1]. If pixels were scaled to [-1, 1], as generators do, "
+                    "give --range -1,1 (value_range=(-1, 1))."
+                ),
             ),
             (
                 np.array([-2.1, 2.6], np.float32),
-                "images reach from -2.1 to 2.6, outside [0, 1]. They look normalised, and would be again: save pixels "
-                "(images * std + mean), and give mean and std here.",
+                (
+                    "images reach from -2.1 to 2.6, outside [0, 1]. They look normalised, and would be again: save "
+                    "pixels (images * std + mean), and give mean and std here."
+                ),
             ),
             (
                 np.array([0, 1], np.uint8),
-                "images are uint8 but no value is above 1: they look like [0, 1] pixels cut to whole numbers. Save them "
-                "as float32, or as 0 to 255; if 0 and 1 are meant, give --range 0,1.",
+                (
+                    "images are uint8 but no value is above 1: they look like [0, 1] pixels cut to whole numbers. Save "
+                    "them as float32, or as 0 to 255; if 0 and 1 are meant, give --range 0,1."
+                ),
             ),
             (np.array([0.5, np.nan]), "images hold NaN or infinity. Look for the division that made it."),
             (np.array([1j]), "images have type complex128. Save them as uint8 or float32."),

@@ -17,6 +17,7 @@ from PIL import Image
 from gfscore.errors import OptionError
 from gfscore.inputs.layouts import CHANNEL_AXIS, along_channels, moved
 from gfscore.inputs.protocols import Layout
+from gfscore.inputs.ranges import check_range
 
 Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos", "box"]
 Size = int | tuple[int, int]
@@ -29,7 +30,6 @@ PRESETS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "mnist": ((0.1307,), (0.3081,)),
     "half": ((0.5,), (0.5,)),
 }
-TOLERANCE = 1e-5  # of the range: how far rounding may carry a float pixel beyond its end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Preprocessing:
 
     >>> cifar = Preprocessing.from_options(preset="cifar10")
     >>> cifar.apply(np.full((1, 32, 32, 3), 255, np.uint8), "NHWC", "NCHW")[0, :, 0, 0].round(3)
-    array([2.058, 2.127, 2.116], dtype=float32)
+    array([2.058, 2.126, 2.116], dtype=float32)
     """
 
     mean: tuple[float, ...] = (0.0,)  # in [0, 1] pixel units, a value per channel
@@ -146,6 +146,7 @@ class Preprocessing:
         .. math:: \frac{s x + o - \mu}{\sigma} = \frac{s}{\sigma}\, x + \frac{o - \mu}{\sigma}
 
         ``images`` is ``(n, H, W, C)`` or ``(n, C, H, W)``; the result is contiguous, and no copy where nothing changes.
+        A call has a price of its own: for a model that takes one image at a time, prepare many and give it slices.
         """
         mean, std = self._channels(images, from_layout)
         self._check_shape(images, from_layout)
@@ -159,21 +160,7 @@ class Preprocessing:
 
     def check_range(self, images: NDArray[Any]) -> None:
         """Refuse a first batch whose values are not what they must be: the most frequent error there is."""
-        if images.dtype.kind not in "uifb":
-            raise OptionError(f"images have type {images.dtype}. Save them as uint8 or float32.")
-        low, high = float(images.min()), float(images.max())
-        if not (math.isfinite(low) and math.isfinite(high)):
-            raise OptionError("images hold NaN or infinity. Look for the division that made it.")
-        if self.value_range is not None:
-            _check_inside(low, high, self.value_range)
-        elif images.dtype == np.uint8:
-            if high <= 1:
-                raise OptionError(
-                    f"images are uint8 but no value is above {high:g}: they look like [0, 1] pixels cut to whole "
-                    "numbers. Save them as float32, or as 0 to 255; if 0 and 1 are meant, give --range 0,1."
-                )
-        elif low < -TOLERANCE or high > 1 + TOLERANCE:
-            raise OptionError(f"images reach from {low:.4g} to {high:.4g}, outside [0, 1]. {_advice(low, high)}")
+        check_range(images, self.value_range)
 
     def _unit_map(self, dtype: np.dtype[Any]) -> tuple[float, float]:
         """Scale and offset that carry a stored value to [0, 1]."""
@@ -225,28 +212,6 @@ def _resized(size: Size, height: int, width: int) -> tuple[int, int]:
     if height <= width:
         return size, int(size * width / height)
     return int(size * height / width), size
-
-
-def _check_inside(low: float, high: float, value_range: tuple[float, float]) -> None:
-    lower, upper = value_range
-    slack = TOLERANCE * (upper - lower)
-    if low < lower - slack or high > upper + slack:
-        raise OptionError(
-            f"images reach from {low:.4g} to {high:.4g}, outside the range {lower:g} to {upper:g} that was given. "
-            "Give the range they were made in."
-        )
-
-
-def _advice(low: float, high: float) -> str:
-    if low >= 0:
-        return (
-            "They look like 0 to 255: save them as uint8, or give --range 0,255 (value_range=(0, 255))."
-            if high <= 255
-            else f"If pixels end at {high:g}, give --range 0,{high:g}."
-        )
-    if low >= -1 - TOLERANCE and high <= 1 + TOLERANCE:
-        return "If pixels were scaled to [-1, 1], as generators do, give --range -1,1 (value_range=(-1, 1))."
-    return "They look normalised, and would be again: save pixels (images * std + mean), and give mean and std here."
 
 
 def _one_of(value: str, allowed: Sequence[str], what: str) -> None:
