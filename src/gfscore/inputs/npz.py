@@ -9,7 +9,7 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from gfscore.errors import FileError
-from gfscore.inputs.raw import RawSamples, labels_key, logits_key, refuse_too_large
+from gfscore.inputs.raw import RawSamples, labels_key, logits_key, reason, refuse_too_large
 
 
 def read_npz(path: Path, *, probabilities: bool) -> RawSamples:
@@ -42,7 +42,7 @@ def read_member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
             shape, dtype = _read_header(member)
             header_size = member.tell()
     except Exception as error:  # a hostile header makes the zip, tokenize and ast modules raise almost anything
-        raise FileError(f"array {name!r} has no readable header ({_reason(error)}). Save the file again.") from error
+        raise FileError(f"array {name!r} has no readable header ({reason(error)}). Save the file again.") from error
     if dtype.hasobject:
         raise FileError(
             f"array {name!r} holds Python objects, which only pickle can load, and pickle can run code. "
@@ -60,7 +60,7 @@ def read_member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
         with archive.open(info) as member:
             return np.asarray(npy_format.read_array(member, allow_pickle=False))
     except Exception as error:  # likewise for compressed data
-        raise FileError(f"array {name!r} is damaged ({_reason(error)}). Save the file again.") from error
+        raise FileError(f"array {name!r} is damaged ({reason(error)}). Save the file again.") from error
 
 
 def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -78,7 +78,3 @@ def _strings(array: NDArray[Any]) -> list[str]:
     if array.ndim != 1 or array.dtype.kind not in "US":
         raise FileError(f"array 'class_names' is {array.dtype} of shape {array.shape}. Save one string per class.")
     return [name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name) for name in array.tolist()]
-
-
-def _reason(error: BaseException) -> str:
-    return (str(error).partition("\n")[0] or type(error).__name__).rstrip(".")
