@@ -15,6 +15,7 @@ from gfscore import disparity
 from gfscore.__about__ import __version__
 from gfscore.bounds import checked_delta, hoeffding_intervals, rdi_radius
 from gfscore.errors import OptionError
+from gfscore.judge.expectation import check_accuracy, checked_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N, audit_flags
 from gfscore.profile import ClassProfile, class_profile
 from gfscore.results import (
@@ -51,6 +52,7 @@ class Options:
     fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT  # lambda of FP-GREAT
     delta: float = 0.05  # all intervals of a model hold together with probability 1 - delta
     min_n: int = DEFAULT_MIN_N  # classes with fewer samples are flagged
+    expect_accuracy: float | None = None  # the audit stops when the clean accuracy is off by more than chance
 
     def __post_init__(self) -> None:
         checked_activation(self.activation)
@@ -59,6 +61,8 @@ class Options:
         checked_delta(self.delta)
         if self.min_n < 1:
             raise OptionError(f"min_n {self.min_n} is not a number of samples. Give at least 1.")
+        if self.expect_accuracy is not None:
+            checked_expectation(self.expect_accuracy)
 
 
 def audit(
@@ -74,6 +78,7 @@ def audit(
     fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT,
     delta: float = 0.05,
     min_n: int = DEFAULT_MIN_N,
+    expect_accuracy: float | None = None,
     name: str = "model",
 ) -> Audit:
     r"""Audit how evenly the GREAT score of one model is spread over its classes.
@@ -97,6 +102,7 @@ def audit(
         fairness_weight=fairness_weight,
         delta=delta,
         min_n=min_n,
+        expect_accuracy=expect_accuracy,
     )
     samples = Samples.of(
         logits,
@@ -153,10 +159,14 @@ def audit_scores(
     *,
     name: str,
     source: str = "arrays",
+    seed: int | None = None,
+    run: Mapping[str, Any] | None = None,
 ) -> ModelAudit:
     """The stages after scoring, for any local score with a known range."""
     delta, weight = options.delta, options.fairness_weight
     profile = class_profile(samples, local)
+    if options.expect_accuracy is not None:
+        check_accuracy(profile.accuracy, samples.n_samples, options.expect_accuracy)
     scores = profile.scores
     lower, upper = hoeffding_intervals(scores, profile.counts, delta, maximum=local.maximum)
     highest, lowest = disparity.rdi_classes(scores)
@@ -171,7 +181,8 @@ def audit_scores(
             temperature=local.temperature,
             probabilities=samples.probabilities,
         ),
-        samples=SamplesInfo(source=source, n=samples.n_samples),
+        samples=SamplesInfo(source=source, n=samples.n_samples, seed=seed),
+        run=None if run is None else dict(run),
         interval=IntervalInfo(method="hoeffding", delta=delta, target="population"),
         partition=profile.partition,
         accuracy=profile.accuracy,

@@ -98,7 +98,11 @@ def fp_great(scores: ArrayLike, weight: float = DEFAULT_FAIRNESS_WEIGHT) -> floa
 
 
 def fp_great_curve(scores: ArrayLike, weights: ArrayLike) -> FloatArray:
-    """FP-GREAT at each of the fairness weights, ``(L,)``: a straight line from the class mean downwards.
+    r"""FP-GREAT at each of several fairness weights: a straight line down from the class mean.
+
+    .. math:: \lambda \mapsto \bar\Omega - \lambda\,\mathrm{RDI}
+
+    ``scores`` is ``(K,)``, ``weights`` and the result are ``(L,)``. After Shah et al. (2026), Definition 5.
 
     >>> fp_great_curve([0.2, 0.5, 0.5], [0.0, 0.5, 1.0]).round(12)
     array([0.4 , 0.25, 0.1 ])
@@ -120,8 +124,8 @@ def generalised_entropy(scores: ArrayLike, alpha: float) -> float | None:
 
     .. math:: GE_\alpha = \frac{1}{K \alpha (\alpha - 1)} \sum_k \left[(\Omega_k/\bar\Omega)^\alpha - 1\right]
 
-    with the limits :math:`GE_1` (Theil) and :math:`GE_0` (mean log deviation). None when the mean is 0, and when
-    ``alpha`` is at most 0 and any class is 0. Shorrocks, Econometrica 48 (1980).
+    with the limits :math:`GE_1` (Theil) and :math:`GE_0` (mean log deviation). ``scores`` is ``(K,)``. None when the
+    mean is 0, and when ``alpha`` is at most 0 and any class is 0. Shorrocks, Econometrica 48 (1980).
 
     >>> round(generalised_entropy([1.0, 3.0], 2.0), 12)
     0.125
@@ -155,7 +159,7 @@ def theil(scores: ArrayLike) -> float | None:
     .. math:: \frac{1}{K} \sum_k \frac{\Omega_k}{\bar\Omega} \ln \frac{\Omega_k}{\bar\Omega},
               \qquad 0 \ln 0 = 0
 
-    In :math:`[0, \ln K]`; None when all scores are 0. Theil (1967).
+    ``scores`` is ``(K,)``; the result is in :math:`[0, \ln K]`, or None when all scores are 0. Theil (1967).
 
     >>> round(theil([0.0, 1.0]), 6)
     0.693147
@@ -168,10 +172,10 @@ def atkinson(scores: ArrayLike, aversion: float = DEFAULT_AVERSION) -> float | N
 
     .. math:: A_\varepsilon = 1 - \frac{1}{\bar\Omega}
               \left(\frac{1}{K}\sum_k \Omega_k^{1-\varepsilon}\right)^{1/(1-\varepsilon)},
-              \qquad A_1 = 1 - \Big(\prod_k \Omega_k\Big)^{1/K} \Big/ \bar\Omega
+              \qquad A_1 = 1 - \frac{1}{\bar\Omega} \left(\prod_k \Omega_k\right)^{1/K}
 
-    In [0, 1]. 1 when ``aversion`` is at least 1 and any class is 0; None when all are. Atkinson, J. Econ. Theory 2
-    (1970).
+    ``scores`` is ``(K,)``; the result is in [0, 1]: 1 when ``aversion`` is at least 1 and any class is 0, None when all
+    are. Atkinson, J. Econ. Theory 2 (1970).
 
     >>> round(atkinson([1.0, 4.0]), 12)
     0.2
@@ -201,8 +205,8 @@ def atkinson_adjusted_mean(scores: ArrayLike, aversion: float = DEFAULT_AVERSION
 
     .. math:: \bar\Omega\,(1 - A_\varepsilon)
 
-    At ``aversion`` 1 it is the geometric mean of the classes: 0 when any class is. None when all are 0.
-    UNDP, Human Development Report, technical note 2; Atkinson (1970).
+    ``scores`` is ``(K,)``. At ``aversion`` 1 it is the geometric mean of the classes: 0 when any class is. None when
+    all are 0. UNDP, Human Development Report, technical note 2; Atkinson (1970).
 
     >>> round(atkinson_adjusted_mean([1.0, 4.0]), 12)
     2.0

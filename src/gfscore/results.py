@@ -129,6 +129,9 @@ class ModelAudit(Result):
     name: str
     score: ScoreInfo
     samples: SamplesInfo
+    run: dict[str, Any] | None = Field(
+        default=None, description="model, data, preprocessing and batch size, when the logits were made here"
+    )
     interval: IntervalInfo
     partition: Literal["class", "group"] = "class"
     accuracy: Share

@@ -308,7 +308,9 @@ def out_is_a_file(folder):
     return npz(folder, "--out", text_file(folder, "taken", "here"))
 
 
-@case("No such option: --from-published. See gfscore reproduce --help.")
+@case(
+    "Invalid value for 'dataset': Value error, 'mnist' is not one of 'cifar10', 'imagenet'. See gfscore reproduce --help."
+)
 def dataset_unknown(folder):
     return ["reproduce", "mnist", "--from-published"]
 

@@ -39,7 +39,13 @@ def test_the_site_builds_without_a_warning(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     pages = {page.relative_to(tmp_path / "site").as_posix() for page in (tmp_path / "site").rglob("*.html")}
-    assert {"index.html", "quickstart/index.html", "reproduction/index.html", "cli/index.html", "api/index.html"} <= pages
+    assert {
+        "index.html",
+        "quickstart/index.html",
+        "reproduction/index.html",
+        "cli/index.html",
+        "api/index.html",
+    } <= pages
     method = (tmp_path / "site" / "method" / "index.html").read_text()
     assert "<math" in method
     assert "\\frac" not in method

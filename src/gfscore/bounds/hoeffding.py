@@ -17,7 +17,7 @@ from gfscore.scores.great import SCORE_MAX
 def hoeffding_radius(n: ArrayLike, delta: float, *, n_classes: int = 1, maximum: float = SCORE_MAX) -> FloatArray:
     r"""Half-width that holds for all ``n_classes`` at once with probability at least 1 - ``delta``.
 
-    .. math:: \epsilon_k = B \sqrt{\frac{\ln(2K/\delta)}{2 n_k}}
+    .. math:: \epsilon_k = B \sqrt{\ln(2K/\delta) / (2 n_k)}
 
     ``n`` is the number of samples of each class, a number or ``(K,)``; ``maximum`` is B, the largest score.
     Hoeffding, JASA 58 (1963); Shah et al. (2026), Proposition 1.

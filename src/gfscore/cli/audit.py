@@ -1,7 +1,9 @@
-"""``gfscore audit``: logits files in, a table and ``audit.json`` out."""
+"""``gfscore audit``: logits files, or models and data, in; a table and ``audit.json`` out."""
 
 import shlex
 import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,20 +11,35 @@ import typer
 from rich.console import Console
 
 from gfscore import auditing
+from gfscore.cli import options as shared
+from gfscore.cli.running import RunOptions, run_models
+from gfscore.engines.local import DEFAULT_BATCH
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_class_names, read_samples, sha256
 from gfscore.outputs import terminal
 from gfscore.outputs.per_sample import check_suffix, write_per_sample
-from gfscore.results import Audit
+from gfscore.results import Audit, Provenance
 
 DEFAULTS = auditing.Options()
 RESULT = "audit.json"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A logits file, and what the result should say about where it came from."""
+
+    path: Path
+    source: str
+    seed: int | None = None
+    about: dict[str, Any] | None = None  # of the run that made it, if we made it
+
+
 def audit_command(
     logits: Annotated[
-        list[Path], typer.Argument(help="Logits files: .npz, .safetensors, .parquet or .csv; a model each.")
-    ],
+        list[Path] | None, typer.Argument(help="Logits files: .npz, .safetensors, .parquet or .csv; a model each.")
+    ] = None,
+    model: shared.ModelSpecs = None,
+    data: shared.DataSpecs = None,
     activation: Annotated[
         str, typer.Option(help="How logits become confidences: softmax or sigmoid.")
     ] = DEFAULTS.activation,
@@ -43,14 +60,32 @@ def audit_command(
         Path | None, typer.Option(help="Names of the classes: one per line, or a JSON list.")
     ] = None,
     min_n: Annotated[int, typer.Option(help="Flag classes with fewer samples.")] = DEFAULTS.min_n,
+    expect_accuracy: Annotated[
+        float | None, typer.Option(help="Stop when the clean accuracy is off by more than sampling explains.")
+    ] = None,
     per_sample: Annotated[Path | None, typer.Option(help="Also write a row per sample, to .csv or .parquet.")] = None,
+    trust_model: shared.TrustModel = False,
+    form: shared.ModelFormat = None,
+    output: shared.Output = None,
+    model_dir: shared.ModelDir = None,
+    preset: shared.Preset = None,
+    mean: shared.Mean = None,
+    std: shared.Std = None,
+    layout: shared.Layout = None,
+    resize: shared.Resize = None,
+    crop: shared.Crop = None,
+    value_range: shared.ValueRange = None,
+    batch_size: shared.BatchSize = DEFAULT_BATCH,
+    n_per_class: shared.PerClass = 100,
+    seed: shared.Seed = 0,
+    store: shared.StoreFolder = None,
     out: Annotated[Path | None, typer.Option(help="Folder for audit.json.  [default: gfscore-audit]")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print audit.json instead of tables; write it only with --out.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    quiet: shared.Quiet = False,
 ) -> None:
-    """Audit how evenly robustness is spread over the classes, from logits.
+    """Audit how evenly robustness is spread over the classes: of logits files, or of models that are run on data.
 
     Prints the class profile and its disparity (RDI, NRGC, WCR, FP-GREAT), and writes audit.json.
     """
@@ -60,19 +95,39 @@ def audit_command(
         fairness_weight=fairness_weight,
         delta=delta,
         min_n=min_n,
+        expect_accuracy=expect_accuracy,
     )
     if per_sample is not None:
         check_suffix(per_sample)
     names = None if class_names is None else read_class_names(class_names)
+    run_options = RunOptions(
+        preprocessing={
+            "preset": preset, "mean": mean, "std": std, "layout": layout,
+            "resize": resize, "crop": crop, "value_range": value_range,
+        },
+        trust=trust_model,
+        form=form,
+        output=output,
+        model_dir=model_dir,
+        batch_size=batch_size,
+        n_per_class=n_per_class,
+        seed=seed,
+        store=store,
+        quiet=quiet or as_json,
+    )  # fmt: skip
+    sources = _sources(logits or [], model or [], data or [], run_options)
     models, tables = [], []
-    for model_name, path in _model_names(logits).items():
-        samples = read_samples(path, probabilities=probabilities, class_names=names, groups=groups)
-        with naming(path):
+    for name, source in sources:
+        samples = read_samples(source.path, probabilities=probabilities, class_names=names, groups=groups)
+        with naming(source.path if source.about is None else name):
             local = auditing.score_samples(samples, options)
-            models.append(auditing.audit_scores(samples, local, options, name=model_name, source=path.name))
+            audited = auditing.audit_scores(
+                samples, local, options, name=name, source=source.source, seed=source.seed, run=source.about
+            )
+        models.append(audited)
         if per_sample is not None:
-            tables.append(auditing.sample_table(samples, local, name=model_name))
-    audit = Audit(models=tuple(models), provenance=_provenance(logits))
+            tables.append(auditing.sample_table(samples, local, name=name))
+    audit = Audit(models=tuple(models), provenance=_provenance(logits or []))
     written: list[Path] = []
     if per_sample is not None:
         write_per_sample(per_sample, tables)
@@ -90,7 +145,20 @@ def audit_command(
             console.print(f"Written: {path}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _model_names(paths: list[Path]) -> dict[str, Path]:
+def _sources(
+    logits: Sequence[Path], models: Sequence[str], data: Sequence[str], options: RunOptions
+) -> Iterator[tuple[str, Source]]:
+    """Logits files as given, then those of the models that are run; one at a time, so that one is held at a time."""
+    if not (logits or models or data):
+        raise OptionError("there is nothing to audit. Name logits files, or a --model and --data.")
+    for name, path in _model_names(logits).items():
+        yield name, Source(path=path, source=path.name)
+    if models or data:
+        for run in run_models(models, data, options):
+            yield run.name, Source(path=run.logits, source=run.source, seed=run.seed, about=run.about)
+
+
+def _model_names(paths: Sequence[Path]) -> dict[str, Path]:
     """A name per file: its stem, with as many folders before it as it takes to tell it from the others."""
     resolved = [path.resolve() for path in paths]
     for index, path in enumerate(resolved):
@@ -109,6 +177,6 @@ def _model_names(paths: list[Path]) -> dict[str, Path]:
     return dict(zip(names, paths, strict=True))
 
 
-def _provenance(paths: list[Path]) -> Any:
+def _provenance(paths: Sequence[Path]) -> Provenance:
     command = shlex.join(["gfscore", *sys.argv[1:]])
     return auditing.make_provenance(command=command, inputs={path.name: sha256(path) for path in paths})

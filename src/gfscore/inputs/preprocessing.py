@@ -1,14 +1,27 @@
-"""Preprocessing as data: what happens to pixels before the model sees them, recorded in every result."""
+"""Preprocessing as data: what happens to pixels before the model sees them, recorded in every result.
 
+Two parts, which never mix. The *shape* of an image (grey, resize, crop) is made once, where it is read: by
+:func:`gfscore.inputs.data.load_data`. Its *values* are made per batch, by :meth:`Preprocessing.apply`: first pixels in
+[0, 1], the unit of every radius, then ``(pixel - mean) / std``.
+"""
+
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from gfscore.errors import OptionError
+from gfscore.inputs.layouts import CHANNEL_AXIS, along_channels, moved
 from gfscore.inputs.protocols import Layout
-from gfscore.samples import FloatArray
+from gfscore.inputs.ranges import check_range
+
+Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos", "box"]
+Size = int | tuple[int, int]
+Pixels = NDArray[np.float32]
 
 PRESETS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
@@ -17,3 +30,213 @@ PRESETS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "mnist": ((0.1307,), (0.3081,)),
     "half": ((0.5,), (0.5,)),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preprocessing:
+    """How an image becomes an input; a single mean or std stands for all channels.
+
+    >>> cifar = Preprocessing.from_options(preset="cifar10")
+    >>> cifar.apply(np.full((1, 32, 32, 3), 255, np.uint8), "NHWC", "NCHW")[0, :, 0, 0].round(3)
+    array([2.058, 2.126, 2.116], dtype=float32)
+    """
+
+    mean: tuple[float, ...] = (0.0,)  # in [0, 1] pixel units, a value per channel
+    std: tuple[float, ...] = (1.0,)
+    resize: Size | None = None  # pixels of the shorter side, or (height, width)
+    crop: Size | None = None  # side, or (height, width), of the middle that stays
+    interpolation: Interpolation = "bilinear"  # as Pillow does it, so with antialiasing
+    grey: bool = False  # one channel instead of three
+    value_range: tuple[float, float] | None = None  # what is mapped to [0, 1]; None: 0 to 255 for uint8, else 0 to 1
+    layout: Layout | None = None  # of the stored images, where their shape does not tell
+
+    def __post_init__(self) -> None:
+        if any(not math.isfinite(value) for value in self.mean) or not self.mean:
+            raise OptionError(f"mean is {self.mean}. Give a number per channel, such as 0.49,0.48,0.45.")
+        if any(not 0 < value < math.inf for value in self.std) or not self.std:
+            raise OptionError(f"std is {self.std}; every value must be above 0. Give a number per channel.")
+        if len(self.mean) != len(self.std) and 1 not in (len(self.mean), len(self.std)):
+            raise OptionError(f"mean has {len(self.mean)} values and std {len(self.std)}. Give one each per channel.")
+        for name in ("resize", "crop"):
+            size = getattr(self, name)
+            if size is not None and min(_pair(size)) < 1:
+                raise OptionError(f"{name} is {size}. Give pixels, such as 224 or 224x224.")
+        _one_of(self.interpolation, get_args(Interpolation), "interpolation")
+        if self.layout is not None:
+            _one_of(self.layout, get_args(Layout), "layout")
+        if self.value_range is not None and not -math.inf < self.value_range[0] < self.value_range[1] < math.inf:
+            low, high = self.value_range
+            raise OptionError(f"range is {low:g} to {high:g}. Give the lower end, then the upper, such as -1,1.")
+
+    @classmethod
+    def from_options(
+        cls,
+        *,
+        preset: str | None = None,
+        mean: str | Sequence[float] | None = None,
+        std: str | Sequence[float] | None = None,
+        resize: str | Size | None = None,
+        crop: str | Size | None = None,
+        value_range: str | Sequence[float] | None = None,
+        **others: Any,
+    ) -> Self:
+        """From what a user writes: numbers as ``"0.49,0.48,0.45"``, sizes as ``"256"`` or ``"224x224"``.
+
+        >>> Preprocessing.from_options(mean="0.5", std="0.25", resize="32", value_range="-1,1").value_range
+        (-1.0, 1.0)
+        """
+        if preset is not None:
+            if mean is not None or std is not None:
+                raise OptionError(f"preset {preset!r} is given beside mean or std. Give one or the other.")
+            _one_of(preset, tuple(PRESETS), "preset")
+            mean, std = PRESETS[preset]
+        if (mean is None) != (std is None):
+            given, missing = ("mean", "std") if std is None else ("std", "mean")
+            raise OptionError(f"{given} is given without {missing}. Give both (mean 0 and std 1 change nothing).")
+        if mean is not None and std is not None:
+            others |= {"mean": _numbers(mean, "mean"), "std": _numbers(std, "std")}
+        if value_range is not None:
+            ends = _numbers(value_range, "range")
+            if len(ends) != 2:
+                raise OptionError(f"range has {len(ends)} numbers. Give the two ends, such as -1,1.")
+            others["value_range"] = ends
+        return cls(resize=_size(resize, "resize"), crop=_size(crop, "crop"), **others)
+
+    def describe(self) -> dict[str, Any]:
+        """All of it as JSON values, for the provenance of a result and the key of stored logits."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @property
+    def reshapes(self) -> bool:
+        """Whether images must go through :meth:`fit`."""
+        return self.grey or self.resize is not None or self.crop is not None
+
+    def fit(self, image: Image.Image) -> Image.Image:
+        """One image in the shape asked for: made grey, then resized, then the middle cropped."""
+        if self.grey and image.mode != "L":
+            image = image.convert("L")
+        if self.resize is not None:
+            height, width = _resized(self.resize, image.height, image.width)
+            if (height, width) != (image.height, image.width):
+                image = image.resize((width, height), Image.Resampling[self.interpolation.upper()])
+        if self.crop is not None:
+            height, width = _pair(self.crop)
+            if height > image.height or width > image.width:
+                raise OptionError(
+                    f"crop {height} x {width} is larger than the image of {image.height} x {image.width} pixels. "
+                    "Resize first, or crop less."
+                )
+            top, left = round((image.height - height) / 2), round((image.width - width) / 2)
+            image = image.crop((left, top, left + width, top + height))
+        return image
+
+    def to_unit(self, images: NDArray[Any]) -> Pixels:
+        """Pixels in [0, 1], in the layout they came in."""
+        scale, offset = self._unit_map(images.dtype)
+        return _scaled(images, np.float32(scale), np.float32(offset))
+
+    def normalise(self, unit: NDArray[Any], layout: Layout) -> Pixels:
+        """``(pixel - mean) / std`` for pixels in [0, 1]."""
+        mean, std = self._channels(unit, layout)
+        return _scaled(unit, along_channels(1 / std, layout), along_channels(-mean / std, layout))
+
+    def apply(self, images: NDArray[Any], from_layout: Layout, to_layout: Layout) -> Pixels:
+        r"""Inputs of the model for stored images: :meth:`to_unit` and :meth:`normalise` as one multiplication and sum.
+
+        .. math:: \frac{s x + o - \mu}{\sigma} = \frac{s}{\sigma}\, x + \frac{o - \mu}{\sigma}
+
+        ``images`` is ``(n, H, W, C)`` or ``(n, C, H, W)``; the result is contiguous, and no copy where nothing changes.
+        A call has a price of its own: for a model that takes one image at a time, prepare many and give it slices.
+        """
+        mean, std = self._channels(images, from_layout)
+        self._check_shape(images, from_layout)
+        scale, offset = self._unit_map(images.dtype)
+        factor = along_channels(scale / std, to_layout)
+        term = along_channels((offset - mean) / std, to_layout)
+        images = np.ascontiguousarray(
+            moved(images, from_layout, to_layout)
+        )  # while they are bytes: 4 times less to move
+        return _scaled(images, factor, term)
+
+    def check_range(self, images: NDArray[Any]) -> None:
+        """Refuse a first batch whose values are not what they must be: the most frequent error there is."""
+        check_range(images, self.value_range)
+
+    def _unit_map(self, dtype: np.dtype[Any]) -> tuple[float, float]:
+        """Scale and offset that carry a stored value to [0, 1]."""
+        low, high = self.value_range or (0.0, 255.0 if dtype == np.uint8 else 1.0)
+        return 1 / (high - low), -low / (high - low)
+
+    def _channels(self, images: NDArray[Any], layout: Layout) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and std, held against the channels of the images."""
+        if images.ndim != 4:
+            raise OptionError(f"images have shape {images.shape}; a batch in layout {layout} has four axes.")
+        channels = images.shape[CHANNEL_AXIS[layout]]
+        for name, values in (("mean", self.mean), ("std", self.std)):
+            if len(values) not in (1, channels):
+                raise OptionError(
+                    f"{name} has {len(values)} values for images of {channels} channel(s). Make them equal."
+                )
+        return np.asarray(self.mean), np.asarray(self.std)
+
+    def _check_shape(self, images: NDArray[Any], layout: Layout) -> None:
+        """Resizing happens where images are read; were it forgotten, it would go unnoticed."""
+        height, width = images.shape[1:3] if layout == "NHWC" else images.shape[2:4]
+        if self.crop is not None:
+            fits = (height, width) == _pair(self.crop)
+        else:
+            fits = self.resize is None or (height, width) == _resized(self.resize, height, width)
+        if not fits:
+            raise OptionError(
+                f"images are {height} x {width} pixels but resize is {self.resize} and crop {self.crop}. "
+                "Give the preprocessing to load_data too, which resizes as it reads."
+            )
+
+
+def _scaled(images: NDArray[Any], factor: Any, term: Any) -> Pixels:
+    if np.all(factor == 1) and np.all(term == 0):
+        return images.astype(np.float32, copy=False)
+    scaled: Pixels = np.multiply(images, factor, dtype=np.float32)
+    scaled += term
+    return scaled
+
+
+def _pair(size: Size) -> tuple[int, int]:
+    return (size, size) if isinstance(size, int) else size
+
+
+def _resized(size: Size, height: int, width: int) -> tuple[int, int]:
+    """Height and width after a resize; a single number is for the shorter side, the other keeps the proportion."""
+    if not isinstance(size, int):
+        return size
+    if height <= width:
+        return size, int(size * width / height)
+    return int(size * height / width), size
+
+
+def _one_of(value: str, allowed: Sequence[str], what: str) -> None:
+    if value not in allowed:
+        raise OptionError(f"{what} is {value!r}; it must be one of {', '.join(allowed)}.")
+
+
+def _numbers(values: str | Sequence[float], what: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(value) for value in (values.split(",") if isinstance(values, str) else values))
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"{what} is {values!r}. Give numbers separated by commas, such as 0.49,0.48,0.45.") from error
+
+
+def _size(size: str | Size | None, what: str) -> Size | None:
+    if not isinstance(size, str):
+        return size
+    try:
+        match size.split("x"):
+            case [side]:
+                return int(side)
+            case [height, width]:
+                return int(height), int(width)
+        raise ValueError("more than two sides")
+    except ValueError as error:
+        raise OptionError(
+            f"{what} is {size!r}. Give pixels, such as 224, or height x width, such as 224x320."
+        ) from error

@@ -12,6 +12,7 @@ from gfscore.errors import FileError
 
 LOGITS_KEYS = ("logits",)
 PROBABILITY_KEYS = ("probabilities", "probs", "logits")
+IN_PIECES = "Save it as .safetensors, which is read in pieces."  # what to do with logits that do not fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,13 +60,13 @@ def reason(error: BaseException) -> str:
     return (str(error).partition("\n")[0] or type(error).__name__).rstrip(".")
 
 
-def refuse_too_large(n_bytes: int, what: str) -> None:
+def refuse_too_large(n_bytes: int, what: str, advice: str = IN_PIECES) -> None:
     """Stop before an array that cannot fit is read, whatever made the file declare it."""
     available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if n_bytes > available:
         raise FileError(
             f"declares {what} of {n_bytes / 1e9:,.1f} GB, more than the {available / 1e9:,.1f} GB of free memory. "
-            "Save it as .safetensors, which is read in pieces."
+            f"{advice}"
         )
 
 

@@ -1,9 +1,10 @@
-"""Logits from ``.safetensors``, memory-mapped: the file may be larger than memory.
+"""Logits from and to ``.safetensors``, memory-mapped: the file may be larger than memory.
 
 Tensors hold no text, so names stand in the metadata as JSON lists under ``class_names``, ``groups`` and ``sample_ids``.
 """
 
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from gfscore.errors import FileError
+from gfscore.files import replacing
 from gfscore.inputs.raw import RawSamples, labels_key, logits_key, refuse_too_large
+from gfscore.samples import FloatArray, IntArray
 
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2",
@@ -85,3 +88,25 @@ def _json_list(text: str, name: str) -> list[str]:
     if not isinstance(values, list) or not all(isinstance(value, str | int) for value in values):
         raise FileError(f"metadata {name!r} is not a JSON list of names. Write json.dumps(names).")
     return [str(value) for value in values]
+
+
+def write_safetensors(
+    path: Path, parts: Iterable[FloatArray], shape: tuple[int, int], labels: IntArray, metadata: Mapping[str, str]
+) -> None:
+    """Write float32 logits that come in parts, and labels, without holding the whole; atomically.
+
+    The library's own writer wants every array in memory. The format is a length, a JSON header and the bytes.
+    """
+    size = 4 * shape[0] * shape[1]
+    header = {
+        "__metadata__": dict(metadata),
+        "logits": {"dtype": "F32", "shape": list(shape), "data_offsets": [0, size]},
+        "labels": {"dtype": "I64", "shape": [shape[0]], "data_offsets": [size, size + 8 * shape[0]]},
+    }
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # aligned, as the format asks
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write(len(text).to_bytes(LENGTH_BYTES, "little") + text)
+        for part in parts:
+            file.write(np.ascontiguousarray(part, dtype="<f4").tobytes())
+        file.write(np.ascontiguousarray(labels, dtype="<i8").tobytes())

@@ -1,8 +1,8 @@
 """Models of every kind behind one call; each runtime is imported only when a model needs it."""
 
-import importlib
 from pathlib import Path
 
+from gfscore import zoo
 from gfscore.errors import FileError, OptionError, naming
 from gfscore.inputs.models.callable_model import CallableModel
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
@@ -126,8 +126,7 @@ def _refuse_untrusted(path: Path, what: str, *, trust: bool) -> None:
 
 
 def _zoo_file(name: str) -> Path:
-    zoo = importlib.import_module("gfscore.zoo")
-    files = {model.name: Path(model.path) for model in zoo.models()}
+    files = {model.name: model.path for model in zoo.models()}
     if name not in files:
         raise OptionError(f"model 'zoo:{name}' is not in the zoo. It has {listed(sorted(files), most=20)}.")
     return files[name]

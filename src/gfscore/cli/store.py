@@ -1,0 +1,72 @@
+"""``gfscore store``: the logits on disk."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gfscore import views
+from gfscore.cli import options as shared
+from gfscore.errors import OptionError
+from gfscore.inputs.store import Entry, Store, recipe_of
+
+store_app = typer.Typer(help="Look after the logits on disk.", no_args_is_help=True)
+
+
+@store_app.command("list")
+def list_command(store: shared.StoreFolder = None) -> None:
+    """List what is kept, oldest first."""
+    kept = Store(store)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("key", "model", "data", "samples", "state", "size"):
+        table.add_column(heading, justify="right" if heading in ("samples", "size") else "left", overflow="fold")
+    for entry in kept.entries():
+        about = entry.info["about"]
+        state = "finished" if entry.finished.exists() else "under way"
+        cells = (entry.path.name[:12], about["model"], about["data"], f"{about['n']:,}", state, _size(entry.size))
+        table.add_row(*(Text(views.printable(str(cell))) for cell in cells))
+    console = Console()
+    console.print(table if table.row_count else "Nothing is kept yet.")
+    console.print(Text(f"In {kept.root}", style="dim"), soft_wrap=True)
+
+
+@store_app.command("verify")
+def verify_command(store: shared.StoreFolder = None) -> None:
+    """Hold every file against its checksums; a damaged part is computed again when it is next needed."""
+    entries = Store(store).entries()
+    damaged = [entry for entry in entries if _damaged(entry)]
+    for entry in damaged:
+        about = entry.info["about"]
+        typer.echo(f"damaged: {entry.path.name[:12]} ({views.printable(about['model'])} on {views.printable(about['data'])})")
+    typer.echo(f"{len(entries) - len(damaged)} of {len(entries)} entries are sound.")
+
+
+@store_app.command("clear")
+def clear_command(
+    key: Annotated[str | None, typer.Argument(help="Beginning of an entry's key.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Delete every entry.")] = False,
+    store: shared.StoreFolder = None,
+) -> None:
+    """Delete entries: one by its key, or all."""
+    if (key is None) != everything:
+        raise OptionError("say what to delete: the key of an entry (gfscore store list), or --all.")
+    kept = Store(store)
+    chosen = [entry for entry in kept.entries() if everything or entry.path.name.startswith(str(key))]
+    if key is not None and len(chosen) != 1:
+        raise OptionError(f"{len(chosen)} entries have a key that begins with {key!r}. See gfscore store list.")
+    for entry in chosen:
+        kept.remove(entry)
+    typer.echo(f"Deleted {len(chosen)} of {len(chosen) + len(kept.entries())} entries.")
+
+
+def _damaged(entry: Entry) -> bool:
+    shards = recipe_of(entry.info).shards()
+    if entry.finished.exists():
+        return entry.damaged_shards(shards) != []
+    return any(entry.shard_exists(index) and entry.read_shard(index) is None for index in range(len(shards)))
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 1e6:,.1f} MB"

@@ -1,0 +1,1 @@
+"""Where the forward passes run."""

@@ -1,0 +1,111 @@
+"""Forward passes on this machine, shard by shard into the store; a run that was killed goes on where it was."""
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from gfscore.errors import naming
+from gfscore.inputs.guards import check_batch_independence, check_class_count
+from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.inputs.protocols import Dataset, Model
+from gfscore.inputs.store import Recipe, Store
+from gfscore.samples import FloatArray
+
+DEFAULT_BATCH = 128
+SHARD_ROWS = 2048  # about; rounded to whole batches
+READ_ROWS = 256  # images that are at least read and preprocessed together
+
+Progress = Callable[[int, int], None]  # rows done, rows in all
+
+
+def compute_logits(
+    model: Model,
+    data: Dataset,
+    preprocessing: Preprocessing,
+    store: Store,
+    *,
+    batch_size: int = DEFAULT_BATCH,
+    progress: Progress = lambda _done, _total: None,
+) -> Path:
+    """Logits file of the model on the data: from the store where it is there, computed where it is not."""
+    batch_size = model.fixed_batch or batch_size
+    n_samples = len(data.labels)
+    n_classes = _check(model, data, preprocessing)
+    recipe = Recipe(
+        model=model.fingerprint or f"unknown-{uuid.uuid4().hex}",  # found by nobody again
+        data=data.fingerprint,
+        n_samples=n_samples,
+        preprocessing=preprocessing.describe(),
+        batch_size=batch_size,
+        shard_rows=batch_size * max(1, round(SHARD_ROWS / batch_size)),
+    )
+    shards = recipe.shards()
+    entry = store.entry(recipe, {"model": model.name, "data": data.source, "n": n_samples, "classes": n_classes})
+    with entry.locked():
+        damaged = entry.damaged_shards(shards)
+        if damaged == []:
+            entry.drop_shards()  # a run may have been killed between finishing and this
+            progress(n_samples, n_samples)
+            return entry.finished
+        if damaged:
+            entry.reopen(shards, damaged)
+        for index, rows in enumerate(shards):
+            if entry.read_shard(index) is None:
+                entry.write_shard(index, _forward(model, data, preprocessing, rows, batch_size, progress))
+            progress(rows.stop, n_samples)
+        return entry.finish(len(shards), data.labels, _metadata(data))
+
+
+def _check(model: Model, data: Dataset, preprocessing: Preprocessing) -> int:
+    """Look at the first images and at what the model makes of them; returns the number of classes."""
+    with naming(data.source):
+        images = data.images(slice(0, min(READ_ROWS, len(data.labels))))
+        preprocessing.check_range(images)
+        inputs = preprocessing.apply(images, data.layout, model.layout)
+    n_classes = check_batch_independence(model, inputs)
+    check_class_count(model, n_classes, data.class_names, int(data.labels.max()))
+    return n_classes
+
+
+def _forward(
+    model: Model, data: Dataset, preprocessing: Preprocessing, rows: slice, batch_size: int, progress: Progress
+) -> FloatArray:
+    """Logits of one shard."""
+    parts: list[FloatArray] = []
+    for done, inputs in _inputs(model, data, preprocessing, rows, batch_size):
+        parts += [model(inputs[start : start + batch_size]) for start in range(0, len(inputs), batch_size)]
+        progress(done, len(data.labels))
+    return np.concatenate(parts)
+
+
+def _inputs(
+    model: Model, data: Dataset, preprocessing: Preprocessing, rows: slice, batch_size: int
+) -> Iterator[tuple[int, FloatArray]]:
+    """Preprocessed inputs in pieces of whole batches, each with the row it ends at.
+
+    The next piece is read and preprocessed while the model works on this one.
+    """
+    step = batch_size * max(1, READ_ROWS // batch_size)
+    pieces = [slice(start, min(start + step, rows.stop)) for start in range(rows.start, rows.stop, step)]
+
+    def read(piece: slice) -> FloatArray:
+        with naming(data.source):
+            return preprocessing.apply(data.images(piece), data.layout, model.layout)
+
+    with ThreadPoolExecutor(1) as reader:
+        ahead = reader.submit(read, pieces[0])
+        for piece, following in zip(pieces, [*pieces[1:], None], strict=True):
+            inputs = ahead.result()
+            if following is not None:
+                ahead = reader.submit(read, following)
+            yield piece.stop, inputs
+
+
+def _metadata(data: Dataset) -> dict[str, str]:
+    """Names for the logits file, so that it can be audited by itself."""
+    named = {"class_names": data.class_names, "sample_ids": data.sample_ids}
+    return {name: json.dumps(values) for name, values in named.items() if values is not None}

@@ -1,0 +1,112 @@
+"""Labelled images, whatever they are stored in, behind one door."""
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gfscore.errors import FileError, OptionError, naming
+from gfscore.inputs.data.base import ArrayData, Data, arrays_digest, checked_class_names, refuse_split
+from gfscore.inputs.data.cifar import find_cifar, open_cifar
+from gfscore.inputs.data.encoded import EncodedData
+from gfscore.inputs.data.folder import open_folder
+from gfscore.inputs.data.idx import find_idx, open_idx
+from gfscore.inputs.data.npz import open_images
+from gfscore.inputs.data.parquet import find_parquet, open_parquet
+from gfscore.inputs.data.torch_dataset import from_torch_dataset
+from gfscore.inputs.data.views import draw_per_class, reshaped
+from gfscore.inputs.generators import GENERATOR, open_generator
+from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.inputs.protocols import Dataset
+
+__all__ = ["from_torch_dataset", "load_data"]
+
+ZOO_DIGITS = "zoo:digits"
+FORMS = "an .npz or .parquet file, a folder of images, a CIFAR or MNIST directory, generator:..., or zoo:digits"
+
+
+def load_data(
+    spec: str | Path,
+    *,
+    preprocessing: Preprocessing | None = None,
+    split: str | None = None,
+    n_per_class: int | None = None,
+    seed: int = 0,
+    class_names: Sequence[str] | None = None,
+    n_classes: int | None = None,
+) -> Dataset:
+    """Open the data that ``spec`` names: a file, a directory, ``generator:...`` or ``zoo:digits``. Forms: :doc:`data`.
+
+    ``preprocessing`` gives the layout where the shape does not tell, and the shape of the images. ``split`` is for
+    directories with several; ``n_per_class`` and ``seed`` draw from a generator, or a random part of each class of what
+    exists; ``n_classes`` is for generators.
+    """
+    spec = str(spec)
+    preprocessing = Preprocessing() if preprocessing is None else preprocessing
+    if n_per_class is not None and n_per_class < 1:
+        raise OptionError(f"the number of images per class is {n_per_class}; it must be at least 1.")
+    if seed < 0:
+        raise OptionError(f"seed is {seed}; it must be 0 or more.")
+    with naming(spec):
+        if spec.startswith(GENERATOR):
+            refuse_split(split, spec)
+            data: Dataset = open_generator(
+                spec,
+                n_per_class=n_per_class,
+                seed=seed,
+                n_classes=n_classes,
+                class_names=class_names,
+                layout=preprocessing.layout,
+            )
+        else:
+            if n_classes is not None:
+                raise OptionError("the number of classes is given, but only generators need it. Leave it away.")
+            data = _open(spec, preprocessing, split, class_names)
+        if preprocessing.reshapes and not isinstance(data, EncodedData):  # these were shaped as they were decoded
+            data = reshaped(data, preprocessing)
+        return draw_per_class(data, n_per_class, seed) if n_per_class is not None and data.seed is None else data
+
+
+def _open(spec: str, preprocessing: Preprocessing, split: str | None, class_names: Sequence[str] | None) -> Data:
+    path = Path(spec)
+    found_cifar, found_idx = find_cifar(path), find_idx(path)
+    if path.is_dir() and not (found_cifar or found_idx or find_parquet(path)):
+        return open_folder(path, spec, split=split, class_names=class_names, preprocessing=preprocessing)
+    if found_cifar:
+        data: Data = open_cifar(found_cifar, spec, split=split)
+    elif found_idx:
+        data = open_idx(found_idx, spec, split=split)
+    elif path.is_dir():
+        data = open_parquet(find_parquet(path), spec, split=split, preprocessing=preprocessing)
+    else:
+        refuse_split(split, spec)
+        data = _open_file(spec, preprocessing)
+    return data if class_names is None else replace(data, class_names=checked_class_names(class_names, data.labels))
+
+
+def _open_file(spec: str, preprocessing: Preprocessing) -> Data:
+    path = Path(spec)
+    if spec == ZOO_DIGITS:
+        return _zoo_digits()
+    match path.suffix.lower():
+        case ".npz":
+            return open_images(path, layout=preprocessing.layout)
+        case ".parquet":
+            return open_parquet([path], spec, split=None, preprocessing=preprocessing)
+    if not path.exists():
+        raise FileError(f"does not exist. Check the path; data are {FORMS}.")
+    raise FileError(f"has the ending {path.suffix!r}. Data are {FORMS}.")
+
+
+def _zoo_digits() -> Data:
+    """The test images of the embedded zoo."""
+    zoo = importlib.import_module("gfscore.zoo")
+    images, labels, class_names = zoo.test_set()
+    return ArrayData(
+        source=ZOO_DIGITS,
+        labels=labels,
+        layout="NCHW",
+        digest=arrays_digest(lambda: (images, labels)),
+        class_names=tuple(class_names),
+        pixels=images,
+    )

@@ -1,0 +1,211 @@
+"""CIFAR-10 and CIFAR-100 from a directory, in their Python or their binary version.
+
+The Python version is pickled. It is read without running anything: the only names it may call are those that rebuild a
+NumPy array, and even these are stood in for by objects that keep what they are given.
+"""
+
+import io
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gfscore.errors import FileError, naming
+from gfscore.inputs.data.base import (
+    ArrayData,
+    checked_class_names,
+    checked_labels,
+    files_digest,
+    test_or_train,
+    unique_ids,
+)
+from gfscore.inputs.raw import refuse_too_large
+
+SHAPE = (3, 32, 32)
+N_PIXELS = 3 * 32 * 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Version:
+    """Where one of the four distributions keeps what."""
+
+    folder: str
+    test: tuple[str, ...]
+    train: tuple[str, ...]
+    names: str  # file of the class names
+    label: str  # key of the labels in a pickled batch, of the names (label + "_names") in the pickled names
+    label_bytes: int = 0  # before each image in a binary file; the last of them is the class. 0: pickled
+
+
+TRAIN_10 = tuple(f"data_batch_{number}" for number in range(1, 6))
+VERSIONS = (
+    _Version(folder="cifar-10-batches-py", test=("test_batch",), train=TRAIN_10, names="batches.meta", label="label"),
+    _Version(folder="cifar-100-python", test=("test",), train=("train",), names="meta", label="fine_label"),
+    _Version(
+        folder="cifar-10-batches-bin",
+        test=("test_batch.bin",),
+        train=tuple(f"{name}.bin" for name in TRAIN_10),
+        names="batches.meta.txt",
+        label="label",
+        label_bytes=1,
+    ),
+    _Version(
+        folder="cifar-100-binary",
+        test=("test.bin",),
+        train=("train.bin",),
+        names="fine_label_names.txt",
+        label="fine_label",
+        label_bytes=2,
+    ),
+)
+
+
+def find_cifar(path: Path) -> tuple[Path, _Version] | None:
+    """The folder at or below ``path`` that holds a version of CIFAR, if any does."""
+    for version in VERSIONS:
+        for folder in (path, path / version.folder):
+            if (folder / version.names).is_file() and any(
+                (folder / name).is_file() for name in version.test + version.train
+            ):
+                return folder, version
+    return None
+
+
+def open_cifar(found: tuple[Path, _Version], source: str, *, split: str | None) -> ArrayData:
+    """Images (N, 3, 32, 32) and labels of one split; ``test`` unless ``train`` is asked for. CIFAR-100: fine labels."""
+    folder, version = found
+    names = version.test if test_or_train(split) == "test" else version.train
+    paths = [folder / name for name in names]
+    for path in paths:
+        if not path.is_file():
+            raise FileError(f"has no {path.name}. Unpack the whole archive.")
+    read = _read_binary if version.label_bytes else _read_pickled
+    batches = [read(path, version) for path in paths]
+    labels = checked_labels(np.concatenate([batch.labels for batch in batches]))
+    return ArrayData(
+        source=source,
+        labels=labels,
+        layout="NCHW",
+        digest=files_digest(paths),
+        class_names=checked_class_names(_class_names(folder / version.names, version), labels),
+        sample_ids=unique_ids([name for batch in batches for name in batch.ids], len(labels)),
+        pixels=batches[0].pixels if len(batches) == 1 else np.concatenate([batch.pixels for batch in batches]),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Batch:
+    pixels: NDArray[np.uint8]
+    labels: NDArray[Any]
+    ids: tuple[str, ...]
+
+
+def _read_binary(path: Path, version: _Version) -> _Batch:
+    with naming(path):
+        record = version.label_bytes + N_PIXELS
+        size = path.stat().st_size
+        if size == 0 or size % record:
+            raise FileError(f"has {size:,} bytes, no multiple of {record:,} (labels and an image). Download it again.")
+        rows = np.memmap(path, dtype=np.uint8, mode="r", shape=(size // record, record))
+        labels = rows[:, version.label_bytes - 1].astype(np.int64)
+        return _Batch(rows[:, version.label_bytes :].reshape(-1, *SHAPE), labels, ids=())
+
+
+def _read_pickled(path: Path, version: _Version) -> _Batch:
+    with naming(path):
+        batch = _unpickled(path)
+        pixels, labels = batch.get("data"), batch.get(f"{version.label}s")
+        if not isinstance(pixels, _PickledArray) or not isinstance(labels, list):
+            raise FileError(f"is no CIFAR batch: it lacks 'data' or '{version.label}s'. Download it again.")
+        values = pixels.values()
+        if len(labels) != len(values) or not all(type(label) is int for label in labels):
+            raise FileError(f"has {len(values)} images but no such list of class indices. Download it again.")
+        ids = tuple(_text(name) for name in batch.get("filenames", ()))
+        return _Batch(values, np.array(labels, dtype=np.int64), ids)
+
+
+def _class_names(path: Path, version: _Version) -> list[str]:
+    with naming(path):
+        if version.label_bytes:
+            return path.read_text(encoding="utf-8").split()
+        names = _unpickled(path).get(f"{version.label}_names")
+        if not isinstance(names, list):
+            raise FileError(f"has no list '{version.label}_names'. Download it again.")
+        return [_text(name) for name in names]
+
+
+class _PickledArray:
+    """Stands for an array while a batch is unpickled: keeps its state, and makes an array of it only once checked."""
+
+    def __init__(self, *_: object) -> None:
+        self.state: Any = None
+
+    def __setstate__(self, state: object) -> None:
+        self.state = state
+
+    def values(self) -> NDArray[np.uint8]:
+        """Images (N, 3, 32, 32)."""
+        match self.state:
+            case (int(), (int(rows), int(columns)), _PickledType(name="u1" | b"u1" | "|u1"), False, bytes(raw)):
+                if columns == N_PIXELS and len(raw) == rows * columns:
+                    return np.frombuffer(raw, dtype=np.uint8).reshape(rows, *SHAPE)
+        raise FileError(f"'data' is no array of bytes of shape (N, {N_PIXELS}). Download it again.")
+
+
+class _PickledType:
+    """Stands for the type of an array."""
+
+    def __init__(self, name: object = None, *_: object) -> None:
+        self.name = name
+
+    def __setstate__(self, state: object) -> None:
+        """Byte order and the like, of which a byte has none."""
+
+
+class _NoArrayType:
+    """Stands for ``numpy.ndarray``, which is only ever named."""
+
+
+STAND_INS = {
+    ("numpy.core.multiarray", "_reconstruct"): _PickledArray,
+    ("numpy._core.multiarray", "_reconstruct"): _PickledArray,  # its name since NumPy 2
+    ("numpy", "ndarray"): _NoArrayType,
+    ("numpy", "dtype"): _PickledType,
+}
+
+
+class _ArraysOnly(pickle._Unpickler):
+    """An unpickler that knows the four names by which an array is written, and no other.
+
+    It is the one written in Python: that in C reserves memory up to any memo index a file names.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        """The stand-in of a name, or a refusal: any other name may run code."""
+        try:
+            return STAND_INS[module, name]
+        except KeyError:
+            raise FileError(
+                f"calls {module}.{name} when it is unpickled, which no CIFAR file does and which could run code. "
+                "It was not run. Download the file again from its source."
+            ) from None
+
+
+def _unpickled(path: Path) -> dict[str, Any]:
+    refuse_too_large(2 * path.stat().st_size, "a batch", "Download it again.")
+    try:
+        content = _ArraysOnly(io.BytesIO(path.read_bytes()), encoding="bytes").load()
+    except FileError:
+        raise
+    except Exception as error:  # a hostile or damaged pickle raises almost anything
+        raise FileError(f"is no CIFAR file, or is damaged ({type(error).__name__}). Download it again.") from error
+    if not isinstance(content, dict):
+        raise FileError(f"holds a {type(content).__name__}, not a dictionary. Download it again.")
+    return {_text(key): value for key, value in content.items()}
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,196 @@
+"""Images in parquet files as the Hugging Face hub keeps them; needs pyarrow, from the extra ``tables``.
+
+A column ``image`` (or ``img``) holds the encoded bytes, plain or as a struct {bytes, path}; ``label`` (or ``labels``,
+``fine_label``) the classes, as indices or names. Row groups are read when a batch needs them, one at a time.
+"""
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gfscore.errors import FileError, OptionError, naming
+from gfscore.extras import require
+from gfscore.inputs.data.base import checked_class_names, checked_labels, files_digest, unique_ids
+from gfscore.inputs.data.encoded import EncodedData
+from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.inputs.raw import listed, refuse_unreadable
+
+IMAGES, LABELS = ("image", "img"), ("label", "labels", "fine_label")
+
+
+class _Group(NamedTuple):
+    """A row group: the unit in which parquet is read."""
+
+    path: Path
+    number: int  # in its file
+    first: int  # row of the file
+    rows: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ParquetData(EncodedData):
+    """Images in row groups of one or several files, one of which is held at a time."""
+
+    column: str
+    groups: tuple[_Group, ...]
+    starts: tuple[int, ...]  # first row of each group
+    held: dict[int, list[bytes | None]] = field(default_factory=dict, repr=False)  # the group read last
+
+    def encoded(self, rows: range) -> Sequence[tuple[str, Path | bytes]]:
+        """The bytes of some rows."""
+        return [self._encoded(row) for row in rows]
+
+    def _encoded(self, row: int) -> tuple[str, bytes]:
+        index = bisect_right(self.starts, row) - 1
+        group, within = self.groups[index], row - self.starts[index]
+        name = f"{group.path}, row {group.first + within}"
+        if index not in self.held:
+            self.held.clear()
+            self.held[index] = _read_group(group, self.column)
+        content = self.held[index][within]
+        if not content:
+            raise FileError("has no image bytes. Embed the images in the file, or drop the row.").found_in(name)
+        return name, content
+
+
+def find_parquet(folder: Path) -> list[Path]:
+    """Parquet files in a folder, sorted."""
+    return sorted(folder.glob("*.parquet"))
+
+
+def open_parquet(paths: Sequence[Path], source: str, *, split: str | None, preprocessing: Preprocessing) -> ParquetData:
+    """Read the labels, and note where the images are. ``split`` picks files named ``test-00000-of-00002.parquet``."""
+    chosen = _of_split(paths, split)
+    tables = [_read_table(path) for path in chosen]
+    first = tables[0]
+    for path, table in zip(chosen, tables, strict=True):
+        if (table.image, table.label, table.class_names) != (first.image, first.label, first.class_names):
+            raise FileError(f"has other columns or class names than {chosen[0].name}. Name one file.").found_in(path)
+    labels, class_names = _labels([label for table in tables for label in table.labels], first.class_names)
+    groups = tuple(group for table in tables for group in table.groups)
+    return ParquetData(
+        source=source,
+        labels=labels,
+        layout="NHWC",
+        digest=files_digest(chosen),
+        class_names=class_names,
+        sample_ids=unique_ids([name for table in tables for name in table.ids], len(labels)),
+        preprocessing=preprocessing,
+        column=first.image,
+        groups=groups,
+        starts=_starts([group.rows for group in groups]),
+    )
+
+
+def _of_split(paths: Sequence[Path], split: str | None) -> list[Path]:
+    splits = sorted({path.name.partition("-")[0] for path in paths if "-" in path.name})
+    if split is None:
+        if len(splits) > 1:
+            raise FileError(f"holds files of {listed(splits)}. Name one: --split {splits[0]}.")
+        return list(paths)
+    chosen = [path for path in paths if path.name.partition("-")[0] == split]
+    if not chosen:
+        raise OptionError(f"split is {split!r}; there are files of {listed(splits)}.")
+    return chosen
+
+
+class _Table(NamedTuple):
+    image: str
+    label: str
+    labels: list[Any]
+    class_names: tuple[str, ...] | None
+    ids: list[str | None]
+    groups: list[_Group]
+
+
+def _reading(path: Path, read: Callable[[Any], Any]) -> Any:
+    """What ``read`` finds in an open parquet file."""
+    pyarrow = require("pyarrow", extra="tables", purpose="reading parquet")
+    parquet = require("pyarrow.parquet", extra="tables", purpose="reading parquet")
+    refuse_unreadable(path)
+    try:
+        with parquet.ParquetFile(path) as file:
+            return read(file)
+    except (pyarrow.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise FileError(f"is not a parquet file, or is damaged ({reason}). Save it again.") from error
+
+
+def _read_table(path: Path) -> _Table:
+    def read(file: Any) -> _Table:
+        schema = file.schema_arrow
+        image = _column(schema.names, IMAGES, "image", "encoded images")
+        label = _column(schema.names, LABELS, "label", "true classes")
+        kind = schema.field(image).type
+        parts = {child.name for child in kind} if str(kind).startswith("struct") else set()
+        if "bytes" not in parts and str(kind) not in ("binary", "large_binary"):
+            raise FileError(f"column {image!r} is {kind}. It must hold encoded images: bytes, or {{bytes, path}}.")
+        named = "path" in parts
+        table = file.read(columns=[label, f"{image}.path"] if named else [label])
+        ids = [row["path"] if row else None for row in table[image].to_pylist()] if named else []
+        sizes = [file.metadata.row_group(index).num_rows for index in range(file.metadata.num_row_groups)]
+        return _Table(
+            image=f"{image}.bytes" if parts else image,
+            label=label,
+            labels=table[label].to_pylist(),
+            class_names=_hub_names(schema.metadata or {}, label),
+            ids=ids,
+            groups=[
+                _Group(path, number, first, rows)
+                for number, (first, rows) in enumerate(zip(_starts(sizes), sizes, strict=True))
+            ],
+        )
+
+    with naming(path):
+        table: _Table = _reading(path, read)
+        return table
+
+
+def _read_group(group: _Group, column: str) -> list[bytes | None]:
+    def read(file: Any) -> list[bytes | None]:
+        values = file.read_row_group(group.number, columns=[column]).column(0).to_pylist()
+        return [value["bytes"] if isinstance(value, dict) else value for value in values]
+
+    with naming(group.path):
+        images: list[bytes | None] = _reading(group.path, read)
+        return images
+
+
+def _starts(sizes: Sequence[int]) -> tuple[int, ...]:
+    """First row of each group."""
+    return tuple(accumulate(sizes[:-1], initial=0))
+
+
+def _column(names: Sequence[str], wanted: Sequence[str], name: str, what: str) -> str:
+    found = next((column for column in wanted if column in names), None)
+    if found is None:
+        raise FileError(f"has no column {name!r}; it has {listed(names)}. Name the column of {what} {name!r}.")
+    return found
+
+
+def _hub_names(metadata: dict[bytes, bytes], label: str) -> tuple[str, ...] | None:
+    """Names of the classes, where the ``datasets`` library left them in the schema."""
+    try:
+        names = json.loads(metadata[b"huggingface"])["info"]["features"][label]["names"]
+    except (KeyError, TypeError, ValueError):
+        return None
+    return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else None
+
+
+def _labels(values: list[Any], names: tuple[str, ...] | None) -> tuple[Any, tuple[str, ...] | None]:
+    if None in values:
+        raise FileError(f"row {values.index(None)} has no label. Give it one, or drop the row.")
+    if values and all(isinstance(value, str) for value in values):
+        names = tuple(sorted(set(values))) if names is None else names
+        unknown = set(values) - set(names)
+        if unknown:
+            raise FileError(f"has the label {min(unknown)!r}, which is none of its class names. Make them agree.")
+        values = [names.index(value) for value in values]
+    labels = checked_labels(np.array(values))
+    return labels, None if names is None else checked_class_names(names, labels)

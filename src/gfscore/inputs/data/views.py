@@ -1,0 +1,104 @@
+"""Data seen differently: some of its rows, or its images in another shape."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from gfscore.errors import OptionError
+from gfscore.inputs.data.base import Data
+from gfscore.inputs.layouts import CHANNEL_AXIS, moved
+from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.inputs.protocols import Dataset
+from gfscore.samples import IntArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Subset(Data):
+    """Some rows of a data set, in its order."""
+
+    whole: Dataset
+    rows: IntArray  # ascending
+
+    def images(self, rows: slice) -> NDArray[Any]:
+        """Images of some rows."""
+        return np.concatenate([self.whole.images(run) for run in _runs(self.rows[rows])])
+
+
+def draw_per_class(data: Dataset, n_per_class: int, seed: int) -> Subset:
+    """At most ``n_per_class`` random images of each class, without replacement.
+
+    Class k draws from ``default_rng([seed, k])``, so that the choice in one class does not depend on the others.
+    """
+    chosen = []
+    for label in np.unique(data.labels).tolist():
+        rows = np.flatnonzero(data.labels == label)
+        n_drawn = min(n_per_class, len(rows))
+        chosen.append(np.random.default_rng([seed, label]).choice(rows, n_drawn, replace=False))
+    rows = np.sort(np.concatenate(chosen)).astype(np.int64)
+    return Subset(
+        source=f"{data.source} (at most {n_per_class} per class, seed {seed})",
+        labels=data.labels[rows],
+        layout=data.layout,
+        digest=lambda: hashlib.sha256(data.fingerprint.encode() + rows.tobytes()).hexdigest(),
+        class_names=data.class_names,
+        sample_ids=None if data.sample_ids is None else tuple(data.sample_ids[row] for row in rows),
+        whole=data,
+        rows=rows,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reshaped(Data):
+    """Images of a data set in the shape that a preprocessing asks for."""
+
+    whole: Dataset
+    preprocessing: Preprocessing
+
+    def images(self, rows: slice) -> NDArray[Any]:
+        """Images of some rows, (n, H, W, C) uint8."""
+        images = moved(self.whole.images(rows), self.whole.layout, "NHWC")
+        grey = images.shape[3] == 1
+        fitted = [
+            self._fit(Image.fromarray(image[..., 0] if grey else image)) for image in np.ascontiguousarray(images)
+        ]
+        return np.stack(fitted)
+
+    def _fit(self, image: Image.Image) -> NDArray[np.uint8]:
+        pixels = np.asarray(self.preprocessing.fit(image))
+        return pixels[..., None] if pixels.ndim == 2 else pixels
+
+
+def reshaped(data: Dataset, preprocessing: Preprocessing) -> Reshaped:
+    """The data, resized and cropped as they are read; for uint8 images of one size."""
+    images = data.images(slice(0, 1))
+    if images.dtype != np.uint8:
+        raise OptionError(
+            f"resize, crop and grey need uint8 images; {data.source} gives {images.dtype}. Save it as uint8."
+        )
+    if images.shape[CHANNEL_AXIS[data.layout]] not in (1, 3):
+        raise OptionError(
+            f"resize, crop and grey need 1 or 3 channels; {data.source} has images of {images.shape[1:]}."
+        )
+    return Reshaped(
+        source=data.source,
+        labels=data.labels,
+        layout="NHWC",
+        digest=lambda: data.fingerprint,
+        class_names=data.class_names,
+        sample_ids=data.sample_ids,
+        seed=data.seed,
+        whole=data,
+        preprocessing=preprocessing,
+    )
+
+
+def _runs(rows: IntArray) -> Iterator[slice]:
+    """Slices that cover ascending rows, each without a gap."""
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    for run in np.split(rows, breaks):
+        yield slice(int(run[0]), int(run[-1]) + 1)

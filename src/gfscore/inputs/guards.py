@@ -1,0 +1,56 @@
+"""What is looked at before anything is scored: the mistakes that make a robustness number meaningless."""
+
+import numpy as np
+
+from gfscore.errors import InvalidInputError
+from gfscore.inputs.protocols import Model
+from gfscore.samples import FloatArray
+
+ROWS = 12  # rows tried in another batch and order
+TOLERANCE = 1e-4  # of the largest logit, or of 1
+
+
+class BatchDependenceError(InvalidInputError):
+    """The same image gives other logits in another batch."""
+
+
+class ClassCountError(InvalidInputError):
+    """Model and data do not agree on the number of classes."""
+
+
+def check_batch_independence(model: Model, inputs: FloatArray) -> int:
+    """Refuse a model whose logits for an image depend on the images beside it, as with batch norm in train mode.
+
+    Returns the number of logits.
+    """
+    rows = inputs[:ROWS]
+    together = _in_batches(model, rows, len(rows))
+    apart = _in_batches(model, rows[::-1], max(1, len(rows) // 3))[::-1]
+    scale = max(1.0, float(np.abs(together).max()))
+    difference = float(np.abs(together - apart).max())
+    if not difference <= TOLERANCE * scale:  # also when it is NaN
+        raise BatchDependenceError(
+            f"{model.name} gives other logits when the same images come in another batch (difference "
+            f"{difference:.2g}). Put it in evaluation mode: model.eval()."
+        )
+    return int(together.shape[1])
+
+
+def _in_batches(model: Model, rows: FloatArray, size: int) -> FloatArray:
+    size = model.fixed_batch or size
+    parts = [model(np.ascontiguousarray(rows[start : start + size])) for start in range(0, len(rows), size)]
+    return np.concatenate(parts)
+
+
+def check_class_count(model: Model, n_classes: int, class_names: tuple[str, ...] | None, highest_label: int) -> None:
+    """Refuse a model that does not have the classes of the data."""
+    if class_names is not None and len(class_names) != n_classes:
+        raise ClassCountError(
+            f"{model.name} gives {n_classes:,} logits but the data names {len(class_names):,} classes. "
+            "Use the data set the model was trained for, or give --class-names."
+        )
+    if highest_label >= n_classes:
+        raise ClassCountError(
+            f"{model.name} gives {n_classes:,} logits but the data has label {highest_label:,}. "
+            "Use the data set the model was trained for."
+        )

@@ -1,0 +1,29 @@
+"""Published numbers that ship with the package, each with its source."""
+
+from gfscore.reference.loading import DATASETS, SOURCES, leaderboard, published, sources
+from gfscore.reference.records import (
+    Dataset,
+    LeaderboardEntry,
+    PrintedRow,
+    Published,
+    PublishedMetrics,
+    PublishedModel,
+    SearchTrace,
+    Source,
+)
+
+__all__ = [
+    "DATASETS",
+    "SOURCES",
+    "Dataset",
+    "LeaderboardEntry",
+    "PrintedRow",
+    "Published",
+    "PublishedMetrics",
+    "PublishedModel",
+    "SearchTrace",
+    "Source",
+    "leaderboard",
+    "published",
+    "sources",
+]

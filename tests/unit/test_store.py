@@ -1,0 +1,201 @@
+"""Logits on disk: the same bytes whatever happened on the way."""
+
+import json
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from fakes import FakeData, FakeModel
+
+from gfscore import read_samples
+from gfscore.engines import local
+from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.inputs.store import Recipe, Store
+
+PLAIN = Preprocessing()
+SHARD = 8  # rows a shard in these tests
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch):
+    monkeypatch.setattr(local, "SHARD_ROWS", SHARD)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+def compute(store, model=None, data=None, **options):
+    return local.compute_logits(model or FakeModel(), data or FakeData(), PLAIN, store, **{"batch_size": 4} | options)
+
+
+def expected(data=None):
+    data = data or FakeData()
+    return FakeModel()(PLAIN.apply(data.images(slice(None)), "NHWC", "NCHW"))
+
+
+def rows_beyond_guards(model):
+    """Rows computed for the result, without those of the guards before it."""
+    return sum(model.batches) - 2 * 12
+
+
+def test_the_finished_file_is_a_logits_file(store):
+    samples = read_samples(compute(store))
+    np.testing.assert_array_equal(samples.logits, expected())
+    assert samples.labels.tolist() == FakeData().labels.tolist()
+    assert samples.class_names == ("a", "b", "c", "d")
+
+
+@pytest.mark.parametrize("fixed_batch", [1, 3, 7])
+def test_fixed_batches_are_kept(store, fixed_batch):
+    model = FakeModel(fixed_batch=fixed_batch)
+    np.testing.assert_array_equal(read_samples(compute(store, model)).logits, expected())
+    assert max(model.batches) == fixed_batch
+
+
+def test_a_second_run_computes_nothing(store):
+    first = compute(store).read_bytes()
+    model = FakeModel()
+    assert compute(store, model).read_bytes() == first
+    assert rows_beyond_guards(model) == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": FakeModel(fingerprint="other weights")},
+        {"data": FakeData(fingerprint="other images")},
+        {"batch_size": 5},
+    ],
+    ids=["model", "data", "batch"],
+)
+def test_what_decides_the_logits_decides_the_entry(store, change):
+    compute(store)
+    compute(store, **change)
+    assert len(store.entries()) == 2
+
+
+def test_preprocessing_decides_the_entry(store):
+    local.compute_logits(FakeModel(), FakeData(), PLAIN, store)
+    local.compute_logits(FakeModel(), FakeData(), Preprocessing(mean=(0.5,)), store)
+    assert len(store.entries()) == 2
+
+
+def test_a_model_that_cannot_be_known_again_is_never_found_again(store):
+    compute(store, FakeModel(fingerprint=None))
+    compute(store, FakeModel(fingerprint=None))
+    assert len(store.entries()) == 2
+
+
+def interrupted(store, after):
+    """A run whose model fails after some batches; returns the rows that are kept."""
+
+    class Failing(FakeModel):
+        def __call__(self, inputs):
+            if sum(self.batches) - 2 * 12 >= after:
+                raise RuntimeError("out of luck")
+            return super().__call__(inputs)
+
+    with pytest.raises(RuntimeError, match="out of luck"):
+        compute(store, Failing())
+    return len(list(store.entries()[0].path.glob("shard-*"))) * SHARD
+
+
+def test_an_interrupted_run_goes_on_where_it_was(store, tmp_path):
+    kept = interrupted(store, after=30)
+    assert kept == 24
+    model = FakeModel()
+    resumed = compute(store, model).read_bytes()
+    assert rows_beyond_guards(model) == 50 - kept
+    assert resumed == compute(Store(tmp_path / "undisturbed")).read_bytes()
+
+
+def test_a_damaged_shard_is_found_and_computed_again(store, tmp_path):
+    interrupted(store, after=30)
+    shard = sorted(store.entries()[0].path.glob("shard-*"))[1]
+    raw = bytearray(shard.read_bytes())
+    raw[-3] ^= 0x10
+    shard.write_bytes(raw)
+    model = FakeModel()
+    resumed = compute(store, model).read_bytes()
+    assert rows_beyond_guards(model) == 50 - 24 + SHARD
+    assert resumed == compute(Store(tmp_path / "undisturbed")).read_bytes()
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty"])
+def test_a_damaged_finished_file_is_made_good(store, damage):
+    path = compute(store)
+    sound = path.read_bytes()
+    raw = bytearray(sound)
+    if damage == "flip":
+        raw[sound.index(expected()[20].tobytes())] ^= 0x01
+    path.write_bytes({"flip": bytes(raw), "cut": sound[:-100], "empty": b""}[damage])
+    model = FakeModel()
+    assert compute(store, model).read_bytes() == sound
+    assert rows_beyond_guards(model) == (SHARD if damage == "flip" else 50)
+
+
+def test_entries_that_cannot_be_read_are_passed_over(store):
+    compute(store)
+    (store.entries()[0].path / "entry.json").write_text("{}")
+    assert store.entries() == []
+
+
+def test_key_depends_on_every_part_of_the_recipe():
+    base = {"model": "m", "data": "d", "n_samples": 5, "preprocessing": {}, "batch_size": 2, "shard_rows": 4}
+    changes = [{}, {"model": "x"}, {"data": "x"}, {"n_samples": 6}, {"preprocessing": {"a": 1}}, {"batch_size": 4}]
+    assert len({Recipe(**base | change).key for change in changes}) == len(changes)
+
+
+RUN = """
+    import sys
+    sys.path.insert(0, {tests!r})
+    from pathlib import Path
+    from fakes import FakeData, FakeModel
+    from gfscore.engines import local
+    from gfscore.inputs.preprocessing import Preprocessing
+    from gfscore.inputs.store import Store
+    local.SHARD_ROWS = 8
+    print("ready", flush=True)
+    path = local.compute_logits(
+        FakeModel(delay=0.005), FakeData(n=400), Preprocessing(), Store(Path({root!r})), batch_size=4
+    )
+    print(path)
+"""
+
+
+def start(root):
+    code = textwrap.dedent(RUN).format(tests=str(__file__).rpartition("/")[0], root=str(root))
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.mark.parametrize("seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(5, 50))])
+def test_runs_killed_at_random_moments_end_in_the_same_bytes(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(3):
+        process = start(tmp_path)
+        time.sleep(rng.uniform(0, 0.5))
+        process.kill()
+        process.wait()
+    kept = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("??/*/shard-*.safetensors")}
+    process = start(tmp_path)
+    path = process.stdout.readline().strip()
+    assert process.wait() == 0
+    data = FakeData(n=400)
+    np.testing.assert_array_equal(read_samples(path).logits, expected(data))
+    assert len(kept) < 50  # it was killed on the way
+    info = json.loads((tmp_path / path).parent.joinpath("entry.json").read_text())
+    assert info["about"]["n"] == 400
+
+
+def test_two_processes_on_one_entry_do_not_hurt_each_other(tmp_path):
+    processes = [start(tmp_path) for _ in range(2)]
+    paths = [process.communicate()[0].strip() for process in processes]
+    assert paths[0] == paths[1]
+    np.testing.assert_array_equal(read_samples(paths[0]).logits, expected(FakeData(n=400)))
