@@ -31,15 +31,13 @@ def load_model(
 ) -> Model:
     """The model that ``spec`` names.
 
-    ========================================  =====================================================================
-    ``net.onnx``                              an ONNX graph
-    ``net.pt2``, ``net.torchscript``          torch.export, TorchScript; both hold code and need ``trust``
-    ``torch:package.module:factory``          what your own function returns
-    ``timm:NAME``                             a timm model; ``timm:NAME?checkpoint=FILE`` takes weights from a file
-    ``hf:ORG/NAME``, ``hf:./folder``          an image classifier of transformers
-    ``robustbench:DATASET/THREAT/NAME``       a RobustBench model, kept in ``model_dir``
-    ``zoo:NAME``                              an embedded model
-    ========================================  =====================================================================
+    - ``net.onnx``: an ONNX graph
+    - ``net.pt2``, ``net.torchscript``: torch.export and TorchScript; both hold code and need ``trust``
+    - ``torch:package.module:factory``: what your own function returns
+    - ``timm:NAME``: a timm model; ``timm:NAME?checkpoint=FILE`` takes weights from a file
+    - ``hf:ORG/NAME``, ``hf:./folder``: an image classifier of transformers
+    - ``robustbench:DATASET/THREAT/NAME``: a RobustBench model, kept in ``model_dir``
+    - ``zoo:NAME``: an embedded model
 
     ``output`` names the logits (or gives their position) when a model has several outputs, ``format`` says what a file
     is when its ending does not, ``layout`` is the order of the axes when it is not found out, and ``threads`` is how
