@@ -11,6 +11,7 @@
     │   │   ├── ProbabilitiesError               probabilities where logits belong, or the reverse
     │   │   └── TooFewClassesError               fewer than two classes have samples
     │   ├── FileError                            a file that is not what it should be
+    │   ├── ModelError                           a model that cannot be run as it is
     │   └── ResultError                          a result that does not hold what is asked of it
     └── MissingExtraError (also an ImportError)  an optional dependency that is not installed
 
@@ -99,6 +100,10 @@ class TooFewClassesError(SamplesError):
 
 class FileError(InvalidInputError):
     """A file that is missing, damaged, or not what it should be."""
+
+
+class ModelError(InvalidInputError):
+    """A model that cannot be run as it is, or not on these inputs."""
 
 
 class ResultError(InvalidInputError):

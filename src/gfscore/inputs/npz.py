@@ -10,7 +10,7 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from gfscore.errors import FileError
-from gfscore.inputs.raw import IN_PIECES, RawSamples, labels_key, logits_key, refuse_too_large
+from gfscore.inputs.raw import IN_PIECES, RawSamples, labels_key, logits_key, reason, refuse_too_large
 
 ENCRYPTED = 0x1  # flag bit of a zip member
 LOCAL_HEADER = struct.Struct("<26xHH")  # stands before each member; ends with the lengths of its name and extra field
@@ -56,7 +56,7 @@ def read_member(archive: zipfile.ZipFile, name: str, *, advice: str = IN_PIECES)
         with archive.open(info) as member:
             return np.asarray(npy_format.read_array(member, allow_pickle=False))
     except Exception as error:  # a hostile file makes the zip and npy modules raise almost anything
-        raise FileError(f"array {name!r} is damaged ({_reason(error)}). Save the file again.") from error
+        raise FileError(f"array {name!r} is damaged ({reason(error)}). Save the file again.") from error
 
 
 def map_member(archive: zipfile.ZipFile, name: str, path: Path) -> NDArray[Any] | None:
@@ -102,7 +102,7 @@ def _checked_header(archive: zipfile.ZipFile, name: str) -> _Header:
         with archive.open(info) as member:
             header = _Header(*_read_header(member), size=member.tell())
     except Exception as error:  # a hostile header makes the zip, tokenize and ast modules raise almost anything
-        raise FileError(f"array {name!r} has no readable header ({_reason(error)}). Save the file again.") from error
+        raise FileError(f"array {name!r} has no readable header ({reason(error)}). Save the file again.") from error
     if header.dtype.hasobject:
         raise FileError(
             f"array {name!r} holds Python objects, which only pickle can load, and pickle can run code. "
@@ -131,7 +131,3 @@ def name_strings(array: NDArray[Any]) -> list[str]:
     if array.ndim != 1 or array.dtype.kind not in "US":
         raise FileError(f"array 'class_names' is {array.dtype} of shape {array.shape}. Save one string per class.")
     return [name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name) for name in array.tolist()]
-
-
-def _reason(error: BaseException) -> str:
-    return (str(error).partition("\n")[0] or type(error).__name__).rstrip(".")

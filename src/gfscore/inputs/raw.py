@@ -55,6 +55,11 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     return ", ".join(repr(name) for name in names[:most]) + more
 
 
+def reason(error: BaseException) -> str:
+    """What an error of another library says, in one line and without its full stop."""
+    return (str(error).partition("\n")[0] or type(error).__name__).rstrip(".")
+
+
 def refuse_too_large(n_bytes: int, what: str, advice: str = IN_PIECES) -> None:
     """Stop before an array that cannot fit is read, whatever made the file declare it."""
     available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

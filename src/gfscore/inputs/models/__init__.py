@@ -1,0 +1,130 @@
+"""Models of every kind behind one call; each runtime is imported only when a model needs it."""
+
+from pathlib import Path
+
+from gfscore import zoo
+from gfscore.errors import FileError, OptionError, naming
+from gfscore.inputs.models.callable_model import CallableModel
+from gfscore.inputs.models.suggested import SuggestedPreprocessing
+from gfscore.inputs.models.torch_model import TorchModel, load_factory, wrap_module
+from gfscore.inputs.protocols import Layout, Model
+from gfscore.inputs.raw import listed, refuse_unreadable
+
+__all__ = ["CallableModel", "SuggestedPreprocessing", "TorchModel", "load_model", "wrap_module"]
+
+KINDS = ("torch", "timm", "hf", "robustbench", "zoo")
+FORMATS = ("onnx", "torchscript", "pt2")
+ENDINGS = {".onnx": "onnx", ".pt2": "pt2", ".ts": "torchscript", ".torchscript": "torchscript"}
+AMBIGUOUS = (".pt", ".pth", ".bin", ".ckpt")  # TorchScript or weights without an architecture
+
+
+def load_model(
+    spec: str | Path,
+    *,
+    trust: bool = False,
+    output: str | int | None = None,
+    format: str | None = None,  # noqa: A002 (the name of the option)
+    model_dir: Path | None = None,
+    layout: Layout | None = None,
+    name: str | None = None,
+    threads: int | None = None,
+) -> Model:
+    """The model that ``spec`` names.
+
+    - ``net.onnx``: an ONNX graph
+    - ``net.pt2``, ``net.torchscript``: torch.export and TorchScript; both hold code and need ``trust``
+    - ``torch:package.module:factory``: what your own function returns
+    - ``timm:NAME``: a timm model; ``timm:NAME?checkpoint=FILE`` takes weights from a file
+    - ``hf:ORG/NAME``, ``hf:./folder``: an image classifier of transformers
+    - ``robustbench:DATASET/THREAT/NAME``: a RobustBench model, kept in ``model_dir``
+    - ``zoo:NAME``: an embedded model
+
+    ``output`` names the logits (or gives their position) when a model has several outputs, ``format`` says what a file
+    is when its ending does not, ``layout`` is the order of the axes when it is not found out, and ``threads`` is how
+    many an ONNX graph may use.
+    """
+    kind, target = _parsed(str(spec))
+    match kind:
+        case "torch":
+            return load_factory(target, name=name, output=output, layout=layout)
+        case "timm":
+            from gfscore.inputs.models.timm_hub import load_timm
+
+            return load_timm(target, name=name)
+        case "hf":
+            from gfscore.inputs.models.hf_hub import load_hf
+
+            return load_hf(target, name=name)
+        case "robustbench":
+            from gfscore.inputs.models.robustbench_hub import load_robustbench
+
+            return load_robustbench(target, model_dir=model_dir, name=name)
+        case "zoo":
+            from gfscore.inputs.models.onnx_model import load_onnx
+
+            return load_onnx(_zoo_file(target), name=name or target, threads=threads)
+    path = Path(target)
+    with naming(path):
+        refuse_unreadable(path)
+    match _format(path, format):
+        case "onnx":
+            from gfscore.inputs.models.onnx_model import load_onnx
+
+            return load_onnx(path, name=name, output=output, layout=layout, threads=threads)
+        case "torchscript":
+            _refuse_untrusted(path, "TorchScript", trust=trust)
+            from gfscore.inputs.models.torch_files import load_torchscript
+
+            return load_torchscript(path, name=name, output=output, layout=layout)
+        case _:
+            _refuse_untrusted(path, "a torch.export program", trust=trust)
+            from gfscore.inputs.models.torch_files import load_exported
+
+            return load_exported(path, name=name, output=output, layout=layout)
+
+
+def _parsed(spec: str) -> tuple[str, str]:
+    """Kind and target of a spec; the kind of a path is 'file'."""
+    prefix, colon, target = spec.partition(":")
+    if not spec:
+        raise OptionError("the model is an empty text. Give a path or a spec such as timm:NAME.")
+    if not colon or (prefix not in KINDS and Path(spec).exists()):
+        return "file", spec
+    if prefix not in KINDS:
+        kinds = ", ".join(f"{kind}:" for kind in KINDS)
+        raise OptionError(f"model {spec!r} begins with no known kind. Give a path, or one of {kinds}.")
+    if not target:
+        raise OptionError(f"model {spec!r} names nothing. Write what follows {prefix}:, as in docs/models.md.")
+    return prefix, target
+
+
+def _format(path: Path, wanted: str | None) -> str:
+    if wanted is not None:
+        if wanted not in FORMATS:
+            raise OptionError(f"format {wanted!r} is not known. Choose {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
+        return wanted
+    ending = path.suffix.lower()
+    if ending in ENDINGS:
+        return ENDINGS[ending]
+    if ending in AMBIGUOUS:
+        raise FileError(
+            f"has the ending {ending!r}, which does not say what it is. Say --format torchscript "
+            "(format='torchscript') if it is that; weights alone need their network: torch:module:factory."
+        ).found_in(path)
+    raise FileError(
+        f"has the ending {ending!r}. Models are .onnx, .pt2 or .torchscript; export others to ONNX."
+    ).found_in(path)
+
+
+def _refuse_untrusted(path: Path, what: str, *, trust: bool) -> None:
+    if not trust:
+        raise FileError(
+            f"is {what}, which can run code. Say --trust-model (trust=True) if you trust who made it, or give ONNX."
+        ).found_in(path)
+
+
+def _zoo_file(name: str) -> Path:
+    files = {model.name: model.path for model in zoo.models()}
+    if name not in files:
+        raise OptionError(f"model 'zoo:{name}' is not in the zoo. It has {listed(sorted(files), most=20)}.")
+    return files[name]

@@ -1,0 +1,137 @@
+"""ONNX models through onnxruntime: what the default install runs. A graph holds no code."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from gfscore.errors import FileError, InvalidInputError, ModelError, naming
+from gfscore.inputs.logits_files import sha256
+from gfscore.inputs.models.batches import as_logits, cannot_run, padded
+from gfscore.inputs.models.fingerprints import combined
+from gfscore.inputs.models.onnx_files import external_files
+from gfscore.inputs.models.suggested import SuggestedPreprocessing
+from gfscore.inputs.protocols import Layout
+from gfscore.inputs.raw import listed, reason, refuse_unreadable
+from gfscore.samples import FloatArray
+
+FLOATS: dict[str, type[np.floating[Any]]] = {
+    "tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64,
+}  # fmt: skip
+CHANNELS = (1, 3)  # what a declared axis of an image model is when it is not a height or a width
+ERRORS_ONLY = 3  # onnxruntime's severity; warnings about unused weights are of no use here
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OnnxModel:
+    """A graph with one image input and one chosen output, as :func:`load_onnx` opens it."""
+
+    name: str
+    fingerprint: str
+    fixed_batch: int | None
+    layout: Layout
+    session: Any
+    input: str
+    output: str
+    dtype: type[np.floating[Any]]  # of the input; float32 is cast to it
+    suggested_preprocessing: SuggestedPreprocessing | None = None  # a graph does not say
+
+    def __call__(self, inputs: FloatArray) -> FloatArray:
+        """Logits (n, K) of a batch, with nothing per call beyond what the runtime itself costs."""
+        try:
+            batch = padded(inputs, self.fixed_batch).astype(self.dtype, copy=False)
+            returned = self.session.run([self.output], {self.input: batch})[0]
+            return as_logits(returned, len(batch))[: len(inputs)]
+        except InvalidInputError as error:
+            raise error.found_in(self.name) from error
+        except Exception as error:  # onnxruntime's errors have no other base
+            raise cannot_run(inputs.shape, error).found_in(self.name) from error
+
+
+def load_onnx(
+    path: Path,
+    *,
+    name: str | None = None,
+    output: str | int | None = None,
+    layout: Layout | None = None,
+    threads: int | None = None,
+) -> OnnxModel:
+    """Open a graph; ``threads`` is the number it may use, all cores by default.
+
+    The layout is read from the declared input shape where that tells (``[n, 32, 32, 3]`` is NHWC), else NCHW. The
+    fingerprint covers the graph, its external weights, the chosen output and the version of onnxruntime.
+    """
+    with naming(path):
+        refuse_unreadable(path)
+        weights = external_files(path)
+        session = _session(path, threads)
+        declared = _only_input(session.get_inputs())
+        chosen = _chosen_output(session.get_outputs(), output)
+        batch = declared.shape[0] if declared.shape else None
+        return OnnxModel(
+            name=name or path.stem,
+            fingerprint=combined(
+                "onnx", onnxruntime.__version__, chosen.name, sha256(path), *(sha256(file) for file in weights)
+            ),
+            fixed_batch=batch if isinstance(batch, int) and batch > 0 else None,
+            layout=layout or declared_layout(declared.shape),
+            session=session,
+            input=declared.name,
+            output=chosen.name,
+            dtype=FLOATS[declared.type],
+        )
+
+
+def declared_layout(shape: Sequence[int | str | None]) -> Layout:
+    """NHWC when only the last axis can be the channels, NCHW otherwise.
+
+    >>> declared_layout(["n", 32, 32, 3]), declared_layout(["n", 3, 32, 32]), declared_layout(["n", 784])
+    ('NHWC', 'NCHW', 'NCHW')
+    """
+    if len(shape) == 4 and shape[3] in CHANNELS and shape[1] not in CHANNELS:
+        return "NHWC"
+    return "NCHW"
+
+
+def _session(path: Path, threads: int | None) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = ERRORS_ONLY
+    options.intra_op_num_threads = threads or 0  # 0: all cores
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's errors have no other base
+        raise FileError(f"cannot be opened by onnxruntime ({reason(error)}). Export it again.") from error
+
+
+def _only_input(inputs: Sequence[Any]) -> Any:
+    if len(inputs) != 1:
+        names = listed([entry.name for entry in inputs])
+        raise ModelError(f"has {len(inputs)} inputs: {names}. Export it with one, the images.")
+    if inputs[0].type not in FLOATS:
+        raise ModelError(
+            f"takes {inputs[0].type} for input {inputs[0].name!r}. Export it with a float input, to which "
+            "preprocessed images are given."
+        )
+    return inputs[0]
+
+
+def _chosen_output(outputs: Sequence[Any], wanted: str | int | None) -> Any:
+    """The output with the wanted name or position; digits are a position only where no output has that name."""
+    names = [entry.name for entry in outputs]
+    if wanted is None and len(outputs) > 1:
+        raise ModelError(f"has {len(outputs)} outputs: {listed(names)}. Choose the logits with --output (output=...).")
+    if wanted in names:
+        position = names.index(wanted)
+    else:
+        position = 0 if wanted is None else int(wanted) if str(wanted).isdecimal() else -1
+        if not 0 <= position < len(names):
+            raise ModelError(f"has no output {wanted!r}; it has {listed(names)}. Give a name, or a position from 0.")
+    if outputs[position].type not in FLOATS:
+        raise ModelError(
+            f"gives {outputs[position].type} as output {names[position]!r}; logits are floats. "
+            "Choose another output, or export the model without what follows the logits."
+        )
+    return outputs[position]

@@ -1,0 +1,49 @@
+"""Small ONNX graphs, made on the spot: what exporters write, and what they had better not."""
+
+from pathlib import Path
+
+import numpy as np
+from onnx import TensorProto, external_data_helper, helper, numpy_helper
+
+FLOAT, HALF, DOUBLE = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE
+CLASSES = 5
+
+
+def weights(features: int = 12) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(features, CLASSES)).astype(np.float32)
+
+
+def write(path: Path, nodes: list, inputs: list, outputs: list, initialisers: list) -> Path:
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, initialisers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def linear(path: Path, *, shape: tuple = ("n", 3, 2, 2), kind: int = FLOAT, head: tuple[str, ...] = ()) -> Path:
+    """Flatten the images and multiply by :func:`weights`; ``head`` are more operators, each with an output."""
+    matrix = numpy_helper.from_array(weights().astype(helper.tensor_dtype_to_np_dtype(kind)), "weights")
+    nodes = [helper.make_node("Flatten", ["x"], ["flat"]), helper.make_node("MatMul", ["flat", "weights"], ["logits"])]
+    nodes += [helper.make_node(operator, ["logits"], [operator.lower()]) for operator in head]
+    outputs = [helper.make_tensor_value_info("logits", kind, [shape[0], CLASSES])]
+    outputs += [
+        helper.make_tensor_value_info(operator.lower(), TensorProto.INT64 if operator == "ArgMax" else kind, None)
+        for operator in head
+    ]
+    return write(path, nodes, [helper.make_tensor_value_info("x", kind, shape)], outputs, [matrix])
+
+
+def with_external_weights(path: Path, location: str) -> Path:
+    """The same, with its weights in the file that ``location`` names, which is not written."""
+    matrix = numpy_helper.from_array(weights(), "weights")
+    external_data_helper.set_external_data(matrix, location=location)
+    matrix.ClearField("raw_data")
+    matrix.data_location = TensorProto.EXTERNAL
+    nodes = [helper.make_node("Flatten", ["x"], ["flat"]), helper.make_node("MatMul", ["flat", "weights"], ["logits"])]
+    return write(
+        path,
+        nodes,
+        [helper.make_tensor_value_info("x", FLOAT, ["n", 3, 2, 2])],
+        [helper.make_tensor_value_info("logits", FLOAT, ["n", CLASSES])],
+        [matrix],
+    )

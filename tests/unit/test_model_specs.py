@@ -1,0 +1,173 @@
+"""The grammar of model specs, and the one line for every spec that is wrong."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gfscore import zoo
+from gfscore.errors import FileError, InvalidInputError, MissingExtraError, ModelError, OptionError
+from gfscore.inputs.models import CallableModel, load_model
+from gfscore.inputs.models.batches import as_logits, padded
+from gfscore.inputs.models.fingerprints import combined
+
+WRONG_SPECS = {
+    "": "the model is an empty text. Give a path or a spec such as timm:NAME.",
+    "keras:resnet": "model 'keras:resnet' begins with no known kind. "
+    "Give a path, or one of torch:, timm:, hf:, robustbench:, zoo:.",
+    "timm:": "model 'timm:' names nothing. Write what follows timm:, as in docs/models.md.",
+    "timm:?checkpoint=a.pt": "model 'timm:?checkpoint=a.pt' is not understood. "
+    "Write timm:NAME or timm:NAME?checkpoint=FILE.",
+    "timm:resnet18?weights=a.pt": "model 'timm:resnet18?weights=a.pt' is not understood. "
+    "Write timm:NAME or timm:NAME?checkpoint=FILE.",
+    "torch:package": "model 'torch:package' does not name a factory. Write torch:package.module:factory.",
+    "torch:a-b:make": "model 'torch:a-b:make' does not name a factory. Write torch:package.module:factory.",
+    "hf:a/b/c": "model 'hf:a/b/c' is not understood. Write hf:ORG/NAME, or hf:./folder.",
+    "hf:./nowhere": "./nowhere: is not a folder. Check the path, or write hf:ORG/NAME for the hub.",
+    "robustbench:cifar10/Standard": "model 'robustbench:cifar10/Standard' is not understood. "
+    "Write robustbench:DATASET/THREAT/NAME, such as robustbench:cifar10/L2/Engstrom2019Robustness.",
+    "nowhere.onnx": "nowhere.onnx: does not exist. Check the path.",
+    "folder": "folder: is a directory. Name a file.",
+    "empty.onnx": "empty.onnx: is empty (0 bytes). Write it again.",
+    "text.onnx": "text.onnx: is not an ONNX file, or is cut short. Export it again.",
+    "net.h5": "net.h5: has the ending '.h5'. Models are .onnx, .pt2 or .torchscript; export others to ONNX.",
+    "net.pt": "net.pt: has the ending '.pt', which does not say what it is. Say --format torchscript "
+    "(format='torchscript') if it is that; weights alone need their network: torch:module:factory.",
+    "net.pt2": "net.pt2: is a torch.export program, which can run code. "
+    "Say --trust-model (trust=True) if you trust who made it, or give ONNX.",
+    "net.torchscript": "net.torchscript: is TorchScript, which can run code. "
+    "Say --trust-model (trust=True) if you trust who made it, or give ONNX.",
+}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with files that are no models."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "empty.onnx").touch()
+    for name in ("text.onnx", "net.h5", "net.pt", "net.pt2", "net.torchscript"):
+        (tmp_path / name).write_text("not a model")
+    return tmp_path
+
+
+@pytest.mark.parametrize("spec", WRONG_SPECS)
+def test_a_wrong_spec_is_refused_in_one_line(spec, here):
+    with pytest.raises(InvalidInputError) as caught:
+        load_model(spec)
+    assert str(caught.value) == WRONG_SPECS[spec]
+    assert isinstance(caught.value, OptionError | FileError)
+
+
+def test_an_unknown_format_is_refused(here):
+    with pytest.raises(OptionError, match=r"^format 'keras' is not known. Choose onnx, torchscript or pt2.$"):
+        load_model("net.pt", format="keras")
+
+
+def test_the_format_goes_before_the_ending(here):
+    with pytest.raises(FileError, match=r"^net.pt: is TorchScript, which can run code."):
+        load_model("net.pt", format="torchscript")
+
+
+def test_a_path_with_a_colon_is_a_path_when_it_exists(here):
+    (here / "run:3.onnx").write_text("not a model")
+    with pytest.raises(FileError, match=r"^run:3.onnx: is not an ONNX file"):
+        load_model("run:3.onnx")
+
+
+def test_a_model_of_the_zoo_by_name():
+    known = zoo.models()[0]
+    model = load_model(f"zoo:{known.name}")
+    digits = zoo.test_set()
+    correct = model(digits.images).argmax(axis=1) == digits.labels
+    assert model.name == known.name
+    assert correct.mean() == pytest.approx(known.clean_accuracy)
+
+
+def test_a_name_that_is_not_in_the_zoo_is_told_what_is():
+    with pytest.raises(OptionError, match=r"^model 'zoo:big' is not in the zoo. It has .*'standard'.*\.$"):
+        load_model("zoo:big")
+
+
+@pytest.mark.parametrize(
+    ("spec", "missing", "purpose"),
+    [
+        ("torch:m:f", "torch", "the model 'torch:m:f'"),
+        ("timm:resnet18", "timm", "a timm model"),
+        ("hf:a/b", "transformers", "a Hugging Face model"),
+        ("robustbench:cifar10/L2/x", "robustbench", "a RobustBench model"),
+    ],
+)
+def test_a_missing_extra_is_named(spec, missing, purpose, monkeypatch):
+    if missing != "torch":
+        pytest.importorskip("torch")
+        pytest.importorskip("pyautoattack")
+    for module in [name for name in sys.modules if name.partition(".")[0] == missing]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, missing, None)  # as if it were not there
+    with pytest.raises(MissingExtraError) as caught:
+        load_model(spec)
+    assert str(caught.value) == (
+        f"{purpose} needs {missing}, which is not installed. Run: pip install 'gfscore[{missing}]'"
+    )
+
+
+def test_no_runtime_is_imported_before_a_model_needs_it(tmp_path):
+    code = "import sys, gfscore.inputs.models; print([m for m in ('onnxruntime', 'torch', 'timm') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_callable_is_a_model():
+    model = CallableModel(lambda images: images.sum(axis=(2, 3)), name="sums", layout="NCHW")
+    images = np.random.default_rng(0).random((5, 4, 3, 3), dtype=np.float32)
+    np.testing.assert_array_equal(model(images), images.sum(axis=(2, 3)))
+    assert (model.name, model.fingerprint, model.fixed_batch) == ("sums", None, None)
+
+
+def test_a_callable_with_a_fixed_batch_always_sees_that_many_rows():
+    seen = []
+
+    def function(rows):
+        seen.append(rows.copy())
+        return rows
+
+    model = CallableModel(function, name="rows", fixed_batch=4)
+    rows = np.arange(6, dtype=np.float32).reshape(3, 2)
+    np.testing.assert_array_equal(model(rows), rows)
+    np.testing.assert_array_equal(seen[0], [[0, 1], [2, 3], [4, 5], [4, 5]])
+    with pytest.raises(ModelError, match=r"^rows: takes batches of 4 and was given 5 rows. Give it 4 at a time.$"):
+        model(np.zeros((5, 2), np.float32))
+
+
+def test_a_full_batch_is_not_copied():
+    rows = np.zeros((4, 2), np.float32)
+    assert padded(rows, 4) is rows
+    assert padded(rows, None) is rows
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (np.zeros(3), r"returned shape \(3,\) for 2 inputs; logits have shape \(2, classes\)."),
+        (np.zeros((3, 5)), r"returned shape \(3, 5\) for 2 inputs"),
+        (np.zeros((2, 5, 7, 7)), r"returned shape \(2, 5, 7, 7\) for 2 inputs"),
+        (np.zeros((2, 5), np.int64), r"returned int64; logits are floats. Choose the output before argmax."),
+    ],
+)
+def test_what_is_no_matrix_of_logits_is_refused(returned, message):
+    with pytest.raises(ModelError, match=f"^{message}"):
+        as_logits(returned, 2)
+
+
+def test_a_convolutional_head_is_squeezed_and_all_floats_become_float32():
+    logits = np.random.default_rng(0).random((2, 5))
+    for dtype in (np.float16, np.float32, np.float64):
+        found = as_logits(logits.astype(dtype).reshape(2, 5, 1, 1), 2)
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, logits.astype(dtype).astype(np.float32))
+
+
+def test_fingerprints_tell_parts_apart():
+    assert len({combined("ab", "c"), combined("a", "bc"), combined("abc"), combined("c", "ab")}) == 4
