@@ -62,7 +62,7 @@ def _ran(commands: str, folder: str) -> str:
     environment = {**os.environ, "COLUMNS": "96", "PATH": path, "NO_COLOR": "1"}
     for command in commands.strip().splitlines():
         shell = ["bash", "-c", command[2:]]
-        done = subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True)
+        done = subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True)  # noqa: S603
         if done.returncode != 0 and "# exit" not in command:
             raise RuntimeError(f"{shlex.join(shell)} exited with {done.returncode}: {done.stderr}")
         if not command.startswith("%"):  # run, but not shown: it only prepares
@@ -74,8 +74,8 @@ def _cli_page() -> str:
     command = typer.main.get_command(app)
     page = get_docs_for_click(obj=command, ctx=typer.Context(command), name="gfscore")
     codes = (
-        "## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | done; PASS |\n| 2 | unusable input or usage: one line on "
-        "standard error says what, where and what to do; nothing is half-written |\n| 4 | failed inside |\n"
+        "## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | done; PASS |\n| 2 | unusable input or usage: one "
+        "line on standard error says what, where and what to do; nothing is half-written |\n| 4 | failed inside |\n"
         "| 130 | interrupted |\n\n1 (FAIL) and 3 (UNDECIDED) are kept for the gate.\n"
     )
     return f"{page}\n{codes}"
@@ -84,8 +84,8 @@ def _cli_page() -> str:
 def _schema_page() -> str:
     schema = json.dumps(json_schema(), indent=1)
     return (
-        "# Result schema\n\n`audit.json`, and what `--json` prints, follow this JSON Schema (`gfscore.audit/1`). Within /1 "
-        "keys are only added, readers ignore keys they do not know, and a number that does not exist is `null`, never 0. "
-        "The package carries it as `gfscore/schemas/audit.schema.json`.\n\n"
+        "# Result schema\n\n`audit.json`, and what `--json` prints, follow this JSON Schema (`gfscore.audit/1`). "
+        "Within /1 keys are only added, readers ignore keys they do not know, and a number that does not exist is "
+        "`null`, never 0. The package carries it as `gfscore/schemas/audit.schema.json`.\n\n"
         f"```json\n{schema}\n```\n"
     )
