@@ -138,7 +138,7 @@ def score_samples(samples: Samples, options: Options) -> LocalScores:
 
 def sample_table(samples: Samples, local: LocalScores, *, name: str) -> dict[str, list[Any]]:
     """A row per sample, as columns: what was decided and how it scored."""
-    names = np.asarray(samples.class_names)
+    names = np.asarray(samples.class_names, dtype=object)  # not text, which is as wide as the longest name for all
     table = {
         "model": [name] * samples.n_samples,
         "sample_id": list(samples.sample_ids or map(str, range(samples.n_samples))),
@@ -148,7 +148,7 @@ def sample_table(samples: Samples, local: LocalScores, *, name: str) -> dict[str
         "score": local.values.tolist(),
     }
     if samples.groups is not None:
-        table["group"] = np.asarray(samples.groups.names)[samples.groups.codes].tolist()
+        table["group"] = np.asarray(samples.groups.names, dtype=object)[samples.groups.codes].tolist()
     return table
 
 

@@ -52,7 +52,7 @@ def nrgc(scores: ArrayLike) -> float | None:
     >>> nrgc([0.0, 0.0, 1.0])
     0.6666666666666666
     """
-    profile = np.sort(_checked(scores))
+    profile = np.sort(_relative(scores))
     total = float(profile.sum())
     if total == 0:
         return None
@@ -132,7 +132,7 @@ def generalised_entropy(scores: ArrayLike, alpha: float) -> float | None:
     """
     if not math.isfinite(alpha):
         raise OptionError(f"alpha {alpha} is not a number. 1 gives Theil's index, 0 the mean log deviation.")
-    profile = _checked(scores)
+    profile = _relative(scores)
     mean = float(profile.mean())
     if mean == 0 or (alpha <= 0 and not profile.all()):
         return None
@@ -182,7 +182,7 @@ def atkinson(scores: ArrayLike, aversion: float = DEFAULT_AVERSION) -> float | N
     """
     if not (math.isfinite(aversion) and aversion >= 0):
         raise OptionError(f"inequality aversion {aversion} must be a number of at least 0. 1 is usual.")
-    profile = _checked(scores)
+    profile = _relative(scores)
     mean = float(profile.mean())
     if mean == 0:
         return None
@@ -215,8 +215,17 @@ def atkinson_adjusted_mean(scores: ArrayLike, aversion: float = DEFAULT_AVERSION
     return None if index is None else float(_checked(scores).mean() * (1.0 - index))
 
 
+def _relative(scores: ArrayLike) -> FloatArray:
+    """Scores as shares of the largest, for indices that do not depend on the scale: no sum overflows or vanishes."""
+    profile = _checked(scores)
+    return profile / profile.max() if profile.any() else profile
+
+
 def _checked(scores: ArrayLike) -> FloatArray:
-    profile = np.asarray(scores, dtype=np.float64)
+    try:
+        profile = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise SamplesError(f"class scores are no numbers ({error}). Give one for each class.") from error
     if profile.ndim != 1 or profile.size < 2:
         raise SamplesError(f"class scores have shape {profile.shape}; at least two in one row are needed.")
     broken = ~(np.isfinite(profile) & (profile >= 0))

@@ -13,8 +13,13 @@ from gfscore.errors import FileError
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path`` that takes its place when the block ends well, and vanishes when not.
 
-    A reader sees the old file or the new one, never a part of it.
+    A reader sees the old file or the new one, never a part of it. A link stays one: its target is replaced. What is
+    neither a file nor a folder, such as ``/dev/stdout``, cannot be replaced: it is written to as it is.
     """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        yield path
+        return
+    path = path.resolve()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)

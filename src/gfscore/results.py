@@ -137,7 +137,9 @@ class ModelAudit(Result):
     accuracy: Share
     aggregate: float = Field(description="mean local score over all samples")
     class_mean: float = Field(description="unweighted mean of the class scores")
-    classes: tuple[ClassResult, ...] = Field(description="in the order of the class index; groups by name")
+    classes: tuple[ClassResult, ...] = Field(
+        min_length=2, description="in the order of the class index; groups by name"
+    )
     absent_classes: tuple[str, ...] = Field(description="classes without a sample: left out of every metric")
     worst_set: tuple[str, ...] = Field(description="classes whose interval allows them to be the worst")
     rdi: Disparity

@@ -44,10 +44,11 @@ class Groups:
             per_sample = [", ".join(row) for row in zip(*parts, strict=True)]
         else:
             per_sample = _names_per_sample(values, n_samples, "groups")
-        names, codes = np.unique(np.asarray(per_sample), return_inverse=True)
+        names = tuple(sorted(set(per_sample)))
         if len(names) < 2:
-            raise TooFewClassesError(tuple(names.tolist()), kind="group")
-        return cls(names=tuple(names.tolist()), codes=_frozen(codes.astype(np.int64)))
+            raise TooFewClassesError(names, kind="group")
+        code_of = {name: code for code, name in enumerate(names)}
+        return cls(names=names, codes=_frozen(np.array([code_of[name] for name in per_sample], dtype=np.int64)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -109,9 +110,11 @@ def row_chunks(n_rows: int, n_columns: int, *, values: int = CHUNK_VALUES) -> It
     return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
 
 
-def _as_array(values: ArrayLike | Sequence[object], what: str) -> NDArray[Any]:
+def _as_array(values: ArrayLike | Sequence[object], what: str, dtype: type | None = None) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        raise SamplesError(f"{what} are a masked array, and a mask means nothing here. Drop what is masked.")
     try:
-        return np.asanyarray(values)  # a memory map stays one
+        return np.asanyarray(values, dtype=dtype)  # a memory map stays one
     except (ValueError, TypeError, RuntimeError) as error:  # ragged lists; a tensor on a GPU or with gradients
         reason = str(error).partition("\n")[0].rstrip(".")
         raise SamplesError(
@@ -131,7 +134,7 @@ def _checked_logits(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
             f"logits have {n_classes} column(s); at least 2 classes are needed. "
             "A binary model with one output z has the logits (0, z)."
         )
-    n_labels = len(labels) if isinstance(labels, Sized) else n_samples
+    n_labels = len(labels) if isinstance(labels, Sized) and getattr(labels, "ndim", 1) > 0 else n_samples
     if n_labels != n_samples:
         turned = " They look transposed: give logits.T." if n_labels == n_classes else " Each row needs one label."
         raise SamplesError(f"logits have {n_samples} rows but there are {n_labels} labels.{turned}")
@@ -211,7 +214,7 @@ def _checked_class_names(names: Sequence[str] | None, n_classes: int) -> tuple[s
         return tuple(str(index) for index in range(n_classes))
     if isinstance(names, str):
         raise OptionError(f"class names are one string, {names!r}. Give a list of {n_classes} names.")
-    checked = tuple(str(name) for name in names)
+    checked = tuple(_text(name, f"class name of class {index}") for index, name in enumerate(names))
     if len(checked) != n_classes:
         raise SamplesError(f"there are {len(checked)} class names for {n_classes} classes. Give one name per column.")
     _refuse_empty_or_repeated(checked, "class name", "class")
@@ -225,16 +228,35 @@ def _checked_ids(ids: Sequence[object] | NDArray[Any], n_samples: int) -> tuple[
 
 
 def _names_per_sample(values: ArrayLike | Sequence[object], n_samples: int, what: str) -> list[str]:
-    array = _as_array(values, what)
+    # names of a list stay objects: an array of text makes every name as wide as the longest
+    array = _as_array(values, what, dtype=None if isinstance(values, np.ndarray) else object)
     if array.shape != (n_samples,):
         raise SamplesError(f"{what} have shape {array.shape} for {n_samples} samples. Give one per sample.")
     if array.dtype.kind not in "iubUSO":
         raise SamplesError(f"{what} have type {array.dtype}; they must be names or whole numbers.")
-    names = [value.decode() if isinstance(value, bytes) else str(value) for value in array.tolist()]
-    for row, name in enumerate(names):
-        if not name:
+    try:
+        entries = array.tolist()
+    except SystemError as error:  # numbers that are no characters, in a damaged file
+        raise SamplesError(f"{what} hold characters that do not exist. The file is damaged: save it again.") from error
+    names = []
+    for row, value in enumerate(entries):
+        if not isinstance(value, str | bytes | int | np.integer):  # None and NaN: how tables say "missing"
+            raise SamplesError(f"{what} hold {value!r} in row {row}, which is no name. Give every sample one.")
+        name = _text(value, f"{what}: row {row}")
+        if not name.strip():
             raise SamplesError(f"{what} have an empty name in row {row}. Give every sample one.")
+        names.append(name)
     return names
+
+
+def _text(value: object, where: str) -> str:
+    """A name as text that can be shown and saved."""
+    try:
+        text = value.decode() if isinstance(value, bytes) else str(value)
+        text.encode()  # half of a surrogate pair is no text
+    except UnicodeError as error:
+        raise SamplesError(f"{where} holds {value!r}, which is no UTF-8 text. Save the names as UTF-8.") from error
+    return text
 
 
 def _refuse_empty_or_repeated(names: tuple[str, ...], what: str, place: str) -> None:

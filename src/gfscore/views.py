@@ -7,7 +7,7 @@ from gfscore.errors import PLURALS
 from gfscore.extras import require
 
 if TYPE_CHECKING:
-    from gfscore.results import Audit, ClassResult, Metric, ModelAudit
+    from gfscore.results import Audit, ClassResult, Metric, ModelAudit, ScoreInfo
 
 SHOWN = 10  # classes at each end, when there are many
 
@@ -28,7 +28,7 @@ def estimate(value: float | None, interval: tuple[float, float] | None, digits: 
 
 def printable(name: str) -> str:
     """A name that cannot move the cursor or hide: control characters are spelled out."""
-    return name if name.isprintable() else name.encode("unicode_escape").decode()
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -70,16 +70,21 @@ def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
 
 def headline(model: "ModelAudit") -> str:
     """What was scored, and how, in one line."""
-    score = model.score
-    how = [f"{score.name.upper()} score"]
-    if score.activation is not None:
-        how.append("probabilities as given" if score.probabilities else score.activation)
-    if score.temperature is not None:
-        how.append(f"T = {score.temperature:g}")
+    how = [f"{model.score.name.upper()} score", *settings(model.score)]
     return (
         f"{model.name}: {model.samples.n:,} samples, {len(model.classes):,} "
         f"{PLURALS[model.partition]}, clean accuracy {percent(model.accuracy, 2)}; " + ", ".join(how)
     )
+
+
+def settings(score: "ScoreInfo") -> list[str]:
+    """Activation and temperature, of a score that has them."""
+    found: list[str] = []
+    if score.activation is not None:
+        found.append("probabilities as given" if score.probabilities else score.activation)
+    if score.temperature is not None:
+        found.append(f"T = {score.temperature:g}")
+    return found
 
 
 def model_text(model: "ModelAudit") -> str:
@@ -90,7 +95,7 @@ def model_text(model: "ModelAudit") -> str:
     lines = [headline(model)]
     lines += [f"  {name:<{width}}  {value:<{values}}  {meaning}" for name, value, meaning in rows]
     lines += [f"  ! {flag.message}" for flag in model.flags]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def model_html(model: "ModelAudit") -> str:

@@ -607,3 +607,72 @@ def result_missing(folder):
 @case("{folder}/m.csv: has labels of two kinds, names and indices. Use one of them throughout.")
 def csv_with_labels_of_two_kinds(folder):
     return csv(folder, "label,cat,dog\ncat,1.5,2\n1,0,1\n")
+
+
+@case("{folder}/m.csv: has no header line. Write it again.")
+def csv_with_nothing_but_a_byte_order_mark(folder):
+    return csv(folder, b"\xef\xbb\xbf")
+
+
+@case("{folder}/groups.csv: has no header line. Write it again.")
+def groups_file_with_nothing_but_a_byte_order_mark(folder):
+    return npz(folder, "--groups", text_file(folder, "groups.csv", "\ufeff"))
+
+
+@case(
+    "{folder}/m.csv: line 2 has label '99999999999999999999', which is neither a class column nor a class index. The classes are 'cat', 'dog'."
+)
+def csv_with_a_label_beyond_64_bits(folder):
+    return csv(folder, "label,cat,dog\n99999999999999999999,1.5,2\n")
+
+
+@case(
+    "{folder}/m.csv: line 2 has label '--1', which is neither a class column nor a class index. The classes are 'cat', 'dog'."
+)
+def csv_with_a_label_of_two_signs(folder):
+    return csv(folder, "label,cat,dog\n--1,1.5,2\n")
+
+
+@case(
+    "{folder}/m.npz: class name of class 1 holds '\\ud800', which is no UTF-8 text. Save the names as UTF-8.",
+)
+def class_names_file_with_half_a_character(folder):
+    return npz(folder, "--class-names", text_file(folder, "names.json", json.dumps(["cat", "\ud800", "dog"])))
+
+
+@case("{folder}/m.npz: groups: row 0 holds b'\\xff', which is no UTF-8 text. Save the names as UTF-8.")
+def groups_that_are_no_text(folder):
+    return npz(folder, groups=np.array([b"\xff", b"a", b"a", b"b"]))
+
+
+@case("{folder}/m.npz: groups have an empty name in row 1. Give every sample one.")
+def groups_of_blanks(folder):
+    return npz(folder, groups=np.array(["a", " ", "b", "b"]))
+
+
+@case("{folder}/m.npz: groups hold characters that do not exist. The file is damaged: save it again.")
+def groups_of_numbers_that_are_no_characters(folder):
+    return npz(folder, groups=np.array([0x7FFFFFFF, 1, 1, 1], dtype=np.uint32).view("<U1"))
+
+
+@case("{folder}/m.safetensors: metadata 'class_names' is not a JSON list of names. Write json.dumps(names).")
+def safetensors_with_names_nested_too_deep(folder):
+    save_file({"logits": LOGITS, "labels": LABELS}, folder / "m.safetensors", {"class_names": "[" * 100_000})
+    return ["audit", str(folder / "m.safetensors")]
+
+
+@case("{folder}/m.safetensors: labels have shape (); they must be one class index per sample.")
+def safetensors_with_one_label_for_all(folder):
+    save_file({"logits": LOGITS, "labels": np.array(1)}, folder / "m.safetensors")
+    return ["audit", str(folder / "m.safetensors"), "--groups", text_file(folder, "groups.txt", "a\n")]
+
+
+@case(
+    "{folder}/audit.json: breaks the schema at models.0.classes: Tuple should have at least 2 items after validation, not 0. Run the audit again."
+)
+def result_without_classes(folder):
+    from gfscore import audit
+
+    data = json.loads(audit(LOGITS, LABELS).to_json())
+    data["models"][0]["classes"] = []
+    return ["table", text_file(folder, "audit.json", json.dumps(data))]

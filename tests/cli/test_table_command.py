@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 
 import numpy as np
 import pytest
@@ -50,13 +51,13 @@ def test_markdown_has_the_estimates_and_stays_a_table(result, capsys):
     assert {line.replace("\\|", "").count("|") for line in lines} == {8}
     entry = result.models[0].classes[0]
     assert f"{entry.score:.3f} [{entry.interval[0]:.3f}, {entry.interval[1]:.3f}]" in lines[2]
-    assert r"\<i>" in text
+    assert "&lt;i>" in text
 
 
 def test_matrix_has_a_column_per_class(result, capsys):
     text = table(capsys, "--format", "csv", "--layout", "matrix")
     header, first, _ = csv.reader(io.StringIO(text))
-    assert header == ["Model", "cat", HOSTILE, "=cmd()", "GREAT"]
+    assert header == ["Model", "cat", HOSTILE, "'=cmd()", "GREAT"]
     assert [float(cell) for cell in first[1:4]] == [entry.score for entry in result.models[0].classes]
 
 
@@ -64,7 +65,7 @@ def test_latex_is_booktabs_with_escaped_names(result, capsys):
     text = table(capsys, "--format", "latex", "--layout", "classes", "--digits", "2")
     for command in (r"\toprule", r"\midrule", r"\bottomrule"):
         assert command in text
-    assert r"a\_b \& 50\% | \$x\$ \textless{}i\textgreater{} \textbackslash{}n" in text
+    assert r"a\_b \& 50\% \textbar{} \$x\$ \textless{}i\textgreater{} \textbackslash{}n" in text
     entry = result.models[0].classes[0]
     assert f"{entry.score:.2f} [{entry.interval[0]:.2f}, {entry.interval[1]:.2f}]" in text
     rows = [line for line in text.splitlines() if line.endswith(r"\\")]
@@ -89,3 +90,28 @@ def test_a_number_that_does_not_exist_is_a_dash(tmp_path, capsys, monkeypatch):
     np.savez("m.npz", logits=[[0.0, 2.0], [2.0, 0.0]], labels=[0, 1])
     run(["audit", "m.npz", "-q", "--out", "."])
     assert "| – |" in table(capsys, "--layout", "models")
+
+
+def test_latex_rows_are_no_option_of_the_line_before(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    audit_models({"m": Samples.of([[3.0, 1.0], [0.0, 1.0]], [0, 1], class_names=["[3cm]", "*"])}).save("audit.json")
+    text = table(capsys, "--format", "latex")
+    assert "    {}[3cm] & 1 &" in text
+    assert "    {}* & 1 &" in text
+
+
+@pytest.mark.parametrize("form", ["latex", "markdown", "csv"])
+@pytest.mark.parametrize("layout", ["models", "classes", "matrix"])
+def test_a_strange_result_file_still_makes_one_table(result, capsys, tmp_path, form, layout):
+    data = json.loads(result.to_json())
+    for model in data["models"]:
+        model["score"] |= {"name": "x\n\\input{y}<b>", "activation": None, "temperature": None}
+        model["classes"][0]["name"] = "two\nlines"
+    (tmp_path / "audit.json").write_text(json.dumps(data))
+    text = table(capsys, "--format", form, "--layout", layout)
+    assert "\n\\input" not in text
+    assert "\n\\INPUT" not in text
+    assert "<B>" not in text or form == "latex"  # where it stands in a comment
+    assert "None" not in text
+    if form != "csv":
+        assert "two\nlines" not in text

@@ -219,3 +219,16 @@ def test_an_aversion_is_a_number_of_at_least_zero(parameter):
 def test_alpha_is_a_number():
     with pytest.raises(OptionError, match="alpha nan is not a number"):
         generalised_entropy([0.1, 0.2], math.nan)
+
+
+@pytest.mark.parametrize("index", [nrgc, theil, atkinson, lambda scores: generalised_entropy(scores, 2.0)])
+@pytest.mark.parametrize("scores", [[0.0, 1.0], [1.0, 3.0]])
+@pytest.mark.parametrize("factor", [5e-324, 1e-310, 5e307])
+def test_relative_indices_at_the_ends_of_the_number_range(index, scores, factor):
+    assert index(np.multiply(scores, factor)) == pytest.approx(index(scores), rel=1e-12)
+
+
+@pytest.mark.parametrize("scores", [["a", "b"], [[1, 2], [3]], [1j, 1]])
+def test_scores_that_are_no_numbers_are_refused(scores):
+    with pytest.raises(SamplesError, match=r"class scores are no numbers \(.*\)\. Give one for each class\."):
+        rdi(scores)

@@ -97,3 +97,21 @@ def test_sigmoid_shift_tells_how_much_is_left():
 def test_bounded_logits(rng):
     logits, labels = clean(rng)
     assert codes(audit(1 / (1 + np.exp(-logits)), labels)) == ["bounded_logits"]
+
+
+@pytest.mark.parametrize("temperature", [1e-300, 1e20, 1e300])
+def test_sigmoid_at_extreme_temperatures_divides_by_nothing(rng, temperature):
+    logits, labels = clean(rng)
+    assert "sigmoid_shift" not in codes(audit(logits - logits.mean(), labels, activation="sigmoid", temperature=1e300))
+    audit(logits, labels, activation="sigmoid", temperature=temperature)  # a warning would be an error here
+
+
+def test_sigmoid_with_gaps_that_overflow():
+    audit([[1e308, -1e308], [-1e308, 1e308]], [0, 1], activation="sigmoid")
+
+
+def test_a_class_of_ties_scores_zero_though_it_counts_as_correct():
+    result = audit([[3.0, 3.0], [0.0, 2.0]], [0, 1], min_n=1)
+    assert result.classes[0].accuracy == 1.0
+    message = next(flag.message for flag in result.flags if flag.code == "zero_classes")
+    assert "no sample of theirs has its own class in front" in message

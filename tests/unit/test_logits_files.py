@@ -157,3 +157,17 @@ def test_class_names_from_lines_and_from_json(tmp_path):
     (lines := tmp_path / "names.txt").write_text("cat\ndog\n")
     (listed := tmp_path / "names.json").write_text('["cat", "dog"]')
     assert read_class_names(lines) == read_class_names(listed) == ["cat", "dog"]
+
+
+def test_safetensors_metadata_may_be_null(tmp_path):
+    header = json.dumps(
+        {
+            "__metadata__": None,
+            "logits": {"dtype": "F64", "shape": [2, 2], "data_offsets": [0, 32]},
+            "labels": {"dtype": "I64", "shape": [2], "data_offsets": [32, 48]},
+        }
+    ).encode()
+    body = np.array([[3.0, 0.0], [0.0, 3.0]]).tobytes() + np.array([0, 1]).tobytes()
+    path = tmp_path / "m.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + body)
+    assert read_samples(path).class_names == ("0", "1")

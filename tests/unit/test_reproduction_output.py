@@ -1,5 +1,6 @@
 import io
 import json
+import re
 from itertools import pairwise
 
 import pytest
@@ -76,11 +77,23 @@ def test_page_states_a_shared_claim_once():
     assert page.count("More robust models treat their classes less equally.") == 2
 
 
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_no_number_is_cut_short_in_80_columns(dataset):
+    names = tuple(row.name for table in RESULTS[dataset].tables for row in table.rows)
+
+    def table_rows(width):
+        lines = shown(RESULTS[dataset], width=width).splitlines()
+        return [re.findall(r"\d\.\d+", line) for line in lines if line.startswith(names)]
+
+    assert len(table_rows(200)) == len(names)
+    assert table_rows(80) == table_rows(200)
+
+
 def test_page_escapes_what_would_break_a_table():
     first, second = RESULTS.values()
     page = markdown_page([changed(first, statement="a | b *c* <d>", published="x_y"), second])
     line = next(line for line in page.splitlines() if "a \\| b" in line)
-    assert "| a \\| b \\*c\\* \\<d> (" in line
+    assert "| a \\| b \\*c\\* &lt;d> (" in line
     assert "x\\_y" in line
     assert line.replace("\\|", "").count("|") == 5
 

@@ -137,3 +137,10 @@ def test_a_file_that_breaks_the_schema_is_refused_with_the_place(result, tmp_pat
     with pytest.raises(FileError) as caught:
         Audit.load(path)
     assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_names_cannot_move_the_cursor():
+    text = repr(audit([[3.0, 0.0], [0.0, 2.0]], [0, 1], class_names=["é\x1b[2J", "b\nc"], name="m\r"))
+    assert text.startswith("m\\r: 2 samples")
+    assert "b\\nc − " in text or "− b\\nc" in text
+    assert "é\\x1b[2J" in text

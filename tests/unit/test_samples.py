@@ -101,3 +101,33 @@ def test_a_tensor_that_refuses_to_be_an_array_is_explained():
 def test_chunks_cover_every_row_once(n_rows, n_columns, values):
     rows = [row for chunk in row_chunks(n_rows, n_columns, values=values) for row in range(chunk.start, chunk.stop)]
     assert rows == list(range(n_rows))
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), 1.5])
+def test_a_missing_group_is_no_group(missing):
+    with pytest.raises(SamplesError, match=rf"groups hold {missing!r} in row 1, which is no name"):
+        Samples.of(LOGITS, [0, 1], groups=["a", missing])
+
+
+def test_groups_that_differ_only_at_the_end_stay_apart():
+    assert Samples.of(LOGITS, [0, 1], groups=["a\0", "a"]).groups.names == ("a", "a\0")
+
+
+def test_one_long_group_name_costs_its_length_once():
+    n = 200_000  # as fixed-width text this would take 80 GB
+    samples = Samples.of(
+        np.tile(LOGITS, (n // 2, 1)), np.tile([0, 1], n // 2), groups=["x" * 100_000] + ["y"] * (n - 1)
+    )
+    assert samples.groups.codes.tolist()[:2] == [0, 1]
+
+
+def test_a_mask_is_not_ignored():
+    with pytest.raises(SamplesError, match="logits are a masked array"):
+        Samples.of(np.ma.masked_array(LOGITS, mask=LOGITS > 3), [0, 1])
+    with pytest.raises(SamplesError, match="labels are a masked array"):
+        Samples.of(LOGITS, np.ma.masked_array([0, 1], mask=[True, False]))
+
+
+def test_a_label_without_a_dimension_is_refused():
+    with pytest.raises(SamplesError, match=r"labels have shape \(\); they must be one class index per sample"):
+        Samples.of(LOGITS, np.array(1))

@@ -38,7 +38,7 @@ def read_samples(
             raw.logits,
             raw.labels,
             class_names=raw.class_names if class_names is None else class_names,
-            groups=raw.groups if groups is None else read_groups(groups, raw.sample_ids, len(raw.labels)),
+            groups=raw.groups if groups is None else read_groups(groups, raw.sample_ids, raw.labels.size),
             sample_ids=raw.sample_ids,
             probabilities=probabilities,
         )
@@ -69,7 +69,7 @@ def read_class_names(path: Path) -> list[str]:
             return text.splitlines()
         try:
             names = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise FileError(f"is not JSON ({error}). Write a list of names.") from error
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise FileError('is not a JSON list of names. Write ["first", "second", ...].')

@@ -28,7 +28,7 @@ LENGTH_BYTES = 8  # the file begins with the length of its JSON header
 def read_safetensors(path: Path, *, probabilities: bool) -> RawSamples:
     """Map ``logits``, read ``labels`` and, where they exist, names, groups and ids."""
     header, start = _header(path)
-    metadata = header.pop("__metadata__", {})
+    metadata = header.pop("__metadata__", None) or {}
     names = list(header)
 
     def tensor(name: str) -> NDArray[Any]:
@@ -83,7 +83,7 @@ def _mapped(path: Path, dtype: str, shape: tuple[int, ...], offset: int) -> NDAr
 def _json_list(text: str, name: str) -> list[str]:
     try:
         values = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         values = None
     if not isinstance(values, list) or not all(isinstance(value, str | int) for value in values):
         raise FileError(f"metadata {name!r} is not a JSON list of names. Write json.dumps(names).")

@@ -5,6 +5,7 @@ is a name, names it is.
 """
 
 import csv
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from gfscore.inputs.raw import RawSamples, listed, refuse_too_large
 
 LABEL, SAMPLE_ID, GROUP = "label", "sample_id", "group"
 RESERVED = (LABEL, SAMPLE_ID, GROUP)
+INDEX = re.compile(r"-?\d{1,18}")  # whole numbers that fit into 64 bits
 BLOCK_ROWS = 4096  # rows turned into numbers together
 
 
@@ -66,6 +68,8 @@ def csv_blocks(path: Path) -> Any:
                     first, block = line + 1, []
             if block:
                 yield first, block
+            if width is None:
+                raise FileError("has no header line. Write it again.")
     except UnicodeDecodeError as error:
         raise FileError(f"is not UTF-8 text (byte {error.start}). Save it as UTF-8 CSV.") from error
     except csv.Error as error:
@@ -140,12 +144,12 @@ def _label_indices(labels: Sequence[str], class_names: Sequence[str], place: str
     if all(label in index_of for label in labels):
         return np.array([index_of[label] for label in labels], dtype=np.int64)
     for row, label in enumerate(labels, start=first):
-        if label not in index_of and not label.lstrip("-").isdecimal():
+        if label not in index_of and not INDEX.fullmatch(label):
             raise FileError(
                 f"{place} {row} has label {label!r}, which is neither a class column nor a class index. "
                 f"The classes are {listed(list(class_names))}."
             )
     try:
         return np.array([int(label) for label in labels], dtype=np.int64)
-    except (ValueError, OverflowError) as error:
+    except ValueError as error:
         raise FileError("has labels of two kinds, names and indices. Use one of them throughout.") from error

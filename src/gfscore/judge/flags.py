@@ -1,7 +1,6 @@
 """Flags: facts that make a number less trustworthy than it looks, each with what to do about it."""
 
 import numpy as np
-from scipy.special import expit
 
 from gfscore.disparity import worst_classes
 from gfscore.errors import PLURALS
@@ -81,7 +80,7 @@ def _zero_classes(profile: ClassProfile) -> Flag | None:
     return Flag(
         code="zero_classes",
         message=f"{len(zero)} of {len(profile.names)} {_parts(profile)} score exactly 0 ({_some(zero)}): no sample of "
-        "theirs is classified right. Atkinson is then 1, and its adjusted mean 0, by definition.",
+        "theirs has its own class in front. Atkinson is then 1, and its adjusted mean 0, by definition.",
     )
 
 
@@ -114,11 +113,12 @@ def _sigmoid_shift(local: LocalScores) -> Flag | None:
     leads = local.own_logits > local.rival_logits
     if not leads.any():
         return None
-    gaps = (local.own_logits[leads] - local.rival_logits[leads]) / local.temperature
-    centred = local.maximum * (2.0 * expit(gaps / 2.0) - 1.0)  # sigma(d/2) - sigma(-d/2): the most a shift can give
-    kept = float(local.values[leads].sum() / centred.sum())
-    if kept >= SHIFT_KEPT:
+    with np.errstate(over="ignore"):  # a gap may be infinite; its hyperbolic tangent is 1
+        gaps = (local.own_logits[leads] - local.rival_logits[leads]) / local.temperature
+    centred = local.maximum * np.tanh(gaps / 4.0)  # sigma(d/2) - sigma(-d/2): the most a shift can give
+    if local.values[leads].sum() >= SHIFT_KEPT * centred.sum():
         return None
+    kept = float(local.values[leads].sum() / centred.sum())
     return Flag(
         code="sigmoid_shift",
         message=f"sigmoid keeps {100 * kept:.1f} % of the score that the same logits would have if shifted to their "

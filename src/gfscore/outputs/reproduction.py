@@ -53,7 +53,7 @@ MEANING = """\
 
 
 def show(reproduction: Reproduction, console: Console) -> None:
-    """Print the tables and the claims; 100 columns are enough."""
+    """Print the tables and the claims; 100 columns are enough, and in fewer no number is cut short."""
     console.print(
         Group(
             Text(f"The GF-Score paper recomputed: {reproduction.title}", style="bold"),
@@ -65,17 +65,20 @@ def show(reproduction: Reproduction, console: Console) -> None:
             _summary(reproduction.claims),
             Text(),
             *_sources(reproduction.sources),
-        )
+        ),
+        crop=False,
     )
 
 
 def _table(table: Table) -> Group:
     grid = RichTable(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    grid.add_column("", no_wrap=True)
-    for column, digits in zip(table.columns, table.digits, strict=True):
-        grid.add_column(column, justify="left" if digits is None else "right")
-    for row in table.rows:
-        grid.add_row(Text(row.name), *(Text(text) for text in _texts(table, row)))
+    grid.add_column("", min_width=max(len(row.name) for row in table.rows))
+    texts = [_texts(table, row) for row in table.rows]
+    for column, digits, cells in zip(table.columns, table.digits, zip(*texts, strict=True), strict=True):
+        width = max(map(len, cells))
+        grid.add_column(column, justify="left" if digits is None else "right", overflow="fold", min_width=width)
+    for row, own in zip(table.rows, texts, strict=True):
+        grid.add_row(Text(row.name), *map(Text, own))
     notes = [table.note, *_differences(table)]
     return Group(Text(table.title, style="bold"), grid, *(Text(note, style="dim") for note in notes))
 

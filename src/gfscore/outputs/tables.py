@@ -13,8 +13,12 @@ Cell = str | float | int | tuple[float | None, tuple[float, float] | None] | Non
 LATEX_SPECIAL = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "–": "--",
-    "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}",
 }  # fmt: skip
+MARKDOWN_SPECIAL = str.maketrans(
+    {special: f"\\{special}" for special in "\\|*_`["}
+    | {"&": "&amp;", "<": "&lt;", "$": "&#36;", "~": "&#126;"}  # not every Markdown lets these be escaped
+)
 
 
 class Layout(StrEnum):
@@ -87,10 +91,10 @@ def _matrix(audit: Audit) -> Content:
 def _caption(audit: Audit) -> str:
     """What the reader of a table must know to read it."""
     model = audit.models[0]
-    score = model.score
-    how = "probabilities as given" if score.probabilities else str(score.activation)
-    return (
-        f"{score.name.upper()} scores ({how}, T = {score.temperature:g}), at most {score.range[1]:.3f}. Brackets: "
+    settings = ", ".join(views.settings(model.score))
+    how = f" ({settings})" if settings else ""
+    return views.printable(
+        f"{model.score.name.upper()} scores{how}, at most {model.score.range[1]:.3f}. Brackets: "
         f"{model.interval.method} intervals that hold together with probability {1 - model.interval.delta:g}. "
         "The score is not a certificate."
     )
@@ -107,8 +111,10 @@ def _text(cell: Cell, digits: int) -> str:
 
 
 def _latex(content: Content, digits: int) -> str:
-    def line(cells: Sequence[str]) -> str:
-        return "    " + " & ".join("".join(LATEX_SPECIAL.get(c, c) for c in cell) for cell in cells) + r" \\"
+    def line(cells: Sequence[Cell]) -> str:
+        row = " & ".join("".join(LATEX_SPECIAL.get(c, c) for c in _text(cell, digits)) for cell in cells)
+        guard = "{}" if row.startswith(("[", "*")) else ""  # the line break before would take them for its option
+        return rf"    {guard}{row} \\"
 
     columns = "".join("l" if isinstance(cell, str) or cell is None else "r" for cell in content.rows[0])
     return "\n".join(
@@ -118,7 +124,7 @@ def _latex(content: Content, digits: int) -> str:
             r"    \toprule",
             line(content.headings),
             r"    \midrule",
-            *(line([_text(cell, digits) for cell in row]) for row in content.rows),
+            *map(line, content.rows),
             r"    \bottomrule",
             r"\end{tabular}",
             "",
@@ -136,14 +142,14 @@ def _markdown(content: Content, digits: int) -> str:
 
     aligned = ["---" if isinstance(cell, str) or cell is None else "---:" for cell in content.rows[0]]
     rows = [line(row) for row in content.rows]
-    return "\n".join([line(content.headings), "|" + "|".join(aligned) + "|", *rows, "", content.caption, ""])
+    return "\n".join(
+        [line(content.headings), "|" + "|".join(aligned) + "|", *rows, "", markdown_cell(content.caption), ""]
+    )
 
 
 def markdown_cell(text: str) -> str:
     """Text that stays text inside a Markdown table."""
-    for special in "\\|*_`<[":
-        text = text.replace(special, "\\" + special)
-    return text
+    return text.translate(MARKDOWN_SPECIAL)
 
 
 def _csv(content: Content, _digits: int) -> str:
@@ -152,7 +158,7 @@ def _csv(content: Content, _digits: int) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     header: list[str] = []
-    for heading, wide in zip(content.headings, expanded, strict=True):
+    for heading, wide in zip(map(_inert, content.headings), expanded, strict=True):
         header += [heading, f"{heading} lower", f"{heading} upper"] if wide else [heading]
     writer.writerow(header)
     for row in content.rows:

@@ -33,7 +33,8 @@ def local_scores(
 
     ``logits`` is ``(N, K)``, ``labels`` is ``(N,)`` with the true class; the result is ``(N,)`` float64 in
     :math:`[0, \sqrt{\pi/2}]`. A misclassified sample scores 0, and so does a tie. With ``probabilities`` the rows
-    are probabilities already: they are used as they are, and a temperature other than 1 acts on their logarithm.
+    are probabilities already: each is divided by its sum, which rounding may have moved from 1, and a temperature
+    other than 1 acts on their logarithm.
 
     Li, Chen and Ho, "GREAT Score", NeurIPS 2024. It is a margin of confidences, not a certified radius: see
     :doc:`claims`.

@@ -1,0 +1,91 @@
+"""What mkdocs cannot do by itself: pages made from the code, examples that really run, formulas without JavaScript."""
+
+import html
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import latex2mathml.converter
+import typer
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from typer.cli import get_docs_for_click
+
+from gfscore.cli.main import app
+from gfscore.outputs.reproduction import markdown_page
+from gfscore.reference import DATASETS
+from gfscore.reproduction import reproduce
+from gfscore.results import json_schema
+
+ROOT = Path(__file__).parents[2]
+CONSOLE = re.compile(r"^```console run\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made from the code."""
+    pages = {
+        "cli.md": _cli_page(),
+        "schema.md": _schema_page(),
+        "changelog.md": (ROOT / "CHANGELOG.md").read_text(),
+        "reproduction.md": markdown_page([reproduce(dataset) for dataset in DATASETS]),
+    }
+    for path, content in pages.items():
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, **_kwargs: object) -> str:
+    """Run the blocks marked ``console run``, in one folder per page; what they print stands below each command."""
+    with tempfile.TemporaryDirectory() as folder:
+        return CONSOLE.sub(lambda match: _ran(match[1], folder), markdown)
+
+
+def on_page_content(content: str, **_kwargs: object) -> str:
+    """Formulas as MathML, which every current browser shows by itself."""
+
+    def formula(match: re.Match[str]) -> str:
+        display = "block" if match[2] == "[" else "inline"
+        return latex2mathml.converter.convert(html.unescape(match[3]), display=display)
+
+    return FORMULA.sub(formula, content)
+
+
+def _ran(commands: str, folder: str) -> str:
+    lines = ["```console"]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "COLUMNS": "96", "PATH": path, "NO_COLOR": "1"}
+    for command in commands.strip().splitlines():
+        shell = ["bash", "-c", command[2:]]
+        done = subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True)  # noqa: S603
+        if done.returncode != 0 and "# exit" not in command:
+            raise RuntimeError(f"{shlex.join(shell)} exited with {done.returncode}: {done.stderr}")
+        if not command.startswith("%"):  # run, but not shown: it only prepares
+            lines += [command, *(line.rstrip() for line in (done.stdout + done.stderr).rstrip().splitlines())]
+    return "\n".join([*lines, "```"])
+
+
+def _cli_page() -> str:
+    command = typer.main.get_command(app)
+    page = get_docs_for_click(obj=command, ctx=typer.Context(command), name="gfscore")
+    codes = (
+        "## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | done; PASS |\n| 2 | unusable input or usage: one "
+        "line on standard error says what, where and what to do; nothing is half-written |\n| 4 | failed inside |\n"
+        "| 130 | interrupted |\n\n1 (FAIL) and 3 (UNDECIDED) are kept for the gate.\n"
+    )
+    return f"{page}\n{codes}"
+
+
+def _schema_page() -> str:
+    schema = json.dumps(json_schema(), indent=1)
+    return (
+        "# Result schema\n\n`audit.json`, and what `--json` prints, follow this JSON Schema (`gfscore.audit/1`). "
+        "Within /1 keys are only added, readers ignore keys they do not know, and a number that does not exist is "
+        "`null`, never 0. The package carries it as `gfscore/schemas/audit.schema.json`.\n\n"
+        f"```json\n{schema}\n```\n"
+    )

@@ -1,0 +1,43 @@
+"""Files are written whole or not at all."""
+
+import os
+import threading
+
+import pytest
+
+from gfscore.errors import FileError
+from gfscore.files import replacing, write_text
+
+
+def test_a_failure_leaves_the_old_file_and_no_other(tmp_path):
+    path = tmp_path / "result.txt"
+    write_text(path, "old")
+    with pytest.raises(TypeError), replacing(path) as temporary:
+        temporary.write_text(["no", "text"])
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_one(tmp_path):
+    target, link = tmp_path / "target.txt", tmp_path / "link.txt"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path):
+    pipe, read = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    write_text(pipe, "through")
+    reader.join(timeout=10)
+    assert read == ["through"]
+    assert pipe.is_fifo()
+
+
+def test_a_folder_is_refused(tmp_path):
+    with pytest.raises(FileError, match=r"is a directory\. Name a file in it\."):
+        write_text(tmp_path, "text")
