@@ -14,6 +14,7 @@ from gfscore.bounds.kl import kl_intervals
 from gfscore.bounds.methods import Method
 from gfscore.bounds.mixture import BettingSums
 from gfscore.bounds.noise import NoiseFloor, noise_floor
+from gfscore.bounds.planning import Pilot, Plan, plan_radius, plan_samples
 from gfscore.bounds.shrinkage import ShrunkenScores, shrunken_scores
 from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals
 
@@ -22,6 +23,8 @@ __all__ = [
     "BettingSums",
     "Method",
     "NoiseFloor",
+    "Pilot",
+    "Plan",
     "ShrunkenScores",
     "audit_intervals",
     "bernstein_intervals",
@@ -32,6 +35,8 @@ __all__ = [
     "hoeffding_sample_size",
     "kl_intervals",
     "noise_floor",
+    "plan_radius",
+    "plan_samples",
     "rdi_radius",
     "rdi_sample_size",
     "shrunken_scores",

@@ -40,7 +40,7 @@ def nrgc_range(lower: FloatArray, upper: FloatArray) -> Interval | None:
     weighted, totals = _steps(lower, upper, lambda x: ranks * x), _steps(lower, upper, lambda x: x)
     largest = float((weighted[totals > 0] / (k * totals[totals > 0])).max())
     profile = np.clip(_most_even_level(lower, upper), lower, upper)
-    return _widened(disparity.nrgc(profile) or 0.0, largest, 1.0 - 1.0 / k)
+    return _widened(disparity.nrgc(profile) or 0.0, largest)
 
 
 def theil_range(lower: FloatArray, upper: FloatArray) -> Interval | None:
@@ -64,9 +64,9 @@ def theil_range(lower: FloatArray, upper: FloatArray) -> Interval | None:
     def index(profile: FloatArray) -> float:
         return disparity.theil(profile) or 0.0
 
-    # Raising a class makes the index fall as long as the class is below mean * exp(index).
-    smallest = _smallest(index, lower, upper, lambda x: float(x.mean()) * math.exp(index(x)))
-    return _widened(smallest, largest, math.log(k))
+    # Raising a class makes the index fall as long as the class is below mean * exp(index), which is this:
+    smallest = _smallest(index, lower, upper, lambda x: math.exp(float(entropy(x).sum() / x.sum())))
+    return _widened(smallest, largest)
 
 
 def atkinson_range(lower: FloatArray, upper: FloatArray) -> Interval | None:
@@ -88,7 +88,7 @@ def atkinson_range(lower: FloatArray, upper: FloatArray) -> Interval | None:
         return disparity.atkinson(profile) or 0.0
 
     smallest = _smallest(index, lower, upper, lambda x: float(x.mean()))  # raising a class below the mean evens out
-    return _widened(smallest, largest, 1.0)
+    return _widened(smallest, largest)
 
 
 def _steps(lower: FloatArray, upper: FloatArray, term: Callable[[FloatArray], FloatArray]) -> FloatArray:
@@ -134,5 +134,5 @@ def _smallest(
     return index(np.clip(level, lower, upper))
 
 
-def _widened(smallest: float, largest: float, limit: float) -> Interval:
-    return max(0.0, smallest - ROUNDING), min(limit, largest + ROUNDING)
+def _widened(smallest: float, largest: float) -> Interval:
+    return max(0.0, smallest - ROUNDING), largest + ROUNDING

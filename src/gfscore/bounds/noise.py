@@ -14,7 +14,8 @@ from gfscore.bounds.parts import PartScores
 from gfscore.errors import OptionError
 from gfscore.samples import FloatArray
 
-BORROWED = 3.0  # samples' worth of the common variance that each class's variance is mixed with
+BORROWED = 3.0  # samples' worth of the variance of all scores that each class's variance is mixed with
+TINY = 1e-30  # a variance, so that nothing is divided by 0 when all scores are equal
 TIE = 1e-12  # a shuffled index this close to the observed one counts as large
 
 
@@ -56,9 +57,10 @@ def noise_floor(
     .. math:: \Omega^*_k = \bar\Omega + t_k\,\frac{s_k}{\sqrt{n_k}}
 
     so that classes which vary more, or have fewer samples, make as much noise as they really do. Variances borrow a
-    little from the common one, so that a class of equal scores has one. The test is approximate: right for classes with
-    the same mean and any spread as n grows, and cautious for few samples. The plain test (``studentised`` False) is
-    exact, but for the hypothesis that all classes have the same *distribution*: it also rejects for unequal spreads.
+    little from that of all scores, so that a class of equal scores, or of one, has some. The test is approximate: right
+    for classes with the same mean and any spread as n grows, and mostly cautious for few samples. The plain test
+    (``studentised`` False) is exact, but for the hypothesis that all classes have the same *distribution*: it also
+    rejects for unequal spreads.
 
     ``values`` in [0, ``maximum``] and ``codes`` are ``(N,)``. Janssen, Stat. Probab. Lett. 36 (1997); Chung and Romano,
     Ann. Statist. 41 (2013); Phipson and Smyth, Stat. Appl. Genet. Mol. Biol. 9 (2010) for the p-value.
@@ -74,15 +76,15 @@ def noise_floor(
     means = parts.means
     common = float(parts.values.mean())
     centred = parts.values - common
-    own_errors = _standard_errors(parts, parts.values)
+    total_variance = float(np.mean(centred**2))  # the same in every shuffle
+    own_errors = _standard_errors(parts, centred, total_variance)
     generator = np.random.default_rng(seed)
     profiles = np.empty((permutations, len(means)))
     for profile in profiles:
         shuffled = generator.permutation(centred)
         profile[:] = parts.sums(shuffled) / parts.counts
         if studentised:
-            errors = _standard_errors(parts, shuffled)
-            profile *= np.divide(own_errors, errors, out=np.zeros_like(errors), where=errors > 0)
+            profile *= own_errors / _standard_errors(parts, shuffled, total_variance)
     centre = float(means.mean()) if studentised else common
     np.clip(profiles + centre, 0.0, 1.0, out=profiles)
     ranges = maximum * (profiles.max(axis=1) - profiles.min(axis=1))
@@ -96,12 +98,12 @@ def noise_floor(
     )
 
 
-def _standard_errors(parts: PartScores, values: FloatArray) -> FloatArray:
-    """Standard error of each mean, ``(K,)``, from variances that are mixed with the common one within parts."""
-    means = parts.sums(values) / parts.counts
-    squares = np.maximum(parts.sums(values * values) - parts.counts * means**2, 0.0)
-    common = squares.sum() / max(1, len(values) - len(means))
-    return np.asarray(np.sqrt((squares + BORROWED * common) / (parts.counts - 1 + BORROWED) / parts.counts))
+def _standard_errors(parts: PartScores, centred: FloatArray, total_variance: float) -> FloatArray:
+    """Standard error of each mean, ``(K,)``, from variances that are mixed with that of all scores."""
+    means = parts.sums(centred) / parts.counts
+    squares = np.maximum(parts.sums(centred * centred) - parts.counts * means**2, 0.0)
+    mixed = (squares + BORROWED * total_variance) / (parts.counts - 1 + BORROWED)
+    return np.asarray(np.sqrt(np.maximum(mixed, TINY) / parts.counts))
 
 
 def _ginis(profiles: FloatArray) -> FloatArray:
