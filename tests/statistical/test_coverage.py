@@ -9,9 +9,11 @@ from scipy.stats import binomtest
 
 from coverage_table import SETTINGS
 from gfscore.bounds import BettingSums, Method, clopper_pearson
+from gfscore.bounds.direct import mean_interval, nrgc_interval
 from gfscore.bounds.methods import lower_bounds
 from gfscore.bounds.parts import PartScores
-from simulations import ORDERS, POPULATIONS, count_misses
+from gfscore.disparity import nrgc
+from simulations import ORDER_SEED, ORDERS, POPULATIONS, count_misses
 
 FINITE = [Method.BETTING, Method.KL, Method.HOEFFDING]
 by_name = pytest.mark.parametrize("population", POPULATIONS, ids=lambda population: population.name)
@@ -40,7 +42,7 @@ def as_parts(rows, sizes=None):
 @pytest.mark.parametrize("method", list(Method))
 @pytest.mark.parametrize("n", [5, 50, 400])
 def test_one_sided_bounds_fail_no_more_often_than_their_level(method, population, n):
-    alpha, runs = 0.1, 100_000 // max(n, 50)
+    alpha, runs = 0.1, 60_000 // max(n, 50)
     for seed, mean in enumerate((population.lowest, population.highest)):
         parts = as_parts(draw_rows(population, mean, runs, n, seed))
         too_high = lower_bounds(parts, alpha, method) > mean + 1e-9
@@ -66,11 +68,40 @@ def test_one_sided_bounds_of_a_fixed_set_fail_no_more_often_than_their_level(met
 @by_name
 @pytest.mark.parametrize("n", [5, 100])
 def test_the_order_free_interval_covers(population, n):
-    alpha, runs, mean = 0.1, 400, population.lowest
+    alpha, runs, mean = 0.1, 200, population.lowest
     rows = draw_rows(population, mean, runs, n, 7)
     sums = BettingSums.of(rows.ravel(), np.repeat(np.arange(runs), n), runs, maximum=1.0)
     lower, upper = sums.intervals(alpha * runs)  # so that each part, a run of its own here, is at level alpha
     assert_no_more_than(alpha, ((lower > mean + 1e-9) | (upper < mean - 1e-9)).sum(), runs)
+
+
+@by_name
+@pytest.mark.parametrize("finite", [False, True])
+def test_the_direct_bounds_fail_no_more_often_than_their_level(population, finite):
+    alpha, runs, k = 0.1, 150, 6
+    rng = np.random.default_rng(8)
+    counts = np.array([4, 6, 10, 16, 25, 40])
+    sizes = counts + 10 if finite else counts
+    means, everyone = population.means(k), np.repeat(np.arange(k), sizes)
+    misses = np.zeros(4, dtype=int)
+    for run in range(runs):
+        whole = np.split(population.draw(rng, means[everyone]), np.cumsum(sizes)[:-1])
+        truth = np.array([scores.mean() for scores in whole]) if finite else means
+        drawn = [rng.permutation(scores)[:n] for scores, n in zip(whole, counts, strict=True)]
+        codes = np.repeat(np.arange(k), counts)
+        parts = PartScores.of(
+            np.concatenate(drawn), codes, k, maximum=1.0, seed=ORDER_SEED + run, sizes=sizes if finite else None
+        )
+        for i, (value, ends) in enumerate(
+            [
+                (nrgc(truth), nrgc_interval(parts, alpha)),
+                (truth.mean(), mean_interval(parts, np.full(k, 1 / k), alpha)),
+            ]
+        ):
+            misses[2 * i] += ends[0] > value + 1e-9
+            misses[2 * i + 1] += ends[1] < value - 1e-9
+    for count in misses:
+        assert_no_more_than(alpha, count, runs)
 
 
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.5])

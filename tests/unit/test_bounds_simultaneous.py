@@ -12,7 +12,7 @@ from gfscore.bounds.direct import nrgc_interval
 from gfscore.bounds.inequality import nrgc_range
 from gfscore.bounds.parts import PartScores
 from gfscore.bounds.planning import draw_beta
-from gfscore.errors import OptionError
+from gfscore.errors import OptionError, SamplesError
 from gfscore.scores.great import SCORE_MAX
 from model_pairs import count_pairs, count_pairs_of_the_paper, published, redrawn
 
@@ -127,6 +127,8 @@ def test_unusable_options_are_refused():
         audit_intervals(values, codes, 4, maximum=1.0, method="wald")
     with pytest.raises(OptionError, match="not between 0 and 1"):
         audit_intervals(values, codes, 4, maximum=1.0, delta=1.5)
+    with pytest.raises(SamplesError, match="only one part"):
+        audit_intervals(values, np.zeros_like(codes), 4, maximum=1.0)
     with pytest.raises(OptionError, match="fairness weight"):
         audit_intervals(values, codes, 4, maximum=1.0, fairness_weight=-1)
 

@@ -15,7 +15,7 @@ from gfscore.bounds import box, direct, inequality
 from gfscore.bounds.box import Interval
 from gfscore.bounds.methods import ROUNDING, Method, class_box, lower_bounds
 from gfscore.bounds.parts import PartScores, check_level
-from gfscore.errors import EmptyIntervalError, OptionError
+from gfscore.errors import EmptyIntervalError, OptionError, SamplesError
 from gfscore.samples import FloatArray, IntArray
 
 BOX_SHARE = 0.7  # of delta, for the intervals of all classes
@@ -83,6 +83,8 @@ def audit_intervals(
     kind = Method.named(method)
     parts = PartScores.of(values, codes, n_parts, maximum=maximum, seed=seed, sizes=sizes)
     means = parts.means
+    if len(means) < 2:
+        raise SamplesError("only one part has samples, so nothing can be unequal. Give samples of two or more.")
     lower, upper = class_box(parts, BOX_SHARE * delta, kind)
     worst = min(float(lower_bounds(parts, WORST_SHARE * delta, kind).min()), float(means.min()))
     lower = np.maximum(lower, worst)
