@@ -104,6 +104,16 @@ def test_the_direct_bounds_fail_no_more_often_than_their_level(population, finit
         assert_no_more_than(alpha, count, runs)
 
 
+def test_many_equal_classes_of_few_samples_have_no_nrgc_to_be_sure_of():
+    alpha, runs, k, n = 0.1, 20, 300, 6  # the estimated NRGC is about 0.22; classes ranked by their own luck show it
+    rng, codes = np.random.default_rng(9), np.repeat(np.arange(k), n)
+    lower = [
+        nrgc_interval(PartScores.of(rng.integers(0, 2, k * n), codes, k, maximum=1.0, seed=run), alpha)[0]
+        for run in range(runs)
+    ]
+    assert_no_more_than(alpha, np.count_nonzero(lower), runs)
+
+
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.5])
 def test_clopper_pearson_covers(share):
     delta, n, runs = 0.1, 80, 3000
