@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gfscore import disparity
 from gfscore.__about__ import __version__
-from gfscore.bounds import checked_delta, hoeffding_intervals, rdi_radius
+from gfscore.bounds import check_level, hoeffding_intervals, rdi_radius
 from gfscore.errors import OptionError
 from gfscore.judge.expectation import check_accuracy, checked_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N, audit_flags
@@ -58,7 +58,7 @@ class Options:
         checked_activation(self.activation)
         checked_temperature(self.temperature)
         disparity.checked_weight(self.fairness_weight)
-        checked_delta(self.delta)
+        check_level(self.delta)
         if self.min_n < 1:
             raise OptionError(f"min_n {self.min_n} is not a number of samples. Give at least 1.")
         if self.expect_accuracy is not None:

@@ -9,7 +9,8 @@
     │   │   ├── NotFiniteError                   NaN or infinity, at a row and column
     │   │   ├── LabelRangeError                  a label that is none of the classes
     │   │   ├── ProbabilitiesError               probabilities where logits belong, or the reverse
-    │   │   └── TooFewClassesError               fewer than two classes have samples
+    │   │   ├── TooFewClassesError               fewer than two classes have samples
+    │   │   └── EmptyIntervalError               scores that leave no value for what they estimate
     │   ├── FileError                            a file that is not what it should be
     │   ├── ModelError                           a model that cannot be run as it is
     │   └── ResultError                          a result that does not hold what is asked of it
@@ -96,6 +97,16 @@ class TooFewClassesError(SamplesError):
         plural = PLURALS[kind]
         found = f"only {present[0]!r} has" if present else "none has"
         super().__init__(f"disparity needs at least two {plural} with samples; {found}. Give samples of more {plural}.")
+
+
+class EmptyIntervalError(SamplesError):
+    """Scores that leave no value for what they estimate: bounds of a small joint error level contradict each other."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"the interval of {what} is empty, which chance alone does with less than the error level. "
+            "Use --interval kl, which cannot be empty, and look for scores that are not independent draws."
+        )
 
 
 class FileError(InvalidInputError):

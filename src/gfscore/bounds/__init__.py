@@ -1,19 +1,45 @@
 """How sure: intervals around the estimates, each with the probability it holds with."""
 
+from gfscore.bounds.bernstein import bernstein_intervals
+from gfscore.bounds.betting import betting_intervals
+from gfscore.bounds.binomial import clopper_pearson
 from gfscore.bounds.hoeffding import (
-    checked_delta,
     hoeffding_intervals,
     hoeffding_radius,
     hoeffding_sample_size,
     rdi_radius,
     rdi_sample_size,
 )
+from gfscore.bounds.kl import kl_intervals
+from gfscore.bounds.methods import Method
+from gfscore.bounds.mixture import BettingSums
+from gfscore.bounds.noise import NoiseFloor, noise_floor
+from gfscore.bounds.parts import check_level
+from gfscore.bounds.planning import Pilot, Plan, plan_radius, plan_samples
+from gfscore.bounds.shrinkage import ShrunkenScores, shrunken_scores
+from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals
 
 __all__ = [
-    "checked_delta",
+    "AuditIntervals",
+    "BettingSums",
+    "Method",
+    "NoiseFloor",
+    "Pilot",
+    "Plan",
+    "ShrunkenScores",
+    "audit_intervals",
+    "bernstein_intervals",
+    "betting_intervals",
+    "check_level",
+    "clopper_pearson",
     "hoeffding_intervals",
     "hoeffding_radius",
     "hoeffding_sample_size",
+    "kl_intervals",
+    "noise_floor",
+    "plan_radius",
+    "plan_samples",
     "rdi_radius",
     "rdi_sample_size",
+    "shrunken_scores",
 ]

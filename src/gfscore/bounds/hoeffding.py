@@ -5,12 +5,14 @@ their range.
 """
 
 import math
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from gfscore.bounds.parts import check_level, known_range
 from gfscore.errors import OptionError
-from gfscore.samples import FloatArray
+from gfscore.samples import FloatArray, IntArray
 from gfscore.scores.great import SCORE_MAX
 
 
@@ -26,8 +28,7 @@ def hoeffding_radius(n: ArrayLike, delta: float, *, n_classes: int = 1, maximum:
     np.float64(0.0686)
     """
     counts = np.asarray(n, dtype=np.float64)
-    if not (counts >= 1).all():
-        raise OptionError(f"a sample size of {counts.min():g} bounds nothing. Give at least 1 per class.")
+    _check_counts(counts)
     return maximum * np.sqrt(_log_term(delta, n_classes) / (2.0 * counts))
 
 
@@ -49,11 +50,58 @@ def hoeffding_sample_size(radius: float, delta: float, *, n_classes: int = 1, ma
 
 
 def hoeffding_intervals(
-    scores: FloatArray, counts: ArrayLike, delta: float, *, maximum: float = SCORE_MAX
+    scores: ArrayLike,
+    counts: ArrayLike,
+    delta: float,
+    *,
+    maximum: float = SCORE_MAX,
+    sizes: IntArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends for all classes at once, ``(K,)`` each, cut to the range of the score."""
-    radius = hoeffding_radius(counts, delta, n_classes=len(scores), maximum=maximum)
-    return np.maximum(scores - radius, 0.0), np.minimum(scores + radius, maximum)
+    """Lower and upper ends for all classes at once, ``(K,)`` each, cut to the range of the score.
+
+    ``sizes`` as in :func:`hoeffding_lower`.
+    """
+    means, samples = np.asarray(scores, dtype=np.float64) / maximum, np.asarray(counts, dtype=np.int64)
+    alpha = math.exp(-_log_term(delta, len(means)))
+    lower = hoeffding_lower(means, samples, alpha, sizes=sizes)
+    upper = 1.0 - hoeffding_lower(1.0 - means, samples, alpha, sizes=sizes)
+    return maximum * lower, maximum * upper
+
+
+def hoeffding_lower(means: FloatArray, counts: IntArray, alpha: float, *, sizes: IntArray | None = None) -> FloatArray:
+    r"""Lower bound of each mean of scores in [0, 1]; each one fails with probability at most ``alpha``.
+
+    .. math:: \hat\mu - \sqrt{\ln(1/\alpha) / (2 n')}
+
+    with n' = n for draws from a distribution and that of :func:`effective_counts` for samples drawn without
+    replacement from a fixed set with ``sizes`` samples. Hoeffding (1963), Theorem 2.
+    """
+    check_level(alpha)
+    _check_counts(counts)
+    floor, _ = known_range(means, counts, sizes)
+    radius = np.sqrt(math.log(1.0 / alpha) / (2.0 * effective_counts(counts, sizes)))
+    return np.asarray(np.maximum(means - radius, floor))
+
+
+def effective_counts(counts: IntArray, sizes: IntArray | None) -> FloatArray:
+    r"""How many independent samples are worth as much, in Hoeffding's bound, as those drawn without replacement.
+
+    .. math:: n' = n \Big/ \min\Big\{1 - \frac{n - 1}{N},\; \Big(1 - \frac{n}{N}\Big)\Big(1 + \frac{1}{n}\Big)\Big\}
+
+    n itself for a distribution (``sizes`` None), infinite when all N of a fixed set were drawn. The first factor bounds
+    the moment generating function of the sum: Serfling, Ann. Statist. 2 (1974), Theorem 2.2. The second is the first
+    one for the N - n samples that were not drawn, whose sum deviates by as much to the other side; Bardenet and
+    Maillard, Bernoulli 21 (2015), Theorem 2.4.
+
+    >>> effective_counts(np.array([10, 90, 100]), np.array([100, 100, 100])).round(1)
+    array([ 11. , 890.1,   inf])
+    """
+    if sizes is None:
+        return counts.astype(np.float64)
+    share = counts / sizes
+    factor = np.minimum(1.0 - (counts - 1) / sizes, (1.0 - share) * (1.0 + 1.0 / counts))
+    with np.errstate(divide="ignore"):
+        return np.asarray(counts / factor)
 
 
 def rdi_radius(n_min: int, delta: float, *, n_classes: int, maximum: float = SCORE_MAX) -> float:
@@ -76,15 +124,13 @@ def rdi_sample_size(radius: float, delta: float, *, n_classes: int, maximum: flo
     return hoeffding_sample_size(radius / 2.0, delta, n_classes=n_classes, maximum=maximum)
 
 
-def checked_delta(delta: float) -> float:
-    """The error level, if it is one."""
-    if not 0 < delta < 1:
-        raise OptionError(f"delta {delta} is not between 0 and 1. 0.05 makes the intervals hold 95 % of the time.")
-    return float(delta)
+def _check_counts(counts: NDArray[Any]) -> None:
+    if not (counts >= 1).all():
+        raise OptionError(f"a sample size of {counts.min():g} bounds nothing. Give at least 1 per class.")
 
 
 def _log_term(delta: float, n_classes: int) -> float:
-    checked_delta(delta)
+    check_level(delta)
     if n_classes < 1:
         raise OptionError(f"{n_classes} classes cannot be bounded. Give at least 1.")
     return math.log(2 * n_classes / delta)

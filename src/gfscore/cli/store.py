@@ -39,7 +39,9 @@ def verify_command(store: shared.StoreFolder = None) -> None:
     damaged = [entry for entry in entries if _damaged(entry)]
     for entry in damaged:
         about = entry.info["about"]
-        typer.echo(f"damaged: {entry.path.name[:12]} ({views.printable(about['model'])} on {views.printable(about['data'])})")
+        typer.echo(
+            f"damaged: {entry.path.name[:12]} ({views.printable(about['model'])} on {views.printable(about['data'])})"
+        )
     typer.echo(f"{len(entries) - len(damaged)} of {len(entries)} entries are sound.")
 
 

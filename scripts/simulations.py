@@ -1,0 +1,173 @@
+"""Populations with known class means, and how often intervals and tests fail on them.
+
+The statistical tests and ``coverage_table.py`` both count with these functions.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gfscore import disparity
+from gfscore.bounds import Method, audit_intervals, noise_floor
+from gfscore.bounds.simultaneous import AuditIntervals
+
+Array = np.ndarray
+ORDER_SEED = 1_000_000  # orders and shuffles are seeded apart from the scores
+
+
+@dataclass(frozen=True)
+class Population:
+    """Scores in [0, 1] whose class means are known: ``draw(generator, means)`` gives a score for each entry."""
+
+    name: str
+    draw: Callable[[np.random.Generator, Array], Array]
+    lowest: float = 0.1
+    highest: float = 0.9
+
+    def means(self, k: int) -> Array:
+        """True means of k classes."""
+        return np.linspace(self.lowest, self.highest, k)
+
+
+def _beta(concentration: float) -> Callable[[np.random.Generator, Array], Array]:
+    return lambda generator, means: generator.beta(concentration * means, concentration * (1.0 - means))
+
+
+def _uniform(generator: np.random.Generator, means: Array) -> Array:
+    return generator.random(len(means)) * 2.0 * means
+
+
+def _zero_inflated(generator: np.random.Generator, means: Array) -> Array:
+    return np.where(generator.random(len(means)) < 2.0 * means, generator.beta(2.0, 2.0, len(means)), 0.0)
+
+
+POPULATIONS = (
+    Population("uniform", _uniform, highest=0.5),
+    Population("Beta", _beta(4.0)),
+    Population("Beta, equal means", _beta(4.0), lowest=0.5, highest=0.5),
+    Population("zero-inflated", _zero_inflated, lowest=0.01, highest=0.5),
+    Population("nearly 0/1", _beta(0.05), lowest=0.02, highest=0.98),
+    Population("constant", lambda _, means: means.copy()),
+)
+
+ORDERS: dict[str, Callable[[Array, Array], Array]] = {
+    "as drawn": lambda values, _: np.arange(len(values)),
+    "by score": lambda values, _: np.argsort(values),
+    "by class": lambda values, codes: np.lexsort((-values, codes)),
+}
+
+
+def class_sizes(k: int, n: tuple[int, int]) -> Array:
+    """Numbers of samples of k classes, spread evenly on a log scale from the first to the second number."""
+    return np.geomspace(*n, k).round().astype(np.int64)
+
+
+def count_misses(
+    population: Population,
+    *,
+    k: int,
+    n: tuple[int, int],
+    method: Method,
+    runs: int,
+    delta: float,
+    order: str = "as drawn",
+    seed: int = 0,
+    finite: bool = False,
+) -> dict[str, int]:
+    """In how many of ``runs`` each interval of an audit missed the truth; "any": at least one of them did.
+
+    ``finite``: the samples are half of a fixed set, which is drawn anew each time, and its means are the truth.
+    """
+    generator = np.random.default_rng(seed)
+    counts = class_sizes(k, n)
+    sizes = 2 * counts if finite else counts
+    whole = np.repeat(np.arange(k), sizes)
+    misses: dict[str, int] = {}
+    for run in range(runs):
+        values, codes, truth = population.draw(generator, population.means(k)[whole]), whole, population.means(k)
+        if finite:
+            truth = np.bincount(codes, weights=values) / sizes
+            shuffled = generator.permutation(len(values))
+            place = np.argsort(codes[shuffled], kind="stable")  # whole set: class by class, each in random order
+            rank = np.arange(len(values)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            kept = shuffled[place][rank < np.repeat(counts, sizes)]
+            values, codes = values[kept], codes[kept]
+        arranged = ORDERS[order](values, codes)
+        found = audit_intervals(
+            values[arranged],
+            codes[arranged],
+            k,
+            maximum=1.0,
+            delta=delta,
+            method=method,
+            seed=ORDER_SEED + run,
+            sizes=sizes if finite else None,
+        )
+        for name, missed in _missed(found, truth, counts).items():
+            misses[name] = misses.get(name, 0) + missed
+    return misses
+
+
+def _missed(found: AuditIntervals, truth: Array, counts: Array) -> dict[str, bool]:
+    """Whether each interval misses; a truth that does not exist, or an index of a sample of zeros, is not counted."""
+    slack = 1e-9  # the truth itself is rounded
+    values = {
+        "WCR": (disparity.wcr(truth), found.wcr),
+        "RDI": (disparity.rdi(truth), found.rdi),
+        "NRGC": (disparity.nrgc(truth), found.nrgc),
+        "FP-GREAT": (disparity.fp_great(truth), found.fp_great),
+        "Theil": (disparity.theil(truth), found.theil),
+        "Atkinson": (disparity.atkinson(truth), found.atkinson),
+        "class mean": (float(truth.mean()), found.class_mean),
+        "aggregate": (float(np.average(truth, weights=counts)), found.aggregate),
+    }
+    missed = {
+        name: value is not None and ends is not None and not ends[0] - slack <= value <= ends[1] + slack
+        for name, (value, ends) in values.items()
+    }
+    missed["classes"] = bool(((truth < found.lower - slack) | (truth > found.upper + slack)).any())
+    missed["worst set"] = int(truth.argmin()) not in found.worst_set
+    missed["any"] = any(missed.values())
+    return missed
+
+
+# Equal means, unequal spreads: what a test of equal means must not reject, by name.
+EQUAL_MEANS: dict[str, Callable[[np.random.Generator, Array], Array]] = {
+    "the same Beta in all classes": lambda generator, codes: generator.beta(2.0, 2.0, len(codes)),
+    "Beta, unequal spreads": lambda generator, codes: _symmetric_beta(
+        generator, np.array([0.15, 1.0, 10.0])[codes % 3]
+    ),
+    "0/1 and narrow Beta": lambda generator, codes: np.where(
+        codes % 2 == 0, generator.integers(0, 2, len(codes)), generator.beta(20.0, 20.0, len(codes))
+    ),
+    "zero-inflated, unequal shares": lambda generator, codes: _inflated(
+        generator, np.array([0.25, 0.5, 1.0])[codes % 3]
+    ),
+}
+
+
+def _symmetric_beta(generator: np.random.Generator, shapes: Array) -> Array:
+    return generator.beta(shapes, shapes)
+
+
+def _inflated(generator: np.random.Generator, shares: Array) -> Array:
+    means = 0.2 / shares
+    return np.where(generator.random(len(shares)) < shares, generator.beta(10.0 * means, 10.0 * (1.0 - means)), 0.0)
+
+
+def count_rejections(
+    name: str, *, k: int, n: tuple[int, int], runs: int, permutations: int, studentised: bool = True, seed: int = 0
+) -> dict[str, int]:
+    """How often the permutation tests of RDI and NRGC give p at most 0.05 although all means are equal."""
+    generator = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(k), class_sizes(k, n))
+    rejections = {"RDI": 0, "NRGC": 0}
+    for run in range(runs):
+        values = EQUAL_MEANS[name](generator, codes)
+        floor = noise_floor(
+            values, codes, k, maximum=1.0, permutations=permutations, studentised=studentised, seed=ORDER_SEED + run
+        )
+        rejections["RDI"] += floor.rdi.p_value <= 0.05
+        rejections["NRGC"] += floor.nrgc is not None and floor.nrgc.p_value <= 0.05
+    return rejections

@@ -1,0 +1,119 @@
+"""The noise floor: how large RDI and NRGC come out when all classes have the same mean.
+
+A finite sample never shows equal classes as equal, and the more classes the larger the gap that chance makes. So each
+index is compared with what it is after the samples have been dealt out to the classes anew.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gfscore import disparity
+from gfscore.bounds.parts import PartScores
+from gfscore.errors import OptionError
+from gfscore.samples import FloatArray
+
+BORROWED = 3.0  # samples' worth of the variance of all scores that each class's variance is mixed with
+TINY = 1e-30  # a variance, so that nothing is divided by 0 when all scores are equal
+TIE = 1e-12  # a shuffled index this close to the observed one counts as large
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """An index under shuffling, and how often it came out at least as large as observed."""
+
+    null_mean: float
+    null_q95: float
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseFloor:
+    """RDI (in score units) and NRGC under equal class means; the NRGC is None when all scores are 0."""
+
+    rdi: Null
+    nrgc: Null | None
+    permutations: int
+    studentised: bool
+    seed: int
+
+
+def noise_floor(
+    values: ArrayLike,
+    codes: ArrayLike,
+    n_parts: int,
+    *,
+    maximum: float,
+    permutations: int = 1000,
+    studentised: bool = True,
+    seed: int = 0,
+) -> NoiseFloor:
+    r"""Permutation null of RDI and NRGC, with p = (1 + b) / (1 + B) for b of B shuffles at least as large.
+
+    Studentised: in a shuffle, class k is off the common mean by :math:`t_k` of its shuffled standard errors; it is
+    counted as off by :math:`t_k` of its *own* standard errors,
+
+    .. math:: \Omega^*_k = \bar\Omega + t_k\,\frac{s_k}{\sqrt{n_k}}
+
+    so that classes which vary more, or have fewer samples, make as much noise as they really do. Variances borrow a
+    little from that of all scores, so that a class of equal scores, or of one, has some. The test is approximate: right
+    for classes with the same mean and any spread as n grows, and mostly cautious for few samples. The plain test
+    (``studentised`` False) is exact, but for the hypothesis that all classes have the same *distribution*: it also
+    rejects for unequal spreads.
+
+    ``values`` in [0, ``maximum``] and ``codes`` are ``(N,)``. Janssen, Stat. Probab. Lett. 36 (1997); Chung and Romano,
+    Ann. Statist. 41 (2013); Phipson and Smyth, Stat. Appl. Genet. Mol. Biol. 9 (2010) for the p-value.
+
+    >>> rng = np.random.default_rng(0)
+    >>> floor = noise_floor(rng.random(1000), np.repeat(np.arange(10), 100), 10, maximum=1.0)
+    >>> round(floor.rdi.null_mean, 2), floor.rdi.p_value > 0.05
+    (0.09, True)
+    """
+    if permutations < 1:
+        raise OptionError(f"{permutations} permutations show nothing. Give at least 1; 1000 is usual.")
+    parts = PartScores.of(values, codes, n_parts, maximum=maximum)
+    means = parts.means
+    common = float(parts.values.mean())
+    centred = parts.values - common
+    total_variance = float(np.mean(centred**2))  # the same in every shuffle
+    own_errors = _standard_errors(parts, centred, total_variance)
+    generator = np.random.default_rng(seed)
+    profiles = np.empty((permutations, len(means)))
+    for profile in profiles:
+        shuffled = generator.permutation(centred)
+        profile[:] = parts.sums(shuffled) / parts.counts
+        if studentised:
+            profile *= own_errors / _standard_errors(parts, shuffled, total_variance)
+    centre = float(means.mean()) if studentised else common
+    np.clip(profiles + centre, 0.0, 1.0, out=profiles)
+    ranges = maximum * (profiles.max(axis=1) - profiles.min(axis=1))
+    observed = disparity.nrgc(means)
+    return NoiseFloor(
+        rdi=_null(ranges, maximum * disparity.rdi(means)),
+        nrgc=None if observed is None else _null(_ginis(profiles), observed),
+        permutations=permutations,
+        studentised=studentised,
+        seed=seed,
+    )
+
+
+def _standard_errors(parts: PartScores, centred: FloatArray, total_variance: float) -> FloatArray:
+    """Standard error of each mean, ``(K,)``, from variances that are mixed with that of all scores."""
+    means = parts.sums(centred) / parts.counts
+    squares = np.maximum(parts.sums(centred * centred) - parts.counts * means**2, 0.0)
+    mixed = (squares + BORROWED * total_variance) / (parts.counts - 1 + BORROWED)
+    return np.asarray(np.sqrt(np.maximum(mixed, TINY) / parts.counts))
+
+
+def _ginis(profiles: FloatArray) -> FloatArray:
+    """NRGC of each row; 0 for a row of zeros, which no shuffle of positive scores gives unless cut to 0."""
+    k = profiles.shape[1]
+    totals = k * profiles.sum(axis=1)
+    spreads = np.sort(profiles, axis=1) @ (2.0 * np.arange(1, k + 1) - k - 1.0)
+    return np.asarray(np.divide(spreads, totals, out=np.zeros_like(totals), where=totals > 0))
+
+
+def _null(shuffled: FloatArray, observed: float) -> Null:
+    larger = int(np.count_nonzero(shuffled >= observed - TIE))
+    return Null(float(shuffled.mean()), float(np.quantile(shuffled, 0.95)), (1 + larger) / (1 + len(shuffled)))

@@ -1,0 +1,147 @@
+"""One error level for a whole audit: all its intervals hold together with probability at least 1 - delta.
+
+The level is split once. Intervals of all classes (the box) get most of it; the metrics that are averages over all
+classes get a share for bounds of their own, and so does the lower end of the worst class. Everything else follows from
+these without spending more.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gfscore import disparity
+from gfscore.bounds import box, direct, inequality
+from gfscore.bounds.box import Interval
+from gfscore.bounds.methods import ROUNDING, Method, class_box, lower_bounds
+from gfscore.bounds.parts import PartScores, check_level
+from gfscore.errors import EmptyIntervalError, OptionError, SamplesError
+from gfscore.samples import FloatArray, IntArray
+
+BOX_SHARE = 0.7  # of delta, for the intervals of all classes
+DIRECT_SHARE = 0.2  # for both ends of three averages: NRGC, class mean, aggregate
+WORST_SHARE = 0.1  # for the lower end of the worst class
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AuditIntervals:
+    """Intervals of every number of an audit, in score units, which hold together with probability 1 - delta.
+
+    The arrays are ``(K,)`` over the parts that have samples, as in :class:`~gfscore.profile.ClassProfile`. An interval
+    is None where the estimate is: an index of inequality when all scores are 0. Every estimate lies in its interval.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    worst_set: IntArray  # indices of the parts that cannot be excluded as the worst
+    wcr: Interval
+    rdi: Interval
+    nrgc: Interval | None
+    fp_great: Interval
+    theil: Interval | None
+    atkinson: Interval | None
+    class_mean: Interval
+    aggregate: Interval  # of the mean with the sample's shares of the parts
+    method: Method
+    delta: float
+    target: str  # "population" or "finite"
+    seed: int  # of the order that betting takes the samples in, and of the halves that rank and estimate for the NRGC
+
+
+def audit_intervals(
+    values: ArrayLike,
+    codes: ArrayLike,
+    n_parts: int,
+    *,
+    maximum: float,
+    delta: float = 0.05,
+    method: Method | str = Method.BETTING,
+    fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT,
+    seed: int = 0,
+    sizes: ArrayLike | None = None,
+) -> AuditIntervals:
+    r"""Intervals of the classes and of every metric, all at one level.
+
+    ``values`` are the local scores in [0, ``maximum``] and ``codes`` the part (class or group) of each, ``(N,)``.
+    Without ``sizes`` the target is the distribution the samples were drawn from; with ``sizes``, ``(n_parts,)``, it is
+    the fixed set of that many samples per part, of which a random subset was scored.
+
+    The box is at level 0.7 delta. The worst class needs no correction for K: the lowest of one-sided bounds at level
+    0.1 delta each exceeds the lowest mean only if the bound of that one class fails; and a bound for the worst class is
+    one for all, so it cuts the box. 0.2 delta is shared by six one-sided bounds of averages. The interval of a metric
+    is what the box allows, intersected with its own bound.
+
+    >>> rng = np.random.default_rng(0)
+    >>> scores, codes = rng.random(2000) * np.repeat([0.2, 1.0], 1000), np.repeat([0, 1], 1000)
+    >>> intervals = audit_intervals(scores, codes, 2, maximum=1.0)
+    >>> [round(end, 2) for end in intervals.rdi], intervals.worst_set
+    ([0.34, 0.41], array([0]))
+    """
+    check_level(delta)
+    if not (np.isfinite(fairness_weight) and fairness_weight >= 0):
+        raise OptionError(f"a fairness weight of {fairness_weight} is not a number of at least 0. The paper uses 0.5.")
+    kind = Method.named(method)
+    parts = PartScores.of(values, codes, n_parts, maximum=maximum, seed=seed, sizes=sizes)
+    means = parts.means
+    if len(means) < 2:
+        raise SamplesError("only one part has samples, so nothing can be unequal. Give samples of two or more.")
+    lower, upper = class_box(parts, BOX_SHARE * delta, kind)
+    worst = min(float(lower_bounds(parts, WORST_SHARE * delta, kind).min()), float(means.min()))
+    lower = np.maximum(lower, worst)
+
+    alpha = DIRECT_SHARE * delta / 6
+    equal, shares = np.full(len(means), 1.0 / len(means)), parts.counts / parts.counts.sum()
+    class_mean = _meet(
+        "the class mean", box.mean_range(lower, upper), direct.mean_interval(parts, equal, alpha), float(means.mean())
+    )
+    aggregate = _meet(
+        "the aggregate",
+        box.mean_range(lower, upper, shares),
+        direct.mean_interval(parts, shares, alpha),
+        float(np.dot(shares, means)),
+    )
+    rdi = box.rdi_range(lower, upper)
+    fp_great = _meet(
+        "FP-GREAT",
+        box.fp_great_range(lower, upper, fairness_weight),
+        (class_mean[0] - fairness_weight * rdi[1], class_mean[1] - fairness_weight * rdi[0]),
+        disparity.fp_great(means, fairness_weight),
+    )
+    return AuditIntervals(
+        lower=maximum * lower,
+        upper=maximum * upper,
+        worst_set=np.flatnonzero(lower <= upper.min()).astype(np.int64),
+        wcr=_scaled(box.wcr_range(lower, upper), maximum),
+        rdi=_scaled(rdi, maximum),
+        nrgc=_nrgc(parts, lower, upper, alpha),
+        fp_great=_scaled(fp_great, maximum),
+        theil=inequality.theil_range(lower, upper) if means.any() else None,
+        atkinson=inequality.atkinson_range(lower, upper) if means.any() else None,
+        class_mean=_scaled(class_mean, maximum),
+        aggregate=_scaled(aggregate, maximum),
+        method=kind,
+        delta=delta,
+        target="population" if sizes is None else "finite",
+        seed=seed,
+    )
+
+
+def _nrgc(parts: PartScores, lower: FloatArray, upper: FloatArray, alpha: float) -> Interval | None:
+    """What the box and the bound of its own leave of the NRGC (scores in any unit: it has none)."""
+    estimate = disparity.nrgc(parts.means)
+    by_box, by_itself = inequality.nrgc_range(lower, upper), direct.nrgc_interval(parts, alpha)
+    if estimate is None or by_box is None or by_itself is None:
+        return None
+    return _meet("NRGC", by_box, by_itself, estimate)
+
+
+def _meet(what: str, first: Interval, second: Interval, estimate: float) -> Interval:
+    """What two intervals have in common, and the estimate."""
+    low, high = max(first[0], second[0]), min(first[1], second[1])
+    if low > high + ROUNDING:
+        raise EmptyIntervalError(what)
+    return min(low, estimate), max(high, estimate)
+
+
+def _scaled(interval: Interval, maximum: float) -> Interval:
+    return maximum * interval[0], maximum * interval[1]
