@@ -3,7 +3,7 @@
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from gfscore import disparity
 from gfscore.__about__ import __version__
-from gfscore.bounds import check_level, hoeffding_intervals, rdi_radius
+from gfscore.bounds import (
+    AuditIntervals,
+    Method,
+    Pilot,
+    Plan,
+    audit_intervals,
+    check_level,
+    noise_floor,
+    plan_radius,
+    plan_samples,
+    shrunken_scores,
+)
 from gfscore.errors import OptionError
 from gfscore.judge.expectation import check_accuracy, checked_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N, audit_flags
@@ -27,14 +38,15 @@ from gfscore.results import (
     IntervalInfo,
     Metric,
     ModelAudit,
+    Noise,
     Penalised,
     Provenance,
     SamplesInfo,
     ScoreInfo,
     WorstCase,
 )
-from gfscore.samples import FloatArray, Samples
-from gfscore.scores import Activation, LocalScores, great_scores
+from gfscore.samples import Samples
+from gfscore.scores import SCORE_MAX, Activation, LocalScores, great_scores
 from gfscore.scores.great import checked_activation, checked_temperature
 
 PREMISE = (
@@ -51,6 +63,9 @@ class Options:
     temperature: float = 1.0
     fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT  # lambda of FP-GREAT
     delta: float = 0.05  # all intervals of a model hold together with probability 1 - delta
+    interval: Method | str = Method.BETTING
+    permutations: int = 1000  # of the noise floor; 0 leaves it out
+    seed: int = 0  # of everything random: the order of betting, and the shuffles of the noise floor
     min_n: int = DEFAULT_MIN_N  # classes with fewer samples are flagged
     expect_accuracy: float | None = None  # the audit stops when the clean accuracy is off by more than chance
 
@@ -59,6 +74,9 @@ class Options:
         checked_temperature(self.temperature)
         disparity.checked_weight(self.fairness_weight)
         check_level(self.delta)
+        Method.named(self.interval)
+        if self.permutations < 0 or self.seed < 0:
+            raise OptionError("the number of permutations and the seed must be 0 or more.")
         if self.min_n < 1:
             raise OptionError(f"min_n {self.min_n} is not a number of samples. Give at least 1.")
         if self.expect_accuracy is not None:
@@ -77,8 +95,11 @@ def audit(
     temperature: float = 1.0,
     fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT,
     delta: float = 0.05,
+    interval: Method | str = Method.BETTING,
+    seed: int = 0,
     min_n: int = DEFAULT_MIN_N,
     expect_accuracy: float | None = None,
+    class_sizes: ArrayLike | None = None,
     name: str = "model",
 ) -> Audit:
     r"""Audit how evenly the GREAT score of one model is spread over its classes.
@@ -88,7 +109,9 @@ def audit(
 
     ``logits`` is ``(N, K)``, ``labels`` is ``(N,)``. With ``groups``, one name per sample (or several attributes
     by name, which are intersected), the profile is over groups; the label stays what the margin is measured
-    against. All intervals hold together with probability 1 - ``delta``. Several models: :func:`audit_models`.
+    against. All intervals hold together with probability 1 - ``delta``. When a random part of each class of a fixed
+    set was scored, ``class_sizes`` (K,) makes them about that set instead of the distribution behind it. Several
+    models: :func:`audit_models`.
 
     Shah, Visavadiya and Padala, "GF-Score" (2026).
 
@@ -101,6 +124,8 @@ def audit(
         temperature=temperature,
         fairness_weight=fairness_weight,
         delta=delta,
+        interval=interval,
+        seed=seed,
         min_n=min_n,
         expect_accuracy=expect_accuracy,
     )
@@ -112,7 +137,9 @@ def audit(
         sample_ids=sample_ids,
         probabilities=probabilities,
     )
-    return audit_models({name: samples}, options)
+    local = score_samples(samples, options)
+    audited = audit_scores(samples, local, options, name=name, class_sizes=class_sizes)
+    return Audit(models=(audited,), provenance=make_provenance())
 
 
 def audit_models(models: Mapping[str, Samples], options: Options | None = None) -> Audit:
@@ -159,19 +186,28 @@ def audit_scores(
     *,
     name: str,
     source: str = "arrays",
-    seed: int | None = None,
+    data_seed: int | None = None,
     run: Mapping[str, Any] | None = None,
+    class_sizes: ArrayLike | None = None,
 ) -> ModelAudit:
     """The stages after scoring, for any local score with a known range."""
-    delta, weight = options.delta, options.fairness_weight
     profile = class_profile(samples, local)
     if options.expect_accuracy is not None:
         check_accuracy(profile.accuracy, samples.n_samples, options.expect_accuracy)
-    scores = profile.scores
-    lower, upper = hoeffding_intervals(scores, profile.counts, delta, maximum=local.maximum)
+    scores, weight = profile.scores, options.fairness_weight
+    codes, n_parts = samples.partition
+    intervals = audit_intervals(
+        local.values,
+        codes,
+        n_parts,
+        maximum=local.maximum,
+        delta=options.delta,
+        method=options.interval,
+        fairness_weight=weight,
+        seed=options.seed,
+        sizes=class_sizes,
+    )
     highest, lowest = disparity.rdi_classes(scores)
-    gap = disparity.rdi(scores)
-    gap_radius = rdi_radius(int(profile.counts.min()), delta, n_classes=len(scores), maximum=local.maximum)
     return ModelAudit(
         name=name,
         score=ScoreInfo(
@@ -181,33 +217,85 @@ def audit_scores(
             temperature=local.temperature,
             probabilities=samples.probabilities,
         ),
-        samples=SamplesInfo(source=source, n=samples.n_samples, seed=seed),
+        samples=SamplesInfo(source=source, n=samples.n_samples, seed=data_seed),
         run=None if run is None else dict(run),
-        interval=IntervalInfo(method="hoeffding", delta=delta, target="population"),
+        interval=IntervalInfo(
+            method=intervals.method, delta=intervals.delta, target=intervals.target, seed=intervals.seed
+        ),
         partition=profile.partition,
         accuracy=profile.accuracy,
         aggregate=profile.aggregate,
+        aggregate_interval=intervals.aggregate,
         class_mean=profile.class_mean,
-        classes=_class_results(profile, lower, upper),
+        class_mean_interval=intervals.class_mean,
+        classes=_class_results(profile, intervals),
         absent_classes=profile.absent,
-        worst_set=tuple(profile.names[k] for k in np.flatnonzero(lower <= upper.min())),
+        worst_set=tuple(profile.names[k] for k in intervals.worst_set),
         rdi=Disparity(
-            value=gap,
-            interval=(max(0.0, gap - gap_radius), min(local.maximum, gap + gap_radius)),
+            value=disparity.rdi(scores),
+            interval=intervals.rdi,
             classes=(profile.names[highest], profile.names[lowest]),
         ),
-        nrgc=Metric(value=disparity.nrgc(scores)),
-        wcr=WorstCase(
-            value=disparity.wcr(scores),
-            interval=(float(lower.min()), float(upper.min())),
-            class_=profile.names[lowest],
+        nrgc=Metric(value=disparity.nrgc(scores), interval=intervals.nrgc),
+        wcr=WorstCase(value=disparity.wcr(scores), interval=intervals.wcr, class_=profile.names[lowest]),
+        fp_great=Penalised(value=disparity.fp_great(scores, weight), interval=intervals.fp_great, weight=weight),
+        theil=Metric(value=disparity.theil(scores), interval=intervals.theil),
+        atkinson=Atkinson(
+            value=disparity.atkinson(scores),
+            interval=intervals.atkinson,
+            adjusted_mean=disparity.atkinson_adjusted_mean(scores),
         ),
-        fp_great=Penalised(value=disparity.fp_great(scores, weight), weight=weight),
-        theil=Metric(value=disparity.theil(scores)),
-        atkinson=Atkinson(value=disparity.atkinson(scores), adjusted_mean=disparity.atkinson_adjusted_mean(scores)),
+        noise=_noise(samples, local, options),
         flags=audit_flags(samples, local, profile, min_n=options.min_n),
         claim=Claim(premise=PREMISE),
     )
+
+
+def _noise(samples: Samples, local: LocalScores, options: Options) -> Noise | None:
+    """What RDI and NRGC would be if all classes were equal."""
+    if options.permutations == 0:
+        return None
+    codes, n_parts = samples.partition
+    floor = noise_floor(
+        local.values,
+        codes,
+        n_parts,
+        maximum=local.maximum,
+        permutations=options.permutations,
+        seed=options.seed,
+    )
+    return Noise.model_validate(asdict(floor))
+
+
+def plan(
+    *,
+    radius: float | None = None,
+    n: int | None = None,
+    n_classes: int | None = None,
+    pilot: ModelAudit | None = None,
+    delta: float = 0.05,
+    seed: int = 0,
+) -> tuple[Plan, ...]:
+    """Samples per class that a half-width ``radius`` needs, or the half-width that ``n`` buys, for each interval.
+
+    ``pilot``, a first, small audit, gives the number of classes and the spread of their scores; without it the plan is
+    for the worst case.
+
+    >>> [(entry.method.value, entry.n) for entry in plan(radius=0.05, n_classes=10)][-1]
+    ('hoeffding', 2024)
+    """
+    if (radius is None) == (n is None):
+        raise OptionError("say what is known: --radius for the samples it needs, or --n for the radius they buy.")
+    if pilot is None and n_classes is None:
+        raise OptionError("say how many classes there are (--classes), or give a first audit (--pilot).")
+    known, maximum = None, SCORE_MAX
+    if pilot is not None:
+        stds = [math.nan if entry.std is None else entry.std for entry in pilot.classes]
+        known, maximum = Pilot.of([entry.score for entry in pilot.classes], stds), pilot.score.range[1]
+    classes = n_classes or len(pilot.classes if pilot else ())
+    if radius is not None:
+        return plan_samples(radius, n_classes=classes, delta=delta, maximum=maximum, pilot=known, seed=seed)
+    return plan_radius(n or 0, n_classes=classes, delta=delta, maximum=maximum, pilot=known, seed=seed)
 
 
 def make_provenance(*, command: str | None = None, inputs: Mapping[str, str] | None = None) -> Provenance:
@@ -223,7 +311,8 @@ def make_provenance(*, command: str | None = None, inputs: Mapping[str, str] | N
     )
 
 
-def _class_results(profile: ClassProfile, lower: FloatArray, upper: FloatArray) -> tuple[ClassResult, ...]:
+def _class_results(profile: ClassProfile, intervals: AuditIntervals) -> tuple[ClassResult, ...]:
+    shrunken = shrunken_scores(profile.scores, profile.stds, profile.counts)
     return tuple(
         ClassResult(
             name=name,
@@ -231,7 +320,8 @@ def _class_results(profile: ClassProfile, lower: FloatArray, upper: FloatArray) 
             score=float(profile.scores[k]),
             std=None if math.isnan(profile.stds[k]) else float(profile.stds[k]),
             accuracy=float(profile.accuracies[k]),
-            interval=(float(lower[k]), float(upper[k])),
+            interval=(float(intervals.lower[k]), float(intervals.upper[k])),
+            shrunken=float(shrunken.scores[k]),
             confused_with=profile.confused_with[k],
             confused_share=float(profile.confused_shares[k]),
         )

@@ -58,9 +58,12 @@ class SamplesInfo(Result):
 class IntervalInfo(Result):
     """What all intervals of a model have in common: together they hold with probability 1 - delta."""
 
-    method: str
+    method: str = Field(description="betting, kl, bernstein or hoeffding")
     delta: float = Field(gt=0, lt=1)
-    target: Literal["population", "finite"]
+    target: Literal["population", "finite"] = Field(
+        description="what is bounded: the distribution the samples come from, or the fixed set they were drawn from"
+    )
+    seed: int | None = Field(default=None, description="of the order in which betting takes the samples")
 
 
 class ClassResult(Result):
@@ -72,6 +75,9 @@ class ClassResult(Result):
     std: float | None = Field(description="standard deviation of the local scores, n - 1; null when n is 1")
     accuracy: Share
     interval: Interval | None = Field(description="for the expected score; all classes at once")
+    shrunken: float | None = Field(
+        default=None, description="estimate that borrows from the other classes; beside the score, not in its place"
+    )
     confused_with: str | None = Field(description="class most often predicted by mistake; null without mistakes")
     confused_share: Share = Field(default=0.0, description="share of the samples predicted so")
 
@@ -108,6 +114,24 @@ class Atkinson(Metric):
     adjusted_mean: float | None = Field(default=None, description="class mean times (1 - index)")
 
 
+class Null(Result):
+    """An index of disparity under chance alone: all classes with the same mean."""
+
+    null_mean: float = Field(description="what chance gives on average")
+    null_q95: float = Field(description="what chance exceeds in 5 % of the shuffles")
+    p_value: float = Field(gt=0, le=1, description="how often chance gives at least what was observed")
+
+
+class Noise(Result):
+    """The noise floor of RDI and NRGC."""
+
+    rdi: Null
+    nrgc: Null | None = Field(description="null when all scores are 0")
+    permutations: int
+    studentised: bool
+    seed: int
+
+
 class Flag(Result):
     """Something that makes a number less trustworthy than it looks."""
 
@@ -136,7 +160,9 @@ class ModelAudit(Result):
     partition: Literal["class", "group"] = "class"
     accuracy: Share
     aggregate: float = Field(description="mean local score over all samples")
+    aggregate_interval: Interval | None = None
     class_mean: float = Field(description="unweighted mean of the class scores")
+    class_mean_interval: Interval | None = None
     classes: tuple[ClassResult, ...] = Field(
         min_length=2, description="in the order of the class index; groups by name"
     )
@@ -148,7 +174,7 @@ class ModelAudit(Result):
     fp_great: Penalised
     theil: Metric
     atkinson: Atkinson
-    noise: dict[str, Any] | None = None
+    noise: Noise | None = None
     flags: tuple[Flag, ...]
     claim: Claim
     verdict: str | None = None

@@ -103,6 +103,13 @@ class Samples:
         """K, absent classes included."""
         return int(self.logits.shape[1])
 
+    @property
+    def partition(self) -> tuple[IntArray, int]:
+        """What the profile is over: the group of each sample, or else its class, ``(N,)``, and how many there are."""
+        if self.groups is None:
+            return self.labels, self.n_classes
+        return self.groups.codes, len(self.groups.names)
+
 
 def row_chunks(n_rows: int, n_columns: int, *, values: int = CHUNK_VALUES) -> Iterator[slice]:
     """Slices that cover the rows, each of about ``values`` numbers."""

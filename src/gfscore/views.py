@@ -9,6 +9,7 @@ from gfscore.extras import require
 if TYPE_CHECKING:
     from gfscore.results import Audit, ClassResult, Metric, ModelAudit, ScoreInfo
 
+NOISE_LEVEL = 0.05  # of the p-value below which a gap is called more than noise
 SHOWN = 10  # classes at each end, when there are many
 
 
@@ -53,8 +54,16 @@ def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
     part = PLURALS[model.partition]
     best, worst = model.rdi.classes
     return [
-        ("GREAT score", number(model.aggregate), f"mean over all {model.samples.n:,} samples"),
-        ("class mean", number(model.class_mean), f"every one of the {part} counts the same"),
+        (
+            "GREAT score",
+            estimate(model.aggregate, model.aggregate_interval),
+            f"mean over all {model.samples.n:,} samples",
+        ),
+        (
+            "class mean",
+            estimate(model.class_mean, model.class_mean_interval),
+            f"every one of the {part} counts the same",
+        ),
         ("WCR", shown(model.wcr), f"the worst: {model.wcr.class_}"),
         ("RDI", shown(model.rdi), f"best minus worst: {best} − {worst}"),
         ("NRGC", shown(model.nrgc), f"Gini coefficient of the {part}: 0 is equal"),
@@ -66,6 +75,19 @@ def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
             f"share of the mean lost to inequality; adjusted mean {number(model.atkinson.adjusted_mean)}",
         ),
     ]
+
+
+def noise_text(model: "ModelAudit") -> str | None:
+    """Whether the gap between best and worst is more than chance, in words."""
+    if model.noise is None:
+        return None
+    null, parts = model.noise.rdi, PLURALS[model.partition]
+    verdict = "more than noise" if null.p_value <= NOISE_LEVEL else "it may be noise"
+    return (
+        f"Were all {parts} equal, chance alone would give an RDI of {number(null.null_mean)} on average and above "
+        f"{number(null.null_q95)} in 5 % of cases; observed is {number(model.rdi.value)} (p = {null.p_value:.2g}): "
+        f"{verdict}."
+    )
 
 
 def headline(model: "ModelAudit") -> str:
@@ -94,6 +116,7 @@ def model_text(model: "ModelAudit") -> str:
     values = max(len(value) for _, value, _ in rows)
     lines = [headline(model)]
     lines += [f"  {name:<{width}}  {value:<{values}}  {meaning}" for name, value, meaning in rows]
+    lines += [f"  {line}" for line in (noise_text(model),) if line]
     lines += [f"  ! {flag.message}" for flag in model.flags]
     return "\n".join(map(printable, lines))
 
@@ -114,12 +137,13 @@ def model_html(model: "ModelAudit") -> str:
         for entry in (*low, *high)
     ]
     rows[len(low) : len(low)] = gap
-    flags = "".join(f"<li>{escape(flag.message)}</li>" for flag in model.flags)
+    notes = [text for text in (noise_text(model), *(flag.message for flag in model.flags)) if text]
+    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
     head = _html_row((model.partition, "n", "score", "accuracy", "most confused with"), tag="th")
     return (
         f"<h4>{escape(headline(model))}</h4><table>{metrics}</table>"
         f"<table>{head}{''.join(map(_html_row, rows))}</table>"
-        + (f"<ul>{flags}</ul>" if flags else "")
+        + (f"<ul>{items}</ul>" if items else "")
         + f"<p><small>{escape(model.claim.premise)}</small></p>"
     )
 

@@ -10,7 +10,7 @@ from gfscore.errors import GFScoreError, OptionError
 from gfscore.inputs.guards import BatchDependenceError, ClassCountError
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
-from gfscore.judge.expectation import AccuracyError, accuracy_interval, check_accuracy
+from gfscore.judge.expectation import AccuracyError, check_accuracy
 
 
 def run(tmp_path, model=None, data=None):
@@ -50,14 +50,6 @@ def test_images_out_of_range_are_refused_and_the_data_is_named(tmp_path):
     data.all = data.all.astype(np.float32)
     with pytest.raises(OptionError, match=r"^fake data: images reach from .* outside \[0, 1\]"):
         run(tmp_path, data=data)
-
-
-def test_accuracy_interval_agrees_with_scipy():
-    from scipy.stats import binomtest
-
-    for correct, n in ((0, 7), (7, 7), (3, 11), (9000, 10000)):
-        interval = binomtest(correct, n).proportion_ci(0.999, method="exact")
-        assert accuracy_interval(correct, n) == pytest.approx((interval.low, interval.high), abs=1e-12)
 
 
 def test_expected_accuracy_stops_what_chance_does_not_explain():

@@ -53,6 +53,12 @@ def audit_command(
     delta: Annotated[
         float, typer.Option(help="All intervals of a model hold together with probability 1 - delta.")
     ] = DEFAULTS.delta,
+    interval: Annotated[
+        str, typer.Option(help="How intervals are found: betting, kl, bernstein or hoeffding.")
+    ] = DEFAULTS.interval,
+    permutations: Annotated[
+        int, typer.Option(help="Shuffles of the noise floor; 0 leaves it out.")
+    ] = DEFAULTS.permutations,
     groups: Annotated[
         Path | None, typer.Option(help="Profile over these groups: a name per line, or a CSV with a column each.")
     ] = None,
@@ -74,9 +80,13 @@ def audit_command(
     layout: shared.Layout = None,
     resize: shared.Resize = None,
     crop: shared.Crop = None,
+    interpolation: shared.Interpolation = None,
+    grey: shared.Grey = False,
     value_range: shared.ValueRange = None,
     batch_size: shared.BatchSize = DEFAULT_BATCH,
-    n_per_class: shared.PerClass = 100,
+    split: shared.Split = None,
+    n_per_class: shared.PerClass = None,
+    classes: shared.Classes = None,
     seed: shared.Seed = 0,
     store: shared.StoreFolder = None,
     out: Annotated[Path | None, typer.Option(help="Folder for audit.json.  [default: gfscore-audit]")] = None,
@@ -94,6 +104,9 @@ def audit_command(
         temperature=temperature,
         fairness_weight=fairness_weight,
         delta=delta,
+        interval=interval,
+        permutations=permutations,
+        seed=seed,
         min_n=min_n,
         expect_accuracy=expect_accuracy,
     )
@@ -102,15 +115,18 @@ def audit_command(
     names = None if class_names is None else read_class_names(class_names)
     run_options = RunOptions(
         preprocessing={
-            "preset": preset, "mean": mean, "std": std, "layout": layout,
-            "resize": resize, "crop": crop, "value_range": value_range,
+            "preset": preset, "mean": mean, "std": std, "layout": layout, "resize": resize, "crop": crop,
+            "interpolation": interpolation, "grey": grey, "value_range": value_range,
         },
         trust=trust_model,
         form=form,
         output=output,
         model_dir=model_dir,
         batch_size=batch_size,
+        split=split,
         n_per_class=n_per_class,
+        n_classes=classes,
+        class_names=names,
         seed=seed,
         store=store,
         quiet=quiet or as_json,
@@ -122,7 +138,7 @@ def audit_command(
         with naming(source.path if source.about is None else name):
             local = auditing.score_samples(samples, options)
             audited = auditing.audit_scores(
-                samples, local, options, name=name, source=source.source, seed=source.seed, run=source.about
+                samples, local, options, name=name, source=source.source, data_seed=source.seed, run=source.about
             )
         models.append(audited)
         if per_sample is not None:

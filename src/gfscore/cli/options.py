@@ -19,8 +19,8 @@ DataSpecs = Annotated[
     typer.Option(
         "--data",
         metavar="SPEC",
-        help="Labelled images: FILE.npz, FILE.parquet, an image folder, a CIFAR or MNIST folder, generator:FILE.onnx or "
-        "zoo:digits. May be given several times.",
+        help="Labelled images: FILE.npz, FILE.parquet, an image folder, a CIFAR or MNIST folder, generator:FILE.onnx, "
+        "zoo:digits or generator:zoo. May be given several times.",
     ),
 ]
 TrustModel = Annotated[
@@ -43,8 +43,19 @@ ValueRange = Annotated[
     str | None, typer.Option("--range", help="What stands for black and white in float images, such as -1,1.")
 ]
 BatchSize = Annotated[int, typer.Option(min=1, help="Images a forward pass; a model with a fixed batch keeps its own.")]
-PerClass = Annotated[int, typer.Option("--n-per-class", min=1, help="Samples that a generator draws of each class.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of the generator.")]
+Interpolation = Annotated[str | None, typer.Option(help="nearest, bilinear, bicubic, lanczos or box.")]
+Grey = Annotated[bool, typer.Option("--grey", help="One channel instead of three.")]
+Split = Annotated[str | None, typer.Option(help="Which part of a data folder that has several: train or test.")]
+Classes = Annotated[int | None, typer.Option("--classes", min=2, help="Classes of a generator that does not say so.")]
+PerClass = Annotated[
+    int | None,
+    typer.Option(
+        "--n-per-class",
+        min=1,
+        help="Images a generator draws of each class (100), or a random part of each class of other data (all).",
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
 StoreFolder = Annotated[
     Path | None, typer.Option("--store", help="Where logits are kept.  [default: $GFSCORE_STORE or the user's cache]")
 ]

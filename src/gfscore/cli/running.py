@@ -1,6 +1,6 @@
 """From model and data specs to logits files: what ``audit``, ``logits``, ``demo`` and ``reproduce`` share."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from gfscore.engines.local import DEFAULT_BATCH, compute_logits
 from gfscore.errors import OptionError
 from gfscore.inputs.data import load_data
+from gfscore.inputs.generators import GENERATOR
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
@@ -21,13 +22,16 @@ from gfscore.inputs.store import Store
 class RunOptions:
     """How models are loaded and run."""
 
-    preprocessing: dict[str, Any] = field(default_factory=dict)  # as Preprocessing.from_options takes it
+    preprocessing: Mapping[str, Any] = field(default_factory=dict)  # as Preprocessing.from_options takes it
     trust: bool = False
     form: str | None = None
     output: str | None = None
     model_dir: Path | None = None
     batch_size: int = DEFAULT_BATCH
-    n_per_class: int = 100
+    split: str | None = None
+    n_per_class: int | None = None
+    n_classes: int | None = None
+    class_names: Sequence[str] | None = None
     seed: int = 0
     store: Path | None = None
     quiet: bool = False
@@ -38,6 +42,7 @@ class Run:
     """A model's logits on one data set."""
 
     name: str
+    model: str
     logits: Path
     source: str
     seed: int | None
@@ -53,15 +58,31 @@ def run_models(models: Sequence[str], data: Sequence[str], options: RunOptions) 
     with _progress_bar(quiet=options.quiet) as bar:
         for spec in models:
             model = load_model(
-                spec, trust=options.trust, output=options.output, format=options.form, model_dir=options.model_dir
+                spec,
+                trust=options.trust,
+                output=_position(options.output),
+                format=options.form,
+                model_dir=options.model_dir,
             )
+            preprocessing = _preprocessing(options, model)
             for data_spec in data:
-                preprocessing = _preprocessing(options, model)
+                generated = data_spec.startswith(GENERATOR)
                 dataset = load_data(
-                    data_spec, preprocessing=preprocessing, n_per_class=options.n_per_class, seed=options.seed
+                    data_spec,
+                    preprocessing=preprocessing,
+                    split=None if generated else options.split,
+                    n_per_class=options.n_per_class,
+                    seed=options.seed,
+                    class_names=options.class_names,
+                    n_classes=options.n_classes if generated else None,
                 )
-                name = model.name if len(data) == 1 else f"{model.name} on {dataset.source}"
+                name = model.name if len(data) == 1 else f"{model.name} on {data_spec}"
                 yield _run(name, model, dataset, preprocessing, store, options, bar)
+
+
+def _position(output: str | None) -> str | int | None:
+    """A number is the position of an output, anything else its name."""
+    return int(output) if output is not None and output.isdecimal() else output
 
 
 def _run(
@@ -88,14 +109,17 @@ def _run(
         "preprocessing": preprocessing.describe(),
         "batch_size": model.fixed_batch or options.batch_size,
     }
-    return Run(name=name, logits=logits, source=data.source, seed=data.seed, about=about)
+    return Run(name=name, model=model.name, logits=logits, source=data.source, seed=data.seed, about=about)
 
 
 def _preprocessing(options: RunOptions, model: Model) -> Preprocessing:
-    """What the user said; where nothing was said, what the model brings along."""
-    said = {name: value for name, value in options.preprocessing.items() if value is not None}
-    suggested = getattr(model, "suggested_preprocessing", None)
-    return Preprocessing.from_options(**(said or suggested or {}))
+    """What the model brings along, and over it what the user said."""
+    said = {name: value for name, value in options.preprocessing.items() if value not in (None, False)}
+    suggested = dict(getattr(model, "suggested_preprocessing", None) or {})
+    if said.keys() & {"preset", "mean", "std"}:
+        suggested.pop("mean", None)
+        suggested.pop("std", None)
+    return Preprocessing.from_options(**suggested | said)
 
 
 def _progress_bar(*, quiet: bool) -> Progress:

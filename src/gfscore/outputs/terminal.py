@@ -31,6 +31,7 @@ def _one(model: ModelAudit) -> RenderableType:
         _metric_table(model),
         Text(),
         _worst(model),
+        *_noise(model),
         *_flags(model),
         _claim(model),
     )
@@ -113,6 +114,11 @@ def _worst(model: ModelAudit) -> Text:
     if candidates == 1:
         return text.append("The intervals leave no other candidate.")
     return text.append(f"The intervals leave {candidates:,} of {len(model.classes):,} {parts} as candidates.")
+
+
+def _noise(model: ModelAudit) -> list[Text]:
+    text = views.noise_text(model)
+    return [] if text is None else [Text.assemble(("Is it noise? ", "bold"), text)]
 
 
 def _flags(model: ModelAudit) -> list[Text]:

@@ -1,0 +1,75 @@
+"""The demo's one screen: what a newcomer needs to understand what the tool tells them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from gfscore import views
+from gfscore.results import Audit, ModelAudit
+from gfscore.zoo import ZooModel
+
+
+def show(audit: Audit, zoo: Sequence[ZooModel], result: Path, console: Console) -> None:
+    """A table of the zoo, what stands out in it, and what to do next."""
+    on_test = [model for model in audit.models if model.samples.seed is None]
+    generated = [model for model in audit.models if model.samples.seed is not None]
+    standard = on_test[0]
+    console.print(
+        Group(
+            Text("Which digits do these eight small networks leave unprotected?", style="bold"),
+            Text(f"{standard.samples.n:,} test images and {generated[0].samples.n:,} generated ones, no attack.\n"),
+            _zoo_table(on_test, generated, zoo),
+            Text(),
+            *_findings(on_test, zoo),
+            Text(),
+            Text.assemble(("Written: ", "bold"), str(result)),
+            Text("Look closer:   gfscore audit --model zoo:standard --data zoo:digits"),
+            Text("Your network:  gfscore audit --model net.onnx --data images.npz   (or: gfscore audit logits.npz)"),
+        ),
+        soft_wrap=False,
+    )
+
+
+def _zoo_table(on_test: Sequence[ModelAudit], generated: Sequence[ModelAudit], zoo: Sequence[ZooModel]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("network", no_wrap=True)
+    for heading in ("clean", "GREAT", "generated", "worst class [interval]", "RDI", "p (noise)", "under attack"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for test, drawn, known in zip(on_test, generated, zoo, strict=True):
+        worst = views.estimate(test.wcr.value, test.wcr.interval, digits=2)
+        table.add_row(
+            known.name,
+            views.percent(test.accuracy),
+            views.number(test.aggregate),
+            views.number(drawn.aggregate),
+            f"{test.wcr.class_}: {worst}",
+            views.number(test.rdi.value),
+            "–" if test.noise is None else f"{test.noise.rdi.p_value:.3f}",
+            views.percent(known.attack_accuracy),
+        )
+    return table
+
+
+def _findings(on_test: Sequence[ModelAudit], zoo: Sequence[ZooModel]) -> list[Text]:
+    standard = on_test[0]
+    highest, known = max(zip(on_test, zoo, strict=True), key=lambda pair: pair[0].aggregate)
+    candidates = ", ".join(standard.worst_set)
+    most_robust = max(zoo, key=lambda model: model.attack_accuracy)
+    return [
+        Text.assemble(
+            ("Least protected: ", "bold"),
+            f"digit {standard.wcr.class_} in the standard network, {views.number(standard.wcr.value)} against "
+            f"{views.number(standard.class_mean)} on average (candidates at 95 %: {candidates}).",
+        ),
+        Text.assemble(("Is it noise? ", "bold"), views.noise_text(standard) or "not tested."),
+        Text.assemble(
+            ("Beware: ", "bold red"),
+            f"“{known.name}” has the highest score, {views.number(highest.aggregate)}, but an attack of L2 radius "
+            f"{known.attack_radius:g} leaves it {views.percent(known.attack_accuracy)} accuracy, “{most_robust.name}” "
+            f"{views.percent(most_robust.attack_accuracy)}. {known.description} The score compares the classes of one "
+            "network; it does not rank networks, and it is not a certificate.",
+        ),
+    ]
