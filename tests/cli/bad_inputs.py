@@ -676,3 +676,14 @@ def result_without_classes(folder):
     data = json.loads(audit(LOGITS, LABELS).to_json())
     data["models"][0]["classes"] = []
     return ["table", text_file(folder, "audit.json", json.dumps(data))]
+
+
+@case("{folder}/m.parquet: holds text that is not UTF-8 (byte 1). Save it as UTF-8.")
+def parquet_with_text_that_is_none(folder):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    text = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 2, 3], "<i4").tobytes()), pa.py_buffer(b"a\xffb"))
+    table = pa.table({"label": [0, 1], "cat": [1.5, 0.0], "dog": [0.0, 2.0], "group": text})
+    pq.write_table(table, folder / "m.parquet")
+    return ["audit", str(folder / "m.parquet")]

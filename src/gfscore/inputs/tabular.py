@@ -99,13 +99,16 @@ def read_parquet(path: Path) -> RawSamples:
         if not (pyarrow.types.is_floating(table[name].type) or pyarrow.types.is_integer(table[name].type)):
             raise FileError(f"column {name!r} is {table[name].type}, no logit. Drop it, or make it a number.")
     columns = [table[name].to_numpy() for name in class_names]
-    optional = {name: table[name].to_pylist() for name in (GROUP, SAMPLE_ID) if name in header}
+    try:
+        texts = {name: table[name].to_pylist() for name in RESERVED if name in header}
+    except UnicodeDecodeError as error:
+        raise FileError(f"holds text that is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
     return RawSamples(
         logits=np.column_stack(columns),
-        labels=_label_indices([str(label) for label in table[LABEL].to_pylist()], class_names, "row", 0),
+        labels=_label_indices([str(label) for label in texts[LABEL]], class_names, "row", 0),
         class_names=class_names,
-        groups=optional.get(GROUP),
-        sample_ids=optional.get(SAMPLE_ID),
+        groups=texts.get(GROUP),
+        sample_ids=texts.get(SAMPLE_ID),
     )
 
 
