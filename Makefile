@@ -13,12 +13,18 @@ help: ## say what can be made
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[tables]' --group test --group check --group docs
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[tables,timm,transformers,robustbench]' --group test --group check --group docs
 	@touch $(STAMP)
 
-demo: $(STAMP) ## run the main job: the paper, recomputed from its own numbers
-	$(BIN)/gfscore reproduce cifar10 --from-published
-	$(BIN)/gfscore reproduce imagenet --from-published
+# The demo needs nothing but the package itself: its own environment, without torch.
+DEMO := .venv-demo
+$(DEMO)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(DEMO)
+	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $(DEMO)/.installed
+
+demo: $(DEMO)/.installed ## audit the embedded zoo of digit classifiers, end to end
+	$(DEMO)/bin/gfscore demo
 
 test: $(STAMP) ## run the tests, doctests included
 	$(BIN)/python -m pytest -n 2 -m 'not long'
@@ -43,4 +49,4 @@ docs: $(STAMP) ## build the documentation into site/
 	$(BIN)/mkdocs build --strict
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) site build dist
+	rm -rf $(VENV) $(DEMO) site build dist gfscore-demo

@@ -282,7 +282,7 @@ def plan(
     for the worst case.
 
     >>> [(entry.method.value, entry.n) for entry in plan(radius=0.05, n_classes=10)][-1]
-    ('hoeffding', 2024)
+    ('hoeffding', 1995)
     """
     if (radius is None) == (n is None):
         raise OptionError("say what is known: --radius for the samples it needs, or --n for the radius they buy.")

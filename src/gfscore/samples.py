@@ -42,6 +42,8 @@ class Groups:
             }
             parts = [[f"{name}={value}" for value in column] for name, column in columns.items()]
             per_sample = [", ".join(row) for row in zip(*parts, strict=True)]
+            if len(set(per_sample)) < len(set(zip(*columns.values(), strict=True))):
+                raise SamplesError("two different groups get the same name. Leave ', ' and '=' out of their values.")
         else:
             per_sample = _names_per_sample(values, n_samples, "groups")
         names = tuple(sorted(set(per_sample)))

@@ -109,6 +109,12 @@ def settings(score: "ScoreInfo") -> list[str]:
     return found
 
 
+def brackets(model: "ModelAudit") -> str:
+    """What the intervals mean, in one sentence."""
+    how = model.interval
+    return f"Brackets: all intervals together hold with probability {1 - how.delta:g} ({how.method}, {how.target})."
+
+
 def model_text(model: "ModelAudit") -> str:
     """A model's audit in a few lines."""
     rows = metric_rows(model)
@@ -144,7 +150,7 @@ def model_html(model: "ModelAudit") -> str:
         f"<h4>{escape(headline(model))}</h4><table>{metrics}</table>"
         f"<table>{head}{''.join(map(_html_row, rows))}</table>"
         + (f"<ul>{items}</ul>" if items else "")
-        + f"<p><small>{escape(model.claim.premise)}</small></p>"
+        + f"<p><small>{escape(brackets(model))} Not a certificate. {escape(model.claim.premise)}</small></p>"
     )
 
 

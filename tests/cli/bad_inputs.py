@@ -288,7 +288,7 @@ def command_unknown(folder):
     return ["adit"]
 
 
-@case("Missing argument 'logits'. See gfscore audit --help.")
+@case("there is nothing to audit. Name logits files, or a --model and --data.")
 def no_file_named(folder):
     return ["audit"]
 
@@ -687,3 +687,69 @@ def parquet_with_text_that_is_none(folder):
     table = pa.table({"label": [0, 1], "cat": [1.5, 0.0], "dog": [0.0, 2.0], "group": text})
     pq.write_table(table, folder / "m.parquet")
     return ["audit", str(folder / "m.parquet")]
+
+
+# Models and data
+
+
+@case("--model is given without --data. Running a model takes both.")
+def model_without_data(folder):
+    return ["audit", "--model", "zoo:standard"]
+
+
+@case("--data is given without --model. Running a model takes both.")
+def data_without_model(folder):
+    return ["audit", "--data", "zoo:digits"]
+
+
+@case("expected accuracy 91.73 is not between 0 and 1. Write 0.9173 for 91.73 %.")
+def expected_accuracy_in_percent(folder):
+    return npz(folder, "--expect-accuracy", "91.73")
+
+
+@case(
+    "{folder}/m.npz: clean accuracy is 0.7500 on 4 samples, not the expected 0.0100 (sampling alone allows 0.0506 to 0.9999). Check preprocessing, label order and evaluation mode."
+)
+def accuracy_not_as_expected(folder):
+    return npz(folder, "--expect-accuracy", "0.01")
+
+
+@case("no interval is called 'normal'. Choose one of betting, kl, bernstein, hoeffding.")
+def interval_unknown(folder):
+    return npz(folder, "--interval", "normal")
+
+
+@case("one --model and one --data make one logits file. Call the command once for each.")
+def logits_of_two_models(folder):
+    options = ["--model", "zoo:standard", "--model", "zoo:noise", "--data", "zoo:digits"]
+    return ["logits", *options, "-o", str(folder / "m.safetensors")]
+
+
+@case("--out {folder}/m.npz has the ending '.npz'. Logits are written as .safetensors.")
+def logits_to_another_format(folder):
+    return ["logits", "--model", "zoo:standard", "--data", "zoo:digits", "-o", str(folder / "m.npz")]
+
+
+@case("say what to run on: --data (the test set, or generated images), or add --from-published.")
+def reproduce_without_data(folder):
+    return ["reproduce", "cifar10"]
+
+
+@case("say what to delete: the key of an entry (gfscore store list), or --all.")
+def store_clear_of_nothing(folder):
+    return ["store", "clear", "--store", str(folder)]
+
+
+@case("0 entries have a key that begins with 'abc'. See gfscore store list.")
+def store_clear_of_an_unknown_key(folder):
+    return ["store", "clear", "abc", "--store", str(folder)]
+
+
+@case("say what is known: --radius for the samples it needs, or --n for the radius they buy.")
+def plan_without_a_question(folder):
+    return ["plan", "--classes", "10"]
+
+
+@case("say how many classes there are (--classes), or give a first audit (--pilot).")
+def plan_without_classes(folder):
+    return ["plan", "--radius", "0.1"]

@@ -36,7 +36,7 @@ def test_csv_keeps_every_digit(result, capsys):
         assert row["Model"] == model.name
         assert float(row["RDI"]) == model.rdi.value
         assert (float(row["WCR lower"]), float(row["WCR upper"])) == model.wcr.interval
-        assert row["NRGC lower"] == ""
+        assert (float(row["NRGC lower"]), float(row["NRGC upper"])) == model.nrgc.interval
 
 
 def test_csv_names_are_no_formulas(result, capsys):

@@ -34,9 +34,9 @@ def test_import_pulls_in_nothing_heavy(tmp_path):
 def test_import_takes_less_than_half_a_second_beyond_numpy_and_scipy(tmp_path):
     code = """
         import time, numpy, scipy.special
-        start = time.perf_counter()
+        start = time.process_time()  # of this process: another that is busy does not count
         import gfscore
-        print(time.perf_counter() - start)
+        print(time.process_time() - start)
     """
     assert min(float(python(code, tmp_path)) for _ in range(3)) < 0.5
 

@@ -34,7 +34,7 @@ def test_absent_classes(rng):
     assert codes(result) == ["absent_classes"]
     assert result.model.absent_classes == ("unseen",)
     assert result.flags[0].message == (
-        "1 of the classes have no sample (unseen): they have no score and are left out of every metric."
+        "classes without a sample (unseen; 1 in all) have no score and are left out of every metric."
     )
     assert [entry.name for entry in result.classes] == ["a", "b", "c"]
 

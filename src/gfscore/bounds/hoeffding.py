@@ -15,6 +15,8 @@ from gfscore.errors import OptionError
 from gfscore.samples import FloatArray, IntArray
 from gfscore.scores.great import SCORE_MAX
 
+SMALLEST_RADIUS = 1e-6  # of the largest score; far below it the sample sizes exceed what a float counts exactly
+
 
 def hoeffding_radius(n: ArrayLike, delta: float, *, n_classes: int = 1, maximum: float = SCORE_MAX) -> FloatArray:
     r"""Half-width that holds for all ``n_classes`` at once with probability at least 1 - ``delta``.
@@ -41,6 +43,8 @@ def hoeffding_sample_size(radius: float, delta: float, *, n_classes: int = 1, ma
     if not (math.isfinite(radius) and radius > 0):
         raise OptionError(f"radius {radius} is not a positive number. Give the half-width you want.")
     log_term = _log_term(delta, n_classes)
+    if radius < maximum * SMALLEST_RADIUS:
+        raise OptionError(f"radius {radius} asks for more samples than there can be. Give a larger one.")
     n = max(1, math.ceil((maximum / radius) ** 2 * log_term / 2.0))
     while n > 1 and hoeffding_radius(n - 1, delta, n_classes=n_classes, maximum=maximum) <= radius:
         n -= 1  # the quotient above was rounded up past a whole number

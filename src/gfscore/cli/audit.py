@@ -143,7 +143,8 @@ def audit_command(
         models.append(audited)
         if per_sample is not None:
             tables.append(auditing.sample_table(samples, local, name=name))
-    audit = Audit(models=tuple(models), provenance=_provenance(logits or []))
+    inputs = [path for path in (*(logits or []), groups, class_names) if path is not None]
+    audit = Audit(models=tuple(models), provenance=_provenance(inputs))
     written: list[Path] = []
     if per_sample is not None:
         write_per_sample(per_sample, tables)
@@ -195,4 +196,4 @@ def _model_names(paths: Sequence[Path]) -> dict[str, Path]:
 
 def _provenance(paths: Sequence[Path]) -> Provenance:
     command = shlex.join(["gfscore", *sys.argv[1:]])
-    return auditing.make_provenance(command=command, inputs={path.name: sha256(path) for path in paths})
+    return auditing.make_provenance(command=command, inputs={str(path): sha256(path) for path in paths})

@@ -1,15 +1,22 @@
-"""``gfscore reproduce``: the paper's experiment, from its published numbers."""
+"""``gfscore reproduce``: the paper's experiment, from its published numbers or from its models."""
 
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from gfscore.errors import OptionError
-from gfscore.outputs.reproduction import show
-from gfscore.reproduction import reproduce
+from gfscore import auditing
+from gfscore.cli import options as shared
+from gfscore.cli.running import RunOptions, run_models
+from gfscore.engines.local import DEFAULT_BATCH
+from gfscore.errors import OptionError, naming
+from gfscore.inputs.logits_files import read_samples
+from gfscore.outputs.reproduction import show, show_table
+from gfscore.reproduction import measured, reproduce
+from gfscore.results import Audit, ModelAudit
 
 
 class Experiment(StrEnum):
@@ -19,18 +26,81 @@ class Experiment(StrEnum):
     IMAGENET = "imagenet"
 
 
+THREATS = {Experiment.CIFAR10: "L2", Experiment.IMAGENET: "Linf"}
+
+
 def reproduce_command(
     dataset: Annotated[Experiment, typer.Argument(help="Which of the paper's two experiments.")],
     from_published: Annotated[
         bool, typer.Option("--from-published", help="Recompute from the numbers published with the paper.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print tables and claims as JSON.")] = False,
+    data: shared.DataSpecs = None,
+    model_dir: shared.ModelDir = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Run only this model (its RobustBench name). May be given several times.")
+    ] = None,
+    resize: shared.Resize = None,
+    crop: shared.Crop = None,
+    batch_size: shared.BatchSize = DEFAULT_BATCH,
+    split: shared.Split = None,
+    n_per_class: shared.PerClass = None,
+    seed: shared.Seed = 0,
+    store: shared.StoreFolder = None,
+    out: Annotated[Path, typer.Option(help="Folder for audit.json, when models are run.")] = Path("gfscore-reproduce"),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print tables and claims as JSON (--from-published).")
+    ] = False,
+    quiet: shared.Quiet = False,
 ) -> None:
-    """Recompute the tables and claims of the GF-Score paper, and say which of them hold."""
-    if not from_published:
-        raise OptionError("running the paper's models is not offered by this version. Add --from-published.")
-    reproduction = reproduce(dataset.value)
-    if as_json:
-        sys.stdout.write(reproduction.to_json())
-    else:
-        show(reproduction, Console())
+    """Recompute the tables and claims of the GF-Score paper, and say which of them hold.
+
+    With --from-published nothing is run. With --data and --model-dir the paper's RobustBench models are run, which
+    RobustBench downloads where it can, and their numbers stand beside the published ones. A run that was stopped goes
+    on where it was.
+    """
+    if from_published:
+        reproduction = reproduce(dataset.value)
+        if as_json:
+            sys.stdout.write(reproduction.to_json())
+        elif not quiet:
+            show(reproduction, Console())
+        return
+    if not data:
+        raise OptionError("say what to run on: --data (the test set, or generated images), or add --from-published.")
+    known = measured.paper_models(dataset.value)
+    for name in only or []:
+        if name not in known:
+            raise OptionError(f"{name!r} is not one of the paper's models: {', '.join(known)}.")
+    names = [name for name in known if not only or name in only]
+    options = RunOptions(
+        preprocessing={"resize": resize, "crop": crop},
+        model_dir=model_dir,
+        batch_size=batch_size,
+        split=split,
+        n_per_class=n_per_class,
+        seed=seed,
+        store=store,
+        quiet=quiet,
+    )
+    specs = [f"robustbench:{dataset.value}/{THREATS[dataset]}/{name}" for name in names]
+    audit_options = auditing.Options(activation=measured.paper_activation(dataset.value), seed=seed)
+    audited: dict[str, list[ModelAudit]] = {}
+    for run in run_models(specs, data, options):
+        samples = read_samples(run.logits)
+        with naming(run.name):
+            local = auditing.score_samples(samples, audit_options)
+            audited.setdefault(run.source, []).append(
+                auditing.audit_scores(
+                    samples, local, audit_options, name=run.name, source=run.source, data_seed=run.seed, run=run.about
+                )
+            )
+    audit = Audit(
+        models=tuple(model for models in audited.values() for model in models),
+        provenance=auditing.make_provenance(command=f"gfscore reproduce {dataset.value}"),
+    )
+    audit.save(out / "audit.json")
+    if not quiet:
+        console = Console()
+        for models in audited.values():
+            show_table(measured.measured_table(models, names, dataset.value), console)
+        console.print(f"Written: {out / 'audit.json'}", markup=False, highlight=False, soft_wrap=True)

@@ -38,7 +38,7 @@ def open_npz(path: Path) -> zipfile.ZipFile:
     """The archive, for a ``with`` block."""
     try:
         return zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError, ValueError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
         raise FileError("is not an npz archive, or is cut short. Save it again with numpy.savez.") from error
 
 
@@ -130,4 +130,7 @@ def name_strings(array: NDArray[Any]) -> list[str]:
     """Class names as they were saved, as text."""
     if array.ndim != 1 or array.dtype.kind not in "US":
         raise FileError(f"array 'class_names' is {array.dtype} of shape {array.shape}. Save one string per class.")
-    return [name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name) for name in array.tolist()]
+    try:
+        return [name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name) for name in array.tolist()]
+    except (SystemError, ValueError) as error:  # code points that no text has
+        raise FileError("array 'class_names' holds no text. Save one string per class.") from error

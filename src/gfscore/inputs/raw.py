@@ -62,12 +62,20 @@ def reason(error: BaseException) -> str:
 
 def refuse_too_large(n_bytes: int, what: str, advice: str = IN_PIECES) -> None:
     """Stop before an array that cannot fit is read, whatever made the file declare it."""
-    available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if n_bytes > available:
+    available = free_memory()
+    if available is not None and n_bytes > available:
         raise FileError(
             f"declares {what} of {n_bytes / 1e9:,.1f} GB, more than the {available / 1e9:,.1f} GB of free memory. "
             f"{advice}"
         )
+
+
+def free_memory() -> int | None:
+    """Bytes of free memory, or None where the system does not say."""
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # Windows has no sysconf, macOS not this name
+        return None
 
 
 def refuse_unreadable(path: Path) -> None:

@@ -38,8 +38,8 @@ def _absent(profile: ClassProfile) -> Flag | None:
         return None
     return Flag(
         code="absent_classes",
-        message=f"{len(profile.absent)} of the classes have no sample ({_some(profile.absent)}): "
-        "they have no score and are left out of every metric.",
+        message=f"classes without a sample ({_some(profile.absent)}; {len(profile.absent):,} in all) have no score and "
+        "are left out of every metric.",
     )
 
 

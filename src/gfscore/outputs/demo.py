@@ -54,17 +54,18 @@ def _zoo_table(on_test: Sequence[ModelAudit], generated: Sequence[ModelAudit], z
 
 
 def _findings(on_test: Sequence[ModelAudit], zoo: Sequence[ZooModel]) -> list[Text]:
-    standard = on_test[0]
+    uneven = max(on_test, key=lambda model: model.rdi.value or 0.0)
+    uneven_name = zoo[on_test.index(uneven)].name
     highest, known = max(zip(on_test, zoo, strict=True), key=lambda pair: pair[0].aggregate)
-    candidates = ", ".join(standard.worst_set)
     most_robust = max(zoo, key=lambda model: model.attack_accuracy)
     return [
         Text.assemble(
             ("Least protected: ", "bold"),
-            f"digit {standard.wcr.class_} in the standard network, {views.number(standard.wcr.value)} against "
-            f"{views.number(standard.class_mean)} on average (candidates at 95 %: {candidates}).",
+            f"digit {uneven.wcr.class_} in “{uneven_name}”, the most uneven network: {views.number(uneven.wcr.value)} "
+            f"against {views.number(uneven.class_mean)} on average. The intervals leave "
+            f"{' and '.join(uneven.worst_set)} as candidates for the worst.",
         ),
-        Text.assemble(("Is it noise? ", "bold"), views.noise_text(standard) or "not tested."),
+        Text.assemble(("Is it noise? ", "bold"), views.noise_text(uneven) or "not tested."),
         Text.assemble(
             ("Beware: ", "bold red"),
             f"“{known.name}” has the highest score, {views.number(highest.aggregate)}, but an attack of L2 radius "

@@ -70,6 +70,11 @@ def show(reproduction: Reproduction, console: Console) -> None:
     )
 
 
+def show_table(table: Table, console: Console) -> None:
+    """Print one table, with what the paper prints otherwise below it."""
+    console.print(_table(table))
+
+
 def _table(table: Table) -> Group:
     grid = RichTable(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     grid.add_column("", min_width=max(len(row.name) for row in table.rows))

@@ -21,10 +21,9 @@ def show(audit: Audit, console: Console) -> None:
 
 
 def _one(model: ModelAudit) -> RenderableType:
-    method, level = model.interval.method, 1 - model.interval.delta
     return Group(
         Text(views.printable(views.headline(model)), style="bold"),
-        Text(f"Brackets: all intervals together hold with probability {level:g} ({method}, {model.interval.target})."),
+        Text(views.brackets(model)),
         Text(),
         _class_table(model),
         Text(),
