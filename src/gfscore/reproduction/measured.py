@@ -37,7 +37,7 @@ def measured_table(audits: Sequence[ModelAudit], models: Sequence[str], dataset:
 
 def _row(audit: ModelAudit, facts: Facts, index: int) -> Row:
     plain = facts.plain
-    pairs = (
+    pairs: tuple[tuple[float | str | None, float | str], ...] = (
         (audit.accuracy, facts.own_clean[index] / 100),
         (audit.aggregate, plain.great[index]),
         (audit.rdi.value, plain.rdi[index]),
