@@ -6,7 +6,6 @@ import subprocess
 import sys
 import textwrap
 import time
-import warnings
 
 import numpy as np
 import pytest
@@ -266,8 +265,7 @@ def test_the_papers_model_is_run_and_set_beside_its_published_numbers(realdata, 
     pytest.importorskip("pyautoattack")
     shims.torch_for("a test")
     shims.stand_in_for_autoattack()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
+    with shims.no_deprecations():
         zoo = importlib.import_module("robustbench.model_zoo")
     (cifar10,) = (threats for data, threats in zoo.model_dicts.items() if data.value == "cifar10")
     (l2,) = (models for threat, models in cifar10.items() if threat.value == "L2")
