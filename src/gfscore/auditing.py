@@ -45,7 +45,7 @@ from gfscore.results import (
     ScoreInfo,
     WorstCase,
 )
-from gfscore.samples import Samples
+from gfscore.samples import IntArray, Samples
 from gfscore.scores import SCORE_MAX, Activation, LocalScores, great_scores
 from gfscore.scores.great import checked_activation, checked_temperature
 
@@ -205,7 +205,7 @@ def audit_scores(
         method=options.interval,
         fairness_weight=weight,
         seed=options.seed,
-        sizes=class_sizes,
+        sizes=None if class_sizes is None else _padded(class_sizes, n_parts),
     )
     highest, lowest = disparity.rdi_classes(scores)
     return ModelAudit(
@@ -249,6 +249,13 @@ def audit_scores(
         flags=audit_flags(samples, local, profile, min_n=options.min_n),
         claim=Claim(premise=PREMISE),
     )
+
+
+def _padded(class_sizes: ArrayLike, n_parts: int) -> IntArray:
+    """Sizes for all classes of the model: a class beyond the highest label of the set has none."""
+    sizes = np.asarray(class_sizes)
+    missing = max(0, n_parts - len(sizes)) if sizes.ndim == 1 else 0
+    return np.pad(sizes, (0, missing)).astype(np.int64) if missing else sizes
 
 
 def _noise(samples: Samples, local: LocalScores, options: Options) -> Noise | None:

@@ -753,3 +753,10 @@ def plan_without_a_question(folder):
 @case("say how many classes there are (--classes), or give a first audit (--pilot).")
 def plan_without_classes(folder):
     return ["plan", "--radius", "0.1"]
+
+
+@case(
+    "{folder}/m.npz: the target finite is for classes of a data set that is run here, whole or a random part of each class (--n-per-class). Use --target population."
+)
+def finite_target_of_a_logits_file(folder):
+    return npz(folder, "--target", "finite")

@@ -118,6 +118,22 @@ def test_test_and_generated_samples_stand_side_by_side(here):
     assert generated.run["data"]["fingerprint"] != on_test.run["data"]["fingerprint"]
 
 
+def test_finite_intervals_are_about_the_data_set(here):
+    command = ["audit", "--model", "zoo:standard", "--data", "zoo:digits", "-q"]
+    widths = {}
+    for label, options in {
+        "population": ["--n-per-class", "60"],
+        "finite": ["--n-per-class", "60", "--target", "finite"],
+        "whole": ["--target", "finite"],
+    }.items():
+        assert run([*command, *options]) == 0
+        model = Audit.load("gfscore-audit/audit.json").model
+        assert model.interval.target == ("population" if label == "population" else "finite")
+        widths[label] = max(entry.interval[1] - entry.interval[0] for entry in model.classes)
+    assert widths["population"] > widths["finite"] > widths["whole"]
+    assert widths["whole"] == pytest.approx(0, abs=1e-9)
+
+
 def test_logits_command_writes_a_file_that_audit_reads(here, capsys):
     assert run(["logits", "--model", "zoo:standard", "--data", "zoo:digits", "-o", "digits.safetensors"]) == 0
     assert capsys.readouterr().out == "Written: digits.safetensors\n"

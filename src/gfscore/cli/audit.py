@@ -4,6 +4,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,9 +20,17 @@ from gfscore.inputs.logits_files import read_class_names, read_samples, sha256
 from gfscore.outputs import terminal
 from gfscore.outputs.per_sample import check_suffix, write_per_sample
 from gfscore.results import Audit, Provenance
+from gfscore.samples import IntArray
 
 DEFAULTS = auditing.Options()
 RESULT = "audit.json"
+
+
+class Target(StrEnum):
+    """What the intervals are about."""
+
+    POPULATION = "population"
+    FINITE = "finite"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +40,7 @@ class Source:
     path: Path
     source: str
     seed: int | None = None
+    class_sizes: IntArray | None = None  # of the fixed set it was drawn from, where that is known
     about: dict[str, Any] | None = None  # of the run that made it, if we made it
 
 
@@ -56,6 +66,9 @@ def audit_command(
     interval: Annotated[
         str, typer.Option(help="How intervals are found: betting, kl, bernstein or hoeffding.")
     ] = DEFAULTS.interval,
+    target: Annotated[
+        Target, typer.Option(help="What intervals are about: the world the samples come from, or the fixed data set.")
+    ] = Target.POPULATION,
     permutations: Annotated[
         int, typer.Option(help="Shuffles of the noise floor; 0 leaves it out.")
     ] = DEFAULTS.permutations,
@@ -138,7 +151,14 @@ def audit_command(
         with naming(source.path if source.about is None else name):
             local = auditing.score_samples(samples, options)
             audited = auditing.audit_scores(
-                samples, local, options, name=name, source=source.source, data_seed=source.seed, run=source.about
+                samples,
+                local,
+                options,
+                name=name,
+                source=source.source,
+                data_seed=source.seed,
+                run=source.about,
+                class_sizes=_sizes(source, target, groups),
             )
         models.append(audited)
         if per_sample is not None:
@@ -162,6 +182,18 @@ def audit_command(
             console.print(f"Written: {path}", markup=False, highlight=False, soft_wrap=True)
 
 
+def _sizes(source: Source, target: Target, groups: Path | None) -> IntArray | None:
+    """Class sizes for the finite target; refused where nobody can know that the samples are a random part."""
+    if target is Target.POPULATION:
+        return None
+    if source.class_sizes is None or groups is not None:
+        raise OptionError(
+            "the target finite is for classes of a data set that is run here, whole or a random part of each class "
+            "(--n-per-class). Use --target population."
+        )
+    return source.class_sizes
+
+
 def _sources(
     logits: Sequence[Path], models: Sequence[str], data: Sequence[str], options: RunOptions
 ) -> Iterator[tuple[str, Source]]:
@@ -172,7 +204,10 @@ def _sources(
         yield name, Source(path=path, source=path.name)
     if models or data:
         for run in run_models(models, data, options):
-            yield run.name, Source(path=run.logits, source=run.source, seed=run.seed, about=run.about)
+            yield (
+                run.name,
+                Source(path=run.logits, source=run.source, seed=run.seed, class_sizes=run.class_sizes, about=run.about),
+            )
 
 
 def _model_names(paths: Sequence[Path]) -> dict[str, Path]:

@@ -16,6 +16,7 @@ from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
 from gfscore.inputs.store import Store
+from gfscore.samples import IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,7 @@ class Run:
     logits: Path
     source: str
     seed: int | None
+    class_sizes: IntArray | None
     about: dict[str, Any]
 
 
@@ -109,7 +111,15 @@ def _run(
         "preprocessing": preprocessing.describe(),
         "batch_size": model.fixed_batch or options.batch_size,
     }
-    return Run(name=name, model=model.name, logits=logits, source=data.source, seed=data.seed, about=about)
+    return Run(
+        name=name,
+        model=model.name,
+        logits=logits,
+        source=data.source,
+        seed=data.seed,
+        class_sizes=data.class_sizes,
+        about=about,
+    )
 
 
 def _preprocessing(options: RunOptions, model: Model) -> Preprocessing:

@@ -55,6 +55,7 @@ class GeneratorData:
     class_names: tuple[str, ...] | None = None
     given_layout: Layout | None = None
     sample_ids: tuple[str, ...] | None = None
+    class_sizes: IntArray | None = None  # a generator is no fixed set
     held: dict[tuple[int, int], NDArray[Any]] = field(default_factory=dict, repr=False)  # the block drawn last
 
     @cached_property

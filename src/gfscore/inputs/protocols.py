@@ -63,5 +63,9 @@ class Dataset(Protocol):
     def seed(self) -> int | None:
         """Seed of the generator that draws the images, or None for data that exist."""
 
+    @property
+    def class_sizes(self) -> IntArray | None:
+        """Images of each class in the fixed set that these, or a random part of it, are; None for a generator."""
+
     def images(self, rows: slice) -> NDArray[Any]:
         """Images of some rows, (n, ...) in ``layout``: uint8, or floats as they were stored."""

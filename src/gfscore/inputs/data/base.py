@@ -34,6 +34,11 @@ class Data(ABC):
     def images(self, rows: slice) -> NDArray[Any]:
         """Images of some rows, (n, ...) in ``layout``: uint8, or floats as they were stored."""
 
+    @property
+    def class_sizes(self) -> IntArray:
+        """Images of each class in the fixed set that these stand for, (highest label + 1,)."""
+        return np.bincount(self.labels).astype(np.int64)
+
     @cached_property
     def fingerprint(self) -> str:
         """Hash of all images and labels."""

@@ -24,6 +24,11 @@ class Subset(Data):
     whole: Dataset
     rows: IntArray  # ascending
 
+    @property
+    def class_sizes(self) -> IntArray:
+        """Images of each class in the whole set, of which these are a random part."""
+        return np.bincount(self.whole.labels).astype(np.int64)
+
     def images(self, rows: slice) -> NDArray[Any]:
         """Images of some rows."""
         return np.concatenate([self.whole.images(run) for run in _runs(self.rows[rows])])
