@@ -11,6 +11,12 @@ from gfscore import views
 from gfscore.results import Audit, ModelAudit
 from gfscore.zoo import ZooModel
 
+LEGEND = (
+    "GREAT: mean score of the test images, at most 1.253; drawn: of the generated ones. RDI: best minus worst class; "
+    "p: how often chance makes as much of equal classes. attacked: accuracy under attack, measured when the networks "
+    "were made."
+)
+
 
 def show(audit: Audit, zoo: Sequence[ZooModel], result: Path, console: Console) -> None:
     """A table of the zoo, what stands out in it, and what to do next."""
@@ -22,12 +28,14 @@ def show(audit: Audit, zoo: Sequence[ZooModel], result: Path, console: Console) 
             Text("Which digits do these eight small networks leave unprotected?", style="bold"),
             Text(f"{standard.samples.n:,} test images and {generated[0].samples.n:,} generated ones, no attack.\n"),
             _zoo_table(on_test, generated, zoo),
+            Text(LEGEND, style="dim"),
             Text(),
             *_findings(on_test, zoo),
             Text(),
             Text.assemble(("Written: ", "bold"), str(result)),
-            Text("Look closer:   gfscore audit --model zoo:standard --data zoo:digits"),
-            Text("Your network:  gfscore audit --model net.onnx --data images.npz   (or: gfscore audit logits.npz)"),
+            Text("Look closer:   gfscore audit --model zoo:pgd-large --data zoo:digits"),
+            Text("Your network:  gfscore audit --model net.onnx --data images.npz"),
+            Text("Your logits:   gfscore audit logits.npz"),
         ),
         soft_wrap=False,
     )
@@ -36,7 +44,7 @@ def show(audit: Audit, zoo: Sequence[ZooModel], result: Path, console: Console) 
 def _zoo_table(on_test: Sequence[ModelAudit], generated: Sequence[ModelAudit], zoo: Sequence[ZooModel]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("network", no_wrap=True)
-    for heading in ("clean", "GREAT", "generated", "worst class [interval]", "RDI", "p (noise)", "under attack"):
+    for heading in ("clean", "GREAT", "drawn", "worst class", "RDI", "p", "attacked"):
         table.add_column(heading, justify="right", no_wrap=True)
     for test, drawn, known in zip(on_test, generated, zoo, strict=True):
         worst = views.estimate(test.wcr.value, test.wcr.interval, digits=2)
