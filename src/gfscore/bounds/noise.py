@@ -4,6 +4,7 @@ A finite sample never shows equal classes as equal, and the more classes the lar
 index is compared with what it is after the samples have been dealt out to the classes anew.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,11 +57,12 @@ def noise_floor(
 
     .. math:: \Omega^*_k = \bar\Omega + t_k\,\frac{s_k}{\sqrt{n_k}}
 
-    so that classes which vary more, or have fewer samples, make as much noise as they really do. Variances borrow a
-    little from that of all scores, so that a class of equal scores, or of one, has some. The test is approximate: right
-    for classes with the same mean and any spread as n grows, and mostly cautious for few samples. The plain test
-    (``studentised`` False) is exact, but for the hypothesis that all classes have the same *distribution*: it also
-    rejects for unequal spreads.
+    so that classes which vary more, or have fewer samples, make as much noise as they really do. Shuffled means have a
+    fixed sum, where fresh samples would not: a normal draw with the standard error of the common mean is added to all
+    of them, which makes them uncorrelated. Variances borrow a little from that of all scores, so that a class of equal
+    scores, or of one, has some. The test is approximate: right for classes with the same mean and any spread as n
+    grows, and mostly cautious for few samples. The plain test (``studentised`` False) is exact, but for the hypothesis
+    that all classes have the same *distribution*: it also rejects for unequal spreads.
 
     ``values`` in [0, ``maximum``] and ``codes`` are ``(N,)``. Janssen, Stat. Probab. Lett. 36 (1997); Chung and Romano,
     Ann. Statist. 41 (2013); Phipson and Smyth, Stat. Appl. Genet. Mol. Biol. 9 (2010) for the p-value.
@@ -84,7 +86,9 @@ def noise_floor(
         shuffled = generator.permutation(centred)
         profile[:] = parts.sums(shuffled) / parts.counts
         if studentised:
+            profile += generator.normal(0.0, math.sqrt(total_variance / centred.size))
             profile *= own_errors / _standard_errors(parts, shuffled, total_variance)
+            profile -= profile.mean()
     centre = float(means.mean()) if studentised else common
     np.clip(profiles + centre, 0.0, 1.0, out=profiles)
     ranges = maximum * (profiles.max(axis=1) - profiles.min(axis=1))
