@@ -147,6 +147,31 @@ class Claim(Result):
     radius_refuted_share: Share | None = Field(default=None, description="null when not tried")
 
 
+class Curves(Result):
+    """Scores over a range of temperatures; with many classes only the lowest ones are kept."""
+
+    temperature: tuple[float, ...]
+    aggregate: tuple[float, ...]
+    scores: dict[str, tuple[float, ...]] = Field(description="by class")
+    error: float = Field(description="no value is further from the score at that temperature")
+
+
+class Calibrated(Result):
+    """The metrics at the calibrated temperature, beside those at the temperature of the audit."""
+
+    temperature: float
+    aggregate: float
+    class_mean: float
+    classes: tuple[ClassResult, ...]
+    worst_set: tuple[str, ...]
+    rdi: Disparity
+    nrgc: Metric
+    wcr: WorstCase
+    fp_great: Penalised
+    theil: Metric
+    atkinson: Atkinson
+
+
 class ModelAudit(Result):
     """Everything about one model."""
 
@@ -178,8 +203,8 @@ class ModelAudit(Result):
     flags: tuple[Flag, ...]
     claim: Claim
     verdict: str | None = None
-    curves: dict[str, Any] | None = None
-    calibrated: dict[str, Any] | None = None
+    curves: Curves | None = None
+    calibrated: Calibrated | None = None
 
     def __repr__(self) -> str:
         return views.model_text(self)
@@ -188,6 +213,28 @@ class ModelAudit(Result):
 
     def _repr_html_(self) -> str:
         return views.model_html(self)
+
+
+class Calibration(Result):
+    """All temperatures that maximise an objective over some models, and what the choice is worth."""
+
+    objective: str
+    models: tuple[str, ...]
+    temperature: float | None = Field(description="T*, the middle of the widest interval; null when undefined")
+    value: float | None = Field(description="of the objective, anywhere in the intervals")
+    intervals: tuple[Interval, ...] = Field(description="all temperatures that maximise it: open intervals")
+    temperature_range: Interval = Field(description="what was searched")
+    resolution: float | None = Field(default=None, description="of the intervals' ends, as a factor; null: exact")
+    curve: dict[str, tuple[float | None, ...]] = Field(description="the objective, a step function of T: edges, values")
+    grid: dict[str, Any] | None = Field(default=None, description="what the paper's two-phase grid search finds")
+    baselines: dict[str, float | None] = Field(description="the objective at T = 1, and by clean accuracy alone")
+    left_out: tuple[dict[str, Any], ...] = Field(default=(), description="T* and value without each model")
+    reference: dict[str, Any] | None = Field(default=None, description="agreement with a reference, if one was given")
+    flags: tuple[Flag, ...] = ()
+
+    def to_json(self) -> str:
+        """As ``calibrate --json`` prints it."""
+        return self.model_dump_json(indent=1) + "\n"
 
 
 class Provenance(Result):
@@ -207,7 +254,7 @@ class Audit(Result):
 
     schema_: str = Field(default=SCHEMA, alias="schema", pattern=r"^gfscore\.audit/1$")
     models: tuple[ModelAudit, ...] = Field(min_length=1)
-    calibration: dict[str, Any] | None = None
+    calibration: Calibration | None = None
     ranking: dict[str, Any] | None = None
     provenance: Provenance
 

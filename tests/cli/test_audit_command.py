@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gfscore import Audit, audit
-from gfscore.cli.audit import _model_names
 from gfscore.cli.main import run
+from gfscore.cli.sources import model_names
 
 
 @pytest.fixture
@@ -147,4 +147,4 @@ def test_a_reader_that_stops_early_is_no_error(logits):
     ],
 )
 def test_models_are_named_by_what_tells_their_files_apart(paths, names, tmp_path):
-    assert list(_model_names([tmp_path / path for path in paths])) == names
+    assert list(model_names([tmp_path / path for path in paths])) == names

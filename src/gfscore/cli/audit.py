@@ -11,16 +11,18 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from gfscore import auditing
+from gfscore import auditing, calibrating
 from gfscore.cli import options as shared
-from gfscore.cli.running import RunOptions, run_models
+from gfscore.cli.running import RunOptions
+from gfscore.cli.sources import Source, logits_sources
 from gfscore.engines.local import DEFAULT_BATCH
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_class_names, read_samples, sha256
+from gfscore.inputs.references import for_models, read_reference
 from gfscore.outputs import terminal
 from gfscore.outputs.per_sample import check_suffix, write_per_sample
 from gfscore.results import Audit, Provenance
-from gfscore.samples import IntArray
+from gfscore.samples import IntArray, Samples
 
 DEFAULTS = auditing.Options()
 RESULT = "audit.json"
@@ -31,17 +33,6 @@ class Target(StrEnum):
 
     POPULATION = "population"
     FINITE = "finite"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """A logits file, and what the result should say about where it came from."""
-
-    path: Path
-    source: str
-    seed: int | None = None
-    class_sizes: IntArray | None = None  # of the fixed set it was drawn from, where that is known
-    about: dict[str, Any] | None = None  # of the run that made it, if we made it
 
 
 def audit_command(
@@ -72,6 +63,14 @@ def audit_command(
     permutations: Annotated[
         int, typer.Option(help="Shuffles of the noise floor; 0 leaves it out.")
     ] = DEFAULTS.permutations,
+    calibrate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OBJECTIVE",
+            help="Also find a temperature by models, classes, stability or given, and show all metrics at it.",
+        ),
+    ] = None,
+    reference: shared.Reference = None,
     groups: Annotated[
         Path | None, typer.Option(help="Profile over these groups: a name per line, or a CSV with a column each.")
     ] = None,
@@ -144,27 +143,50 @@ def audit_command(
         store=store,
         quiet=quiet or as_json,
     )  # fmt: skip
-    sources = _sources(logits or [], model or [], data or [], run_options)
-    models, tables = [], []
-    for name, source in sources:
-        samples = read_samples(source.path, probabilities=probabilities, class_names=names, groups=groups)
+    outside = None if reference is None else read_reference(reference)
+
+    def read(source: Source) -> Samples:
+        return read_samples(source.path, probabilities=probabilities, class_names=names, groups=groups)
+
+    models, tables, sources, curves = [], [], {}, {}
+    for name, source in logits_sources(logits or [], model or [], data or [], run_options):
+        samples, sizes = read(source), None
         with naming(source.path if source.about is None else name):
+            sizes = _sizes(source, target, groups)
             local = auditing.score_samples(samples, options)
-            audited = auditing.audit_scores(
-                samples,
-                local,
-                options,
-                name=name,
-                source=source.source,
-                data_seed=source.seed,
-                run=source.about,
-                class_sizes=_sizes(source, target, groups),
+            models.append(
+                auditing.audit_scores(
+                    samples,
+                    local,
+                    options,
+                    name=name,
+                    source=source.source,
+                    data_seed=source.seed,
+                    run=source.about,
+                    class_sizes=sizes,
+                )
             )
-        models.append(audited)
+            if calibrate is not None:
+                sources[name], curves[name] = (source, sizes), calibrating.curve_of(samples, options)
         if per_sample is not None:
             tables.append(auditing.sample_table(samples, local, name=name))
+    outside = None if outside is None else for_models(outside, [entry.name for entry in models], str(reference))
+    calibration = None
+    if calibrate is not None:
+        calibration = calibrating.calibration_of(curves, calibrate, reference=outside)
+        models = [
+            calibrating.with_calibration(
+                entry, read(source), curves[entry.name], calibration.temperature, options, class_sizes=sizes
+            )
+            for entry, (source, sizes) in zip(models, sources.values(), strict=True)
+        ]
     inputs = [path for path in (*(logits or []), groups, class_names) if path is not None]
-    audit = Audit(models=tuple(models), provenance=_provenance(inputs))
+    audit = Audit(
+        models=tuple(models),
+        calibration=calibration,
+        ranking=calibrating.ranking_of(tuple(models), outside),
+        provenance=_provenance(inputs),
+    )
     written: list[Path] = []
     if per_sample is not None:
         write_per_sample(per_sample, tables)
@@ -192,41 +214,6 @@ def _sizes(source: Source, target: Target, groups: Path | None) -> IntArray | No
             "(--n-per-class). Use --target population."
         )
     return source.class_sizes
-
-
-def _sources(
-    logits: Sequence[Path], models: Sequence[str], data: Sequence[str], options: RunOptions
-) -> Iterator[tuple[str, Source]]:
-    """Logits files as given, then those of the models that are run; one at a time, so that one is held at a time."""
-    if not (logits or models or data):
-        raise OptionError("there is nothing to audit. Name logits files, or a --model and --data.")
-    for name, path in _model_names(logits).items():
-        yield name, Source(path=path, source=path.name)
-    if models or data:
-        for run in run_models(models, data, options):
-            yield (
-                run.name,
-                Source(path=run.logits, source=run.source, seed=run.seed, class_sizes=run.class_sizes, about=run.about),
-            )
-
-
-def _model_names(paths: Sequence[Path]) -> dict[str, Path]:
-    """A name per file: its stem, with as many folders before it as it takes to tell it from the others."""
-    resolved = [path.resolve() for path in paths]
-    for index, path in enumerate(resolved):
-        if path in resolved[:index]:
-            raise OptionError(f"{paths[index]} is given twice. Name each file once.")
-    parts = [(*path.parts[:-1], path.stem) for path in resolved]
-    names = ["/".join(part[-1:]) for part in parts]
-    depth = 1
-    while len(set(names)) < len(names) and depth < max(map(len, parts)):
-        depth += 1
-        names = [
-            "/".join(part[-depth:]) if names.count(name) > 1 else name for part, name in zip(parts, names, strict=True)
-        ]
-    if len(set(names)) < len(names):  # same folder, same stem: only the ending differs
-        names = [path.name if names.count(name) > 1 else name for path, name in zip(paths, names, strict=True)]
-    return dict(zip(names, paths, strict=True))
 
 
 def _provenance(paths: Sequence[Path]) -> Provenance:

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import typer
 
-from gfscore.cli import audit, demo, logits, plan, reproduce, store, table
+from gfscore.cli import audit, calibrate, demo, logits, plan, reproduce, store, table
 from gfscore.cli.version import version_option
 from gfscore.errors import GFScoreError
 
@@ -28,6 +28,7 @@ app.command("demo")(demo.demo_command)
 app.command("audit")(audit.audit_command)
 app.command("logits")(logits.logits_command)
 app.add_typer(store.store_app, name="store")
+app.command("calibrate")(calibrate.calibrate_command)
 app.command("plan")(plan.plan_command)
 app.command("table")(table.table_command)
 app.command("reproduce")(reproduce.reproduce_command)

@@ -23,6 +23,13 @@ DataSpecs = Annotated[
         "zoo:digits or generator:zoo. May be given several times.",
     ),
 ]
+Reference = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="A number per model to rank beside: a CSV (model,value), a JSON object, or robustbench:cifar10/L2.",
+    ),
+]
 TrustModel = Annotated[
     bool, typer.Option("--trust-model", help="Load model formats that hold code (.pt2, TorchScript).")
 ]

@@ -1,0 +1,114 @@
+"""Puts the stages of a calibration in order: curves of all models, the temperature, and every metric at it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from numpy.typing import ArrayLike
+
+from gfscore.auditing import Options, audit_scores, score_samples
+from gfscore.ranking import agreement
+from gfscore.results import Calibrated, Calibration, Curves, ModelAudit
+from gfscore.samples import Samples
+from gfscore.scores import Activation
+from gfscore.temperature.calibration import calibrate as calibrate_curves
+from gfscore.temperature.curve import DEFAULT_RANGE, TemperatureCurve, temperature_curve
+from gfscore.temperature.objectives import Objective
+
+ALL_CLASSES = 100  # up to so many, every class's curve is kept in a result
+LOWEST_CLASSES = 20  # beyond, only those of the lowest classes
+
+
+def calibrate(
+    models: Mapping[str, Samples],
+    objective: Objective | str,
+    *,
+    activation: Activation | str = Activation.SOFTMAX,
+    accuracies: Mapping[str, float] | None = None,
+    reference: Mapping[str, float] | None = None,
+    temperature_range: tuple[float, float] = DEFAULT_RANGE,
+) -> Calibration:
+    r"""Find all temperatures that maximise an objective over models, without attacks.
+
+    .. math:: T^* = \arg\max_T\; \rho_s\big(\{\Omega(f_m; T)\}_m,\; \{a_m\}_m\big) \qquad (\text{objective } models)
+
+    ``objective`` is ``models``, ``classes``, ``stability`` or ``given``. ``accuracies`` are clean accuracies by model,
+    from the samples unless given; ``reference`` is what ``given`` agrees with, and something to compare the others
+    with. What the objectives mean, and why a calibrated temperature must be read with care: :doc:`temperature`.
+    Shah et al. (2026), Definition 6.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.arange(60) % 3
+    >>> models = {
+    ...     name: Samples.of(rng.normal(0, 1, (60, 3)) + gap * np.eye(3)[labels], labels)
+    ...     for name, gap in {"weak": 0.5, "middling": 1.5, "strong": 3.0}.items()
+    ... }
+    >>> found = calibrate(models, "models")
+    >>> found.value, found.baselines["at_one"]
+    (1.0, 1.0)
+    """
+    options = Options(activation=activation)
+    curves = {name: curve_of(samples, options, temperature_range) for name, samples in models.items()}
+    return calibration_of(curves, objective, accuracies=accuracies, reference=reference)
+
+
+def curve_of(
+    samples: Samples, options: Options, temperature_range: tuple[float, float] = DEFAULT_RANGE
+) -> TemperatureCurve:
+    """Class scores over a range of temperatures."""
+    return temperature_curve(samples, activation=options.activation, temperature_range=temperature_range)
+
+
+def calibration_of(
+    curves: Mapping[str, TemperatureCurve],
+    objective: Objective | str,
+    *,
+    accuracies: Mapping[str, float] | None = None,
+    reference: Mapping[str, float] | None = None,
+) -> Calibration:
+    """The calibration that follows from the curves of all models."""
+    found = calibrate_curves(curves, objective, accuracies=accuracies, reference=reference)
+    return Calibration.model_validate(found.as_dict())
+
+
+def with_calibration(
+    audited: ModelAudit,
+    samples: Samples,
+    curve: TemperatureCurve,
+    temperature: float | None,
+    options: Options,
+    *,
+    class_sizes: ArrayLike | None = None,
+) -> ModelAudit:
+    """The audit with its curves and, where there is a calibrated temperature, all metrics at it beside the others."""
+    calibrated = None
+    if temperature is not None:
+        at = replace(options, temperature=temperature, permutations=0, expect_accuracy=None)
+        again = audit_scores(samples, score_samples(samples, at), at, name=audited.name, class_sizes=class_sizes)
+        calibrated = Calibrated(
+            temperature=temperature,
+            **{name: getattr(again, name) for name in Calibrated.model_fields if name != "temperature"},
+        )
+    return audited.model_copy(update={"calibrated": calibrated, "curves": _kept(curve, audited)})
+
+
+def _kept(curve: TemperatureCurve, audited: ModelAudit) -> Curves:
+    """The curves that go into a result: of every class, or of the lowest when there are many."""
+    curves = Curves.model_validate(curve.as_dict())
+    if len(audited.classes) <= ALL_CLASSES:
+        return curves
+    lowest = sorted(audited.classes, key=lambda entry: entry.score)[:LOWEST_CLASSES]
+    return curves.model_copy(update={"scores": {entry.name: curves.scores[entry.name] for entry in lowest}})
+
+
+def ranking_of(models: tuple[ModelAudit, ...], reference: Mapping[str, float] | None = None) -> dict[str, object] | None:
+    """How the scores of several models rank beside their clean accuracies, and beside a reference if there is one."""
+    if len(models) < 3:  # two models agree or disagree: no correlation
+        return None
+    scores = [model.aggregate for model in models]
+    found = {"score_and_clean_accuracy": agreement(scores, [model.accuracy for model in models]).as_dict()}
+    if reference is not None:
+        wanted = [reference[model.name] for model in models]
+        found["score_and_reference"] = agreement(scores, wanted).as_dict()
+        found["clean_accuracy_and_reference"] = agreement([model.accuracy for model in models], wanted).as_dict()
+    return found

@@ -1,0 +1,71 @@
+"""``gfscore calibrate``: the temperatures that maximise an objective over models, without attacks."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from gfscore import auditing, calibrating
+from gfscore.cli import options as shared
+from gfscore.cli.sources import model_names
+from gfscore.errors import OptionError, naming
+from gfscore.inputs.logits_files import read_samples
+from gfscore.inputs.references import for_models, read_reference
+from gfscore.outputs.calibration import show
+
+DEFAULTS = auditing.Options()
+
+
+def calibrate_command(
+    logits: Annotated[list[Path], typer.Argument(help="Logits files, a model each: .npz, .safetensors, .parquet, .csv.")],
+    objective: Annotated[str, typer.Option(help="What to maximise: models, classes, stability or given.")],
+    reference: shared.Reference = None,
+    accuracies: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Clean accuracies by model, as --reference; robustbench:cifar10/L2 takes its clean ones.  "
+            "[default: from the logits]",
+        ),
+    ] = None,
+    activation: Annotated[
+        str, typer.Option(help="How logits become confidences: softmax or sigmoid.")
+    ] = DEFAULTS.activation,
+    probabilities: Annotated[bool, typer.Option("--probabilities", help="The files hold probabilities.")] = False,
+    search: Annotated[str, typer.Option("--range", help="Temperatures searched, lowest and highest.")] = "0.01,10",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the calibration as JSON.")] = False,
+) -> None:
+    """Find the temperatures that maximise an objective over models, and say what the choice is worth.
+
+    The objective is a step function of the temperature: all intervals that maximise it are given, with what T = 1 and
+    clean accuracy alone would give.
+    """
+    options = auditing.Options(activation=activation)
+    span = _span(search)
+    given = None if reference is None else read_reference(reference)
+    clean = None if accuracies is None else read_reference(accuracies, column="clean")
+    curves = {}
+    for name, path in model_names(logits).items():
+        samples = read_samples(path, probabilities=probabilities)
+        with naming(path):
+            curves[name] = calibrating.curve_of(samples, options, span)
+    calibration = calibrating.calibration_of(
+        curves,
+        objective,
+        accuracies=None if clean is None else for_models(clean, curves, str(accuracies)),
+        reference=None if given is None else for_models(given, curves, str(reference)),
+    )
+    if as_json:
+        sys.stdout.write(calibration.to_json())
+    else:
+        show(calibration, Console())
+
+
+def _span(text: str) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in text.split(","))
+    except ValueError:
+        raise OptionError(f"--range {text!r} is not two numbers. Write the lowest and the highest, as 0.01,10.") from None
+    return low, high

@@ -1,0 +1,58 @@
+"""Where logits come from: files as given, or models that are run; the same for every command that takes both."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gfscore.cli.running import RunOptions, run_models
+from gfscore.errors import OptionError
+from gfscore.samples import IntArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A logits file, and what the result should say about where it came from."""
+
+    path: Path
+    source: str
+    seed: int | None = None
+    class_sizes: IntArray | None = None  # of the fixed set it was drawn from, where that is known
+    about: dict[str, Any] | None = None  # of the run that made it, if we made it
+
+
+def logits_sources(
+    logits: Sequence[Path], models: Sequence[str], data: Sequence[str], options: RunOptions
+) -> Iterator[tuple[str, Source]]:
+    """Logits files as given, then those of the models that are run; one at a time, so that one is held at a time."""
+    if not (logits or models or data):
+        raise OptionError("there is nothing to audit. Name logits files, or a --model and --data.")
+    for name, path in model_names(logits).items():
+        yield name, Source(path=path, source=path.name)
+    if models or data:
+        for run in run_models(models, data, options):
+            yield (
+                run.name,
+                Source(path=run.logits, source=run.source, seed=run.seed, class_sizes=run.class_sizes, about=run.about),
+            )
+
+
+def model_names(paths: Sequence[Path]) -> dict[str, Path]:
+    """A name per file: its stem, with as many folders before it as it takes to tell it from the others."""
+    resolved = [path.resolve() for path in paths]
+    for index, path in enumerate(resolved):
+        if path in resolved[:index]:
+            raise OptionError(f"{paths[index]} is given twice. Name each file once.")
+    parts = [(*path.parts[:-1], path.stem) for path in resolved]
+    names = ["/".join(part[-1:]) for part in parts]
+    depth = 1
+    while len(set(names)) < len(names) and depth < max(map(len, parts)):
+        depth += 1
+        names = [
+            "/".join(part[-depth:]) if names.count(name) > 1 else name for part, name in zip(parts, names, strict=True)
+        ]
+    if len(set(names)) < len(names):  # same folder, same stem: only the ending differs
+        names = [path.name if names.count(name) > 1 else name for path, name in zip(paths, names, strict=True)]
+    return dict(zip(names, paths, strict=True))
+
+

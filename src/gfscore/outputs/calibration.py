@@ -1,0 +1,64 @@
+"""A calibration as a person reads it: the temperature, how firmly it is chosen, and what it is worth."""
+
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from gfscore import views
+from gfscore.results import Calibration
+
+MEANINGS = {
+    "models": "rank correlation over models of score and clean accuracy (the paper's definition)",
+    "classes": "mean over models of the rank correlation over classes of score and clean accuracy",
+    "stability": "how little the order of the classes changes with a small change of temperature",
+    "given": "rank correlation over models of score and the reference",
+}
+
+
+def show(calibration: Calibration, console: Console) -> None:
+    """Print it; 80 columns are enough."""
+    console.print(
+        Group(
+            Text(f"Calibration of {len(calibration.models)} models, objective {calibration.objective}", style="bold"),
+            Text(MEANINGS.get(calibration.objective, ""), style="dim"),
+            Text(),
+            _table(calibration),
+            Text(),
+            *(Text(f"! {views.printable(flag.message)}", style="yellow") for flag in calibration.flags),
+        )
+    )
+
+
+def _table(calibration: Calibration) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in rows(calibration):
+        table.add_row(name, Text(text))
+    return table
+
+
+def rows(calibration: Calibration) -> list[tuple[str, str]]:
+    """What there is to say, as name and text."""
+    intervals = ", ".join(f"({low:.4g}, {high:.4g})" for low, high in calibration.intervals) or "–"
+    low, high = calibration.temperature_range
+    temperature = "undefined" if calibration.temperature is None else f"{calibration.temperature:.4g}"
+    found = [
+        ("T*", temperature),
+        ("objective at T*", views.number(calibration.value)),
+        ("maximal on", f"{intervals}  of the range [{low:g}, {high:g}]"),
+        ("at T = 1", views.number(calibration.baselines.get("at_one"))),
+        ("clean accuracy alone", views.number(calibration.baselines.get("clean_accuracy"))),
+    ]
+    if calibration.grid is not None:
+        grid = calibration.grid
+        found.append(("the paper's grid", f"T = {grid['temperature']:.4g} with {views.number(grid['value'])}"))
+    left = [entry["temperature"] for entry in calibration.left_out if entry["temperature"] is not None]
+    if left:
+        found.append(("leaving one model out", f"T* between {min(left):.4g} and {max(left):.4g}"))
+    if calibration.reference is not None:
+        for name, title in (("calibrated", "T*"), ("at_one", "T = 1"), ("clean_accuracy", "clean accuracy")):
+            agreement = calibration.reference.get(name)
+            if agreement is not None:
+                found.append((f"with the reference, {title}", f"ρ = {views.number(agreement['spearman'])}"))
+    return found
