@@ -2,6 +2,7 @@
 
 from gfscore.__about__ import __version__
 from gfscore.auditing import Options, audit, audit_models
+from gfscore.calibrating import calibrate
 from gfscore.disparity import (
     atkinson,
     atkinson_adjusted_mean,
@@ -31,6 +32,7 @@ __all__ = [
     "atkinson_adjusted_mean",
     "audit",
     "audit_models",
+    "calibrate",
     "fp_great",
     "fp_great_curve",
     "generalised_entropy",

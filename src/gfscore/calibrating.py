@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -101,7 +102,7 @@ def _kept(curve: TemperatureCurve, audited: ModelAudit) -> Curves:
     return curves.model_copy(update={"scores": {entry.name: curves.scores[entry.name] for entry in lowest}})
 
 
-def ranking_of(models: tuple[ModelAudit, ...], reference: Mapping[str, float] | None = None) -> dict[str, object] | None:
+def ranking_of(models: tuple[ModelAudit, ...], reference: Mapping[str, float] | None = None) -> dict[str, Any] | None:
     """How the scores of several models rank beside their clean accuracies, and beside a reference if there is one."""
     if len(models) < 3:  # two models agree or disagree: no correlation
         return None

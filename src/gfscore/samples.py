@@ -1,6 +1,8 @@
 """Samples: what a classifier said about data with known labels, checked once, then frozen."""
 
-from collections.abc import Iterator, Mapping, Sequence, Sized
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
@@ -19,6 +21,7 @@ from gfscore.errors import (
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int64]
 _Array = TypeVar("_Array", bound=NDArray[Any])
+_Result = TypeVar("_Result")
 
 CHUNK_VALUES = 1 << 18  # values looked at together: 2 MB in float64, which stays in a core's cache
 SUM_TOLERANCE = 0.01  # how far from 1 a row of rounded (or bfloat16) probabilities may sum
@@ -117,6 +120,18 @@ def row_chunks(n_rows: int, n_columns: int, *, values: int = CHUNK_VALUES) -> It
     """Slices that cover the rows, each of about ``values`` numbers."""
     step = max(1, values // n_columns)
     return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+
+
+def map_chunks(
+    function: Callable[[slice], _Result], chunks: Sequence[slice], threads: int | None = None
+) -> Iterator[_Result]:
+    """What ``function`` gives for each chunk, in their order, computed on all cores (or ``threads`` of them)."""
+    threads = min(threads or os.cpu_count() or 1, len(chunks))
+    if threads == 1:
+        yield from map(function, chunks)
+    else:
+        with ThreadPoolExecutor(threads) as pool:  # threads suffice: NumPy releases the interpreter's lock
+            yield from pool.map(function, chunks)
 
 
 def _as_array(values: ArrayLike | Sequence[object], what: str, dtype: type | None = None) -> NDArray[Any]:

@@ -19,7 +19,9 @@ DEFAULTS = auditing.Options()
 
 
 def calibrate_command(
-    logits: Annotated[list[Path], typer.Argument(help="Logits files, a model each: .npz, .safetensors, .parquet, .csv.")],
+    logits: Annotated[
+        list[Path], typer.Argument(help="Logits files, a model each: .npz, .safetensors, .parquet, .csv.")
+    ],
     objective: Annotated[str, typer.Option(help="What to maximise: models, classes, stability or given.")],
     reference: shared.Reference = None,
     accuracies: Annotated[
@@ -67,5 +69,7 @@ def _span(text: str) -> tuple[float, float]:
     try:
         low, high = (float(end) for end in text.split(","))
     except ValueError:
-        raise OptionError(f"--range {text!r} is not two numbers. Write the lowest and the highest, as 0.01,10.") from None
+        raise OptionError(
+            f"--range {text!r} is not two numbers. Write the lowest and the highest, as 0.01,10."
+        ) from None
     return low, high

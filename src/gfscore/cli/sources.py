@@ -54,5 +54,3 @@ def model_names(paths: Sequence[Path]) -> dict[str, Path]:
     if len(set(names)) < len(names):  # same folder, same stem: only the ending differs
         names = [path.name if names.count(name) > 1 else name for path, name in zip(paths, names, strict=True)]
     return dict(zip(names, paths, strict=True))
-
-

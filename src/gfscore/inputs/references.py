@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from gfscore.errors import FileError, OptionError, naming
 from gfscore.inputs.raw import listed, refuse_unreadable
@@ -48,11 +49,13 @@ def _robustbench(spec: str, column: str) -> dict[str, float]:
     if not entries:
         known = sorted({f"{entry.dataset}/{entry.threat}" for entry in leaderboard()})
         raise OptionError(f"the RobustBench table has nothing about {spec!r}. It has {listed(known)}.")
-    chosen = {entry.model: entry.clean_accuracy if column == "clean" else entry.autoattack_accuracy for entry in entries}
+    chosen = {
+        entry.model: entry.clean_accuracy if column == "clean" else entry.autoattack_accuracy for entry in entries
+    }
     return {name: value for name, value in chosen.items() if value is not None}
 
 
-def _json_pairs(path: Path) -> list[tuple[str, object]]:
+def _json_pairs(path: Path) -> list[tuple[str, Any]]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -62,7 +65,7 @@ def _json_pairs(path: Path) -> list[tuple[str, object]]:
     return list(data.items())
 
 
-def _csv_pairs(path: Path) -> list[tuple[str, object]]:
+def _csv_pairs(path: Path) -> list[tuple[str, Any]]:
     header, *rows = [row for _, block in csv_blocks(path) for row in block]
     if "model" not in header or "value" not in header:
         raise FileError(f"has the columns {listed(header)}. Name them 'model' and 'value'.")

@@ -1,16 +1,14 @@
 """The GREAT local score: the margin of the true class's confidence, scaled."""
 
 import math
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from gfscore.errors import OptionError
-from gfscore.samples import CHUNK_VALUES, FloatArray, IntArray, Samples, row_chunks
+from gfscore.samples import CHUNK_VALUES, FloatArray, IntArray, Samples, map_chunks, row_chunks
 from gfscore.scores.local import Activation, LocalScores
 
 SCORE_MAX = math.sqrt(math.pi / 2)
@@ -58,34 +56,22 @@ def great_scores(
 
     Each row is computed by itself, so neither ``chunk_values`` nor ``threads`` changes a bit of the result.
     """
-    activation, temperature = checked_activation(activation), checked_temperature(temperature)
-    if samples.probabilities and activation is Activation.SIGMOID:
-        raise OptionError(
-            "sigmoid needs logits: the common shift it depends on cannot be told from probabilities. Use softmax."
-        )
-    kernel: Kernel = _softmax_margin if activation is Activation.SOFTMAX else _sigmoid_margin
+    activation, temperature = activation_for(samples, activation), checked_temperature(temperature)
+    kernel: Kernel = _softmax_margin if activation is Activation.SOFTMAX else sigmoid_margin
     own, rival, values = (np.empty(samples.n_samples) for _ in range(3))
     predicted = np.empty(samples.n_samples, dtype=np.int64)
 
     def score(rows: slice) -> None:
-        chunk = np.array(samples.logits[rows], dtype=np.float64)  # a copy: the true class is masked in it below
-        if samples.probabilities:
-            with np.errstate(divide="ignore"):
-                np.log(chunk, out=chunk)  # softmax(log p) = p: nothing is applied twice
-        own[rows], rival[rows], predicted[rows] = _own_and_rival(chunk, samples.labels[rows])
+        chunk = writable_logits(samples, rows)
+        own[rows], rival[rows], predicted[rows] = own_and_rival(chunk, samples.labels[rows])
         correct = own[rows] > rival[rows]  # the sign of the margin is decided here: it does not depend on T
         margin = np.zeros(len(chunk))
         margin[correct] = kernel(chunk[correct], own[rows][correct], rival[rows][correct], temperature)
         values[rows] = SCORE_MAX * margin
 
     chunks = list(row_chunks(*samples.logits.shape, values=chunk_values))
-    threads = min(threads or os.cpu_count() or 1, len(chunks))
-    if threads == 1:
-        for rows in chunks:
-            score(rows)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(score, chunks))  # list: so that an exception in a chunk is raised here
+    for _ in map_chunks(score, chunks, threads):
+        pass  # each chunk wrote into its own rows
     return LocalScores(
         name="great",
         values=values,
@@ -98,7 +84,16 @@ def great_scores(
     )
 
 
-def _own_and_rival(chunk: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray, IntArray]:
+def writable_logits(samples: Samples, rows: slice) -> FloatArray:
+    """A copy of some rows, in which the true class can be masked; logarithms where the rows are probabilities."""
+    chunk = np.array(samples.logits[rows])
+    if samples.probabilities:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(chunk, dtype=np.float64))  # softmax(log p) = p: nothing is applied twice
+    return chunk.astype(np.float32) if chunk.dtype.itemsize < 4 else chunk
+
+
+def own_and_rival(chunk: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray, IntArray]:
     """Logit of the true class, largest other logit, and prediction; masks the true class in ``chunk``."""
     rows = np.arange(len(labels))
     own = chunk[rows, labels]
@@ -107,7 +102,7 @@ def _own_and_rival(chunk: FloatArray, labels: IntArray) -> tuple[FloatArray, Flo
     rival = chunk[rows, rivals]
     tied = np.minimum(labels, rivals)  # as argmax has it: the first of equals
     predicted = np.where(own > rival, labels, np.where(own < rival, rivals, tied))
-    return own, rival, predicted
+    return own.astype(np.float64), rival.astype(np.float64), predicted
 
 
 def _softmax_margin(others: FloatArray, own: FloatArray, rival: FloatArray, temperature: float) -> FloatArray:
@@ -117,13 +112,16 @@ def _softmax_margin(others: FloatArray, own: FloatArray, rival: FloatArray, temp
     positive, so nothing overflows, and no two numbers near 1 are subtracted.
     """
     with np.errstate(over="ignore"):  # huge gaps or a tiny T send an exponent to -inf, which is right
-        exponents = others - own[:, None]  # -inf where the true class was masked: its exp is 0
-        exponents /= temperature
+        exponents = np.subtract(others, own[:, None], dtype=np.float64)  # -inf where masked: its exp is 0
+        if temperature != 1:
+            exponents /= temperature
         leading = -np.expm1((rival - own) / temperature)
     return np.asarray(leading / (1.0 + np.exp(exponents, out=exponents).sum(axis=1)))
 
 
-def _sigmoid_margin(_others: FloatArray, own: FloatArray, rival: FloatArray, temperature: float) -> FloatArray:
+def sigmoid_margin(
+    _others: FloatArray, own: FloatArray, rival: FloatArray, temperature: float | FloatArray
+) -> FloatArray:
     r"""Margin of sigmoid confidences, for rows whose true class leads.
 
     :math:`\sigma(a) - \sigma(b) = \sigma(a)\,\sigma(-b)\,(1 - e^{-(a-b)})` keeps the digits that the plain
@@ -132,6 +130,16 @@ def _sigmoid_margin(_others: FloatArray, own: FloatArray, rival: FloatArray, tem
     with np.errstate(over="ignore"):
         leading = -np.expm1((rival - own) / temperature)
         return np.asarray(expit(own / temperature) * expit(-rival / temperature) * leading)
+
+
+def activation_for(samples: Samples, activation: Activation | str) -> Activation:
+    """The activation of that name, if these samples can be scored with it."""
+    activation = checked_activation(activation)
+    if samples.probabilities and activation is Activation.SIGMOID:
+        raise OptionError(
+            "sigmoid needs logits: the common shift it depends on cannot be told from probabilities. Use softmax."
+        )
+    return activation
 
 
 def checked_activation(activation: Activation | str) -> Activation:

@@ -1,0 +1,300 @@
+"""Choosing a temperature by an objective: all that maximise it, and what the choice is worth."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gfscore.errors import OptionError, SamplesError
+from gfscore.ranking import Agreement, agreement, spearman
+from gfscore.results import Flag
+from gfscore.samples import FloatArray
+from gfscore.temperature.curve import TemperatureCurve
+from gfscore.temperature.grid import GridSearch, two_phase_grid
+from gfscore.temperature.objectives import (
+    EXACT_CLASSES,
+    RESOLUTION,
+    WINDOW,
+    ClassAgreement,
+    ClassStability,
+    MeanOverModels,
+    Objective,
+    OverModels,
+)
+from gfscore.temperature.steps import SAME, Steps, representative
+
+PER_CLASS = (Objective.CLASSES, Objective.STABILITY)
+FEWEST_MODELS = 3  # two models agree or disagree: nothing to maximise
+UNSTABLE = 1.5  # ratio by which T* may move when one model is left out, before a flag says so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """What the calibration gives when one model is left out; None where nothing is left to maximise."""
+
+    model: str
+    temperature: float | None
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baselines:
+    """What the objective gives without calibration; None where it gives nothing."""
+
+    at_one: float | None  # at T = 1
+    clean_accuracy: float | None  # with clean accuracy in the place of the score
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgainstReference:
+    """How the models rank beside a reference: by the calibrated score, uncalibrated, and by clean accuracy alone."""
+
+    calibrated: Agreement | None
+    at_one: Agreement | None
+    clean_accuracy: Agreement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Calibration:
+    """All temperatures that maximise an objective. Undefined when ``temperature`` is None: the flags say why."""
+
+    objective: Objective
+    models: tuple[str, ...]
+    temperature: float | None  # geometric middle of the widest interval
+    value: float | None  # of the objective, anywhere in the intervals
+    intervals: tuple[tuple[float, float], ...]  # open, rising: the objective has its maximum in all of them
+    temperature_range: tuple[float, float]
+    steps: Steps  # the objective as a function of T
+    resolution: float | None  # ratio of neighbouring edges on a grid; None when the intervals are exact
+    grid: GridSearch | None  # what the paper's search finds
+    baselines: Baselines
+    left_out: tuple[LeftOut, ...]
+    reference: AgainstReference | None  # when one was given
+    flags: tuple[Flag, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a result file: plain numbers, lists and None."""
+        known = ~np.isnan(self.steps.values)
+        reference = self.reference
+        return {
+            "objective": str(self.objective),
+            "models": list(self.models),
+            "temperature": self.temperature,
+            "value": self.value,
+            "intervals": [list(ends) for ends in self.intervals],
+            "temperature_range": list(self.temperature_range),
+            "resolution": self.resolution,
+            "curve": {
+                "edges": self.steps.edges.tolist(),
+                "values": [float(v) if k else None for v, k in zip(self.steps.values, known, strict=True)],
+            },
+            "grid": None if self.grid is None else self.grid.as_dict(),
+            "baselines": {"at_one": self.baselines.at_one, "clean_accuracy": self.baselines.clean_accuracy},
+            "left_out": [
+                {"model": entry.model, "temperature": entry.temperature, "value": entry.value}
+                for entry in self.left_out
+            ],
+            "reference": None
+            if reference is None
+            else {
+                name: None if found is None else found.as_dict()
+                for name in ("calibrated", "at_one", "clean_accuracy")
+                for found in (getattr(reference, name),)
+            },
+            "flags": [flag.model_dump() for flag in self.flags],
+        }
+
+
+def calibrate(
+    curves: Mapping[str, TemperatureCurve],
+    objective: Objective | str,
+    *,
+    accuracies: Mapping[str, float] | None = None,
+    reference: Mapping[str, float] | None = None,
+    window: float = WINDOW,
+) -> Calibration:
+    r"""Find all temperatures that maximise an objective, and what speaks for and against the choice.
+
+    ``curves`` has one curve per model, over the same range. ``accuracies`` are clean accuracies by model, from the
+    curves' own samples unless given; ``reference`` is what ``given`` maximises the agreement with (more is better),
+    and for the other objectives something to compare with afterwards. ``window`` is the half-width of ``stability``.
+
+    A rank correlation is a step function of T, so a maximum is a union of open intervals: all are given. At a single
+    crossing point a tie can score higher than both sides; it does not count. What the objectives are:
+    :mod:`gfscore.temperature.objectives`.
+
+    >>> from gfscore.samples import Samples
+    >>> from gfscore.temperature.curve import temperature_curve
+    >>> shapes = {"a": [3.0, 0.5], "b": [2.0, 1.5], "c": [1.8, -0.5]}
+    >>> curves = {
+    ...     name: temperature_curve(Samples.of([[x, 0], [y, 0], [0, x]], [0, 0, 1])) for name, (x, y) in shapes.items()
+    ... }
+    >>> found = calibrate(curves, "given", reference={"a": 2, "b": 3, "c": 1})
+    >>> found.value, [(round(low, 3), round(high, 3)) for low, high in found.intervals]
+    (1.0, [(0.01, 1.251)])
+    >>> [flag.code for flag in found.flags]
+    ['edge_of_range', 'one_as_good']
+    """
+    objective = _checked_objective(objective)
+    names, temperature_range = _checked_curves(curves)
+    models = tuple(curves.values())
+    clean = np.array([curve.accuracy for curve in models])
+    if accuracies is not None:
+        clean = _aligned(names, accuracies, "clean accuracy")
+    outside = None if reference is None else _aligned(names, reference, "reference")
+    if objective is Objective.GIVEN and outside is None:
+        raise OptionError("objective 'given' needs a reference: a number for each model. Give reference=.")
+    target = clean if objective is not Objective.GIVEN or outside is None else outside
+
+    criterion = _criterion(objective, models, target, window)
+    reason = _why_undefined(objective, target)
+    steps = criterion.steps if reason is None else _nowhere(temperature_range)
+    value, intervals = steps.highest() or (None, ())
+    if value is None:
+        temperature = grid = None
+        reason = reason or "no model has classes that differ, so there is nothing to correlate"
+    else:
+        temperature = representative(intervals)
+        grid = two_phase_grid(criterion.values, *temperature_range)
+    has_one = temperature_range[0] <= 1 <= temperature_range[1]
+    baselines = Baselines(
+        at_one=float(criterion.values(np.array([1.0]))[0]) if has_one and value is not None else None,
+        clean_accuracy=_clean_alone(objective, clean, target) if value is not None else None,
+    )
+    left_out = tuple(_leave_out(criterion, place, name, objective) for place, name in enumerate(names))
+    against = None
+    if outside is not None:
+        scores = [
+            np.array([curve.aggregate(t) for curve in models]) if t is not None else None
+            for t in (temperature, 1.0 if has_one else None)
+        ]
+        calibrated, at_one = (None if row is None else agreement(row, outside) for row in scores)
+        against = AgainstReference(calibrated=calibrated, at_one=at_one, clean_accuracy=agreement(clean, outside))
+    gridded = objective in PER_CLASS and any(len(curve.names) > EXACT_CLASSES for curve in models)
+    found = Calibration(
+        objective=objective,
+        models=names,
+        temperature=temperature,
+        value=value,
+        intervals=intervals,
+        temperature_range=temperature_range,
+        steps=steps,
+        resolution=RESOLUTION if gridded else None,
+        grid=grid,
+        baselines=baselines,
+        left_out=left_out if value is not None else (),
+        reference=against,
+        flags=(),
+    )
+    return replace(found, flags=tuple(_flags(found, reason)))
+
+
+def _criterion(
+    objective: Objective, models: tuple[TemperatureCurve, ...], target: FloatArray, window: float
+) -> OverModels | MeanOverModels:
+    match objective:
+        case Objective.MODELS | Objective.GIVEN:
+            return OverModels.of(models, target)
+        case Objective.CLASSES:
+            return MeanOverModels(tuple(ClassAgreement(curve) for curve in models))
+        case Objective.STABILITY:
+            return MeanOverModels(tuple(ClassStability(curve, window) for curve in models))
+
+
+def _why_undefined(objective: Objective, target: FloatArray) -> str | None:
+    """Why an objective over models has no value at any temperature, if it has none."""
+    if objective in PER_CLASS:
+        return None
+    if len(target) < FEWEST_MODELS:
+        return f"an order of {len(target)} model(s) says nothing; at least {FEWEST_MODELS} are needed"
+    if np.ptp(target) == 0:
+        what = "clean accuracies" if objective is Objective.MODELS else "reference values"
+        return f"all {what} are equal, so no order can agree with them"
+    return None
+
+
+def _nowhere(temperature_range: tuple[float, float]) -> Steps:
+    return Steps(edges=np.array(temperature_range), values=np.array([np.nan]))
+
+
+def _clean_alone(objective: Objective, clean: FloatArray, target: FloatArray) -> float | None:
+    """The objective with clean accuracy in the place of the score: 1 when that is the target itself."""
+    if objective is Objective.STABILITY:
+        return None
+    return 1.0 if objective is Objective.CLASSES else spearman(clean, target)
+
+
+def _leave_out(criterion: OverModels | MeanOverModels, place: int, name: str, objective: Objective) -> LeftOut:
+    others = criterion.without(place)
+    enough = len(others.models) >= (1 if objective in PER_CLASS else FEWEST_MODELS)
+    highest = others.steps.highest() if enough else None
+    if highest is None:
+        return LeftOut(model=name, temperature=None, value=None)
+    value, intervals = highest
+    return LeftOut(model=name, temperature=representative(intervals), value=value)
+
+
+def _flags(found: Calibration, undefined: str | None) -> Iterator[Flag]:
+    """What makes the temperature less trustworthy than it looks."""
+    if found.value is None or found.temperature is None:
+        yield Flag(code="calibration_undefined", message=f"Objective {found.objective} is undefined: {undefined}.")
+        return
+    low, high = found.temperature_range
+    ends = [end for end, touched in ((low, found.intervals[0][0]), (high, found.intervals[-1][1])) if end == touched]
+    if ends:
+        named = " and ".join(f"{end:g}" for end in ends)
+        yield Flag(
+            code="edge_of_range",
+            message=f"The maximum reaches the edge of the range searched, T = {named}: beyond it may lie a higher one.",
+        )
+    if found.resolution is not None:
+        yield Flag(
+            code="grid_resolution",
+            message=f"More than {EXACT_CLASSES} classes: the intervals are known to a factor of {found.resolution:g}.",
+        )
+    one = found.baselines.at_one
+    if one is not None and one >= found.value - SAME:
+        yield Flag(code="one_as_good", message=f"T = 1 gives {one:.3f} as well: there is no reason to change it.")
+    moved = [entry.temperature for entry in found.left_out if entry.temperature is not None]
+    if moved and max(*moved, found.temperature) > UNSTABLE * min(*moved, found.temperature):
+        yield Flag(
+            code="unstable_temperature",
+            message=f"Without one of the models T* would lie anywhere from {min(moved):.3g} to {max(moved):.3g}.",
+        )
+    if found.reference is not None and found.reference.calibrated is not None:
+        own, alone = found.reference.calibrated.spearman, found.reference.clean_accuracy.spearman
+        if own is not None and alone is not None and alone >= own - SAME:
+            yield Flag(
+                code="baseline_as_good",
+                message=f"Clean accuracy alone ranks the models like the reference with ρ = {alone:.3f}, "
+                f"the calibrated score with {own:.3f}.",
+            )
+
+
+def _checked_objective(objective: Objective | str) -> Objective:
+    try:
+        return Objective(objective)
+    except ValueError:
+        choices = ", ".join(Objective)
+        raise OptionError(f"objective {objective!r} is not known. Choose one of: {choices}.") from None
+
+
+def _checked_curves(curves: Mapping[str, TemperatureCurve]) -> tuple[tuple[str, ...], tuple[float, float]]:
+    if not curves:
+        raise OptionError("there is no model to calibrate. Give at least one curve.")
+    ranges = {curve.temperature_range for curve in curves.values()}
+    if len(ranges) > 1:
+        raise OptionError("the curves span different ranges of temperature. Compute them over the same one.")
+    return tuple(curves), ranges.pop()
+
+
+def _aligned(names: tuple[str, ...], values: Mapping[str, float], what: str) -> FloatArray:
+    """The values in the order of the models."""
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise SamplesError(f"there is no {what} for model {missing[0]!r}. Give one for each model.")
+    aligned = np.array([values[name] for name in names], dtype=np.float64)
+    if not np.isfinite(aligned).all():
+        raise SamplesError(f"the {what} of model {names[int(np.argmin(np.isfinite(aligned)))]!r} is no number.")
+    return aligned

@@ -1,0 +1,200 @@
+"""Class scores as functions of the temperature: one pass over the logits gives every T of a range."""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gfscore.errors import OptionError, TooFewClassesError
+from gfscore.samples import FloatArray, IntArray, Samples, map_chunks, row_chunks
+from gfscore.scores.great import (
+    SCORE_MAX,
+    activation_for,
+    checked_temperature,
+    own_and_rival,
+    sigmoid_margin,
+    writable_logits,
+)
+from gfscore.scores.local import Activation
+from gfscore.temperature.ladder import BLAS_COLUMNS, Ladder, softmax_margins
+
+DEFAULT_RANGE = (0.01, 10.0)  # the paper's
+TOLERANCE = 1e-6  # no point of a curve is further from the score itself
+DEGREE = 11  # of the spline; the one of degree 9 beside it tells how far off it can be
+CHUNK_VALUES = 1 << 16  # logits worked on together: with their powers they stay in a core's cache
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TemperatureCurve:
+    """Scores of the K parts (classes, or groups) that have samples, at every temperature of a range."""
+
+    names: tuple[str, ...]
+    counts: IntArray  # (K,)
+    accuracies: FloatArray  # (K,), clean accuracy, which does not depend on the temperature
+    absent: tuple[str, ...]
+    activation: Activation
+    temperature_range: tuple[float, float]
+    error: float  # largest difference between splines of degree 11 and 9: the first is closer than that
+    spline: Any  # scipy's BSpline of the class scores over log T, (K,)
+
+    @property
+    def accuracy(self) -> float:
+        """Clean accuracy over all samples."""
+        return float(self.accuracies @ self.weights)
+
+    @property
+    def weights(self) -> FloatArray:
+        """Share of the samples in each part, ``(K,)``: what makes the aggregate of the class scores."""
+        return np.asarray(self.counts / self.counts.sum())
+
+    @property
+    def aggregate_spline(self) -> Any:
+        """The spline of the aggregate, a vector-valued one of one curve."""
+        return type(self.spline)(self.spline.t, self.spline.c @ self.weights[:, None], self.spline.k)
+
+    def scores(self, temperature: ArrayLike) -> FloatArray:
+        """Class scores at one temperature ``(K,)``, or at each of several ``(..., K)``."""
+        wanted = np.asarray(temperature, dtype=np.float64)
+        low, high = self.temperature_range
+        outside = ~((wanted >= low) & (wanted <= high))
+        if outside.any():
+            raise OptionError(
+                f"temperature {wanted[outside].flat[0]:g} is outside the curve's range, {low:g} to {high:g}. "
+                "Compute the curve over a wider one."
+            )
+        return np.asarray(np.clip(self.spline(np.log(wanted)), 0.0, SCORE_MAX))
+
+    def aggregate(self, temperature: ArrayLike) -> FloatArray:
+        """Score over all samples at each temperature."""
+        return np.asarray(self.scores(temperature) @ self.weights)
+
+    def as_dict(self, points: int = 101) -> dict[str, Any]:
+        """The curve at temperatures evenly spread in log T, for a file or a picture."""
+        temperatures = np.geomspace(*self.temperature_range, points)
+        values = self.scores(temperatures)
+        return {
+            "temperature": temperatures.tolist(),
+            "aggregate": (values @ self.weights).tolist(),
+            "scores": {name: values[:, k].tolist() for k, name in enumerate(self.names)},
+            "error": self.error,
+        }
+
+
+def temperature_curve(
+    samples: Samples,
+    *,
+    activation: Activation | str = Activation.SOFTMAX,
+    temperature_range: tuple[float, float] = DEFAULT_RANGE,
+    powers: int | None = None,
+    threads: int | None = None,
+) -> TemperatureCurve:
+    r"""Curves :math:`\Omega_k(T)` of all classes (or groups) over a range of temperatures.
+
+    Which samples have a positive margin does not depend on T, so each curve is smooth in :math:`\log T`: it is
+    computed at some ten nodes an octave (:mod:`gfscore.temperature.ladder`) and interpolated by a spline. The more
+    classes, the sharper a curve can bend; the sharpest is that of equal rivals, whose poles lie
+    :math:`\pi / \ln(K - 1)` from the real axis. ``powers``, half the nodes of an octave, is chosen by that, and
+    doubled as long as the splines of degree 11 and 9 differ by more than 1e-6.
+
+    The logits are read in chunks whose size depends on K alone, and sums are added in the order of the chunks:
+    ``threads`` changes no bit of the result.
+
+    >>> samples = Samples.of([[2.0, 0.5], [0.1, 0.3], [1.0, 3.0]], [0, 1, 1])
+    >>> temperature_curve(samples).scores([0.5, 1.0, 2.0]).round(4)
+    array([[1.1344, 0.7278],
+           [0.796 , 0.5397],
+           [0.4491, 0.3209]])
+    """
+    activation = activation_for(samples, activation)
+    low, high = _checked_range(temperature_range)
+    groups = samples.groups
+    names, codes = (samples.class_names, samples.labels) if groups is None else (groups.names, groups.codes)
+    counts = np.bincount(codes, minlength=len(names))
+    present = np.flatnonzero(counts)
+    if len(present) < 2:
+        raise TooFewClassesError(tuple(names[k] for k in present), kind="class" if groups is None else "group")
+
+    if powers is None:
+        sharpest = samples.n_classes if activation is Activation.SOFTMAX else 2
+        powers = max(5, math.ceil(0.72 * math.log(sharpest)))
+    error = math.inf
+    while error > TOLERANCE:
+        ladder = Ladder.over(1 / high, 1 / low, powers)
+        sums, correct = _part_sums(samples, codes, len(names), activation, ladder, threads)
+        means = SCORE_MAX * sums[present] / counts[present, None]
+        spline, error = _interpolated(ladder, means, (low, high))
+        powers *= 2
+    return TemperatureCurve(
+        names=tuple(names[k] for k in present),
+        counts=counts[present].astype(np.int64),
+        accuracies=correct[present] / counts[present],
+        absent=tuple(name for name, count in zip(names, counts, strict=True) if count == 0),
+        activation=activation,
+        temperature_range=(low, high),
+        error=error,
+        spline=spline,
+    )
+
+
+def _part_sums(
+    samples: Samples, codes: IntArray, n_parts: int, activation: Activation, ladder: Ladder, threads: int | None
+) -> tuple[FloatArray, FloatArray]:
+    """Sum of the margins of each part at each node, ``(n_parts, nodes)``, and its number of correct samples."""
+
+    def margins(rows: slice) -> tuple[IntArray, FloatArray, FloatArray]:
+        chunk = writable_logits(samples, rows)
+        own, rival, predicted = own_and_rival(chunk, samples.labels[rows])
+        leads = own > rival
+        own, rival = own[leads, None], rival[leads, None]
+        if activation is Activation.SIGMOID:
+            values = sigmoid_margin(chunk, own, rival, 1 / ladder.nodes)
+        else:
+            with np.errstate(over="ignore"):
+                values = softmax_margins(np.subtract(own, chunk[leads]), ladder)
+        parts, sums = _sums_by_part(codes[rows][leads], values)
+        return parts, sums, codes[rows][predicted == samples.labels[rows]]
+
+    total = np.zeros((n_parts, len(ladder.nodes)))
+    correct = np.zeros(n_parts)
+    columns = min(samples.n_classes, BLAS_COLUMNS)
+    chunks = list(row_chunks(samples.n_samples, columns, values=CHUNK_VALUES))
+    for parts, sums, right in map_chunks(margins, chunks, threads):
+        total[parts] += sums
+        correct += np.bincount(right, minlength=n_parts)
+    return total, correct
+
+
+def _sums_by_part(codes: IntArray, values: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The parts that occur, ``(m,)``, and the sums of their rows of ``values``, ``(m, nodes)``."""
+    order = np.argsort(codes, kind="stable")
+    parts, starts = np.unique(codes[order], return_index=True)
+    return parts, np.add.reduceat(values[order], starts, axis=0) if len(parts) else values
+
+
+def _interpolated(ladder: Ladder, values: FloatArray, temperature_range: tuple[float, float]) -> tuple[Any, float]:
+    """Spline over log T of each row of ``values``, and how far the next lower odd degree is from it."""
+    units = (_unit_splines(ladder, degree) for degree in (DEGREE, DEGREE - 2))
+    spline, lower = (type(unit)(unit.t, unit.c @ values.T, unit.k) for unit in units)
+    low, high = np.log(temperature_range)
+    places = -np.log(ladder.nodes[::-1])
+    between = (places[:-1, None] + np.diff(places)[:, None] * (0.25, 0.5, 0.75)).ravel()
+    inside = np.concatenate([[low], between[(between > low) & (between < high)], [high]])
+    return spline, float(np.abs(spline(inside) - lower(inside)).max())
+
+
+@cache
+def _unit_splines(ladder: Ladder, degree: int) -> Any:
+    """The splines through 1 at one node and 0 at the others: any other spline is a sum of them."""
+    from scipy.interpolate import make_interp_spline  # here: its import takes a while
+
+    return make_interp_spline(-np.log(ladder.nodes[::-1]), np.eye(len(ladder.nodes))[::-1], k=degree)
+
+
+def _checked_range(temperature_range: tuple[float, float]) -> tuple[float, float]:
+    low, high = (checked_temperature(end) for end in temperature_range)
+    if low >= high:
+        raise OptionError(f"temperatures from {low:g} to {high:g} are no range. Give the lower end first.")
+    return low, high
