@@ -1,23 +1,30 @@
 """The audit as a person reads it in a terminal."""
 
+from collections.abc import Sequence
+
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from gfscore import views
 from gfscore.errors import PLURALS
-from gfscore.results import Audit, ClassResult, ModelAudit
+from gfscore.outputs import calibration
+from gfscore.results import Audit, Calibrated, ClassResult, ModelAudit
 
 BAR_WIDTH = 16
 FULL, EIGHTHS = "█", " ▏▎▍▌▋▊▉"
 
 
 def show(audit: Audit, console: Console) -> None:
-    """One model in full, or several as a table of models."""
-    if len(audit.models) == 1:
-        console.print(_one(audit.models[0]))
-    else:
-        console.print(_many(audit))
+    """One model in full, or several as a table of models; then the calibration, if there is one."""
+    console.print(_one(audit.models[0]) if len(audit.models) == 1 else _many(audit))
+    if audit.calibration is not None:
+        console.print()
+        calibration.show(audit.calibration, console)
+        at_best = [(model.name, model.accuracy, model.calibrated) for model in audit.models if model.calibrated]
+        if at_best:
+            console.print(Text(f"All metrics at T* = {at_best[0][2].temperature:.4g}:", style="bold"))
+            console.print(_model_table(at_best))
 
 
 def _one(model: ModelAudit) -> RenderableType:
@@ -37,26 +44,31 @@ def _one(model: ModelAudit) -> RenderableType:
 
 
 def _many(audit: Audit) -> RenderableType:
-    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
-    table.add_column("model", overflow="fold")
-    for heading in ("accuracy", "GREAT", "WCR", "RDI", "NRGC", "FP-GREAT"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("worst class", overflow="fold")
-    for model in audit.models:
-        metrics = (model.wcr, model.rdi, model.nrgc, model.fp_great)
-        table.add_row(
-            Text(views.printable(model.name)),
-            views.percent(model.accuracy, 2),
-            views.number(model.aggregate),
-            *(views.number(metric.value) for metric in metrics),
-            Text(views.printable(model.wcr.class_)),
-        )
+    table = _model_table([(model.name, model.accuracy, model) for model in audit.models])
     flags = [
         Text(f"! {views.printable(model.name)}: {views.printable(flag.message)}", style="yellow")
         for model in audit.models
         for flag in model.flags
     ]
     return Group(table, Text(), *flags, _claim(audit.models[0]))
+
+
+def _model_table(models: Sequence[tuple[str, float, ModelAudit | Calibrated]]) -> Table:
+    """A row per model: its name, clean accuracy and metrics."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("model", overflow="fold")
+    for heading in ("accuracy", "GREAT", "WCR", "RDI", "NRGC", "FP-GREAT"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("worst class", overflow="fold")
+    for name, accuracy, metrics in models:
+        table.add_row(
+            Text(views.printable(name)),
+            views.percent(accuracy, 2),
+            views.number(metrics.aggregate),
+            *(views.number(m.value) for m in (metrics.wcr, metrics.rdi, metrics.nrgc, metrics.fp_great)),
+            Text(views.printable(metrics.wcr.class_)),
+        )
+    return table
 
 
 def _class_table(model: ModelAudit) -> Table:

@@ -1,0 +1,92 @@
+"""``gfscore calibrate`` and ``audit --calibrate``: one calibration, shown in both places."""
+
+import json
+
+import numpy as np
+import pytest
+
+from gfscore import Audit, Options, Samples, audit_models, calibrate
+from gfscore.cli.main import run
+
+GAPS = {"weak": 0.5, "middling": 1.5, "strong": 3.0, "scaled": 2.0}
+
+
+@pytest.fixture
+def models(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    rng = np.random.default_rng(0)
+    labels = np.arange(120) % 3
+    arrays = {}
+    for name, gap in GAPS.items():
+        logits = rng.normal(0, 1, (120, 3)) + gap * np.eye(3)[labels]
+        arrays[name] = logits * (5 if name == "scaled" else 1)
+        np.savez(f"{name}.npz", logits=arrays[name], labels=labels)
+    (tmp_path / "reference.csv").write_text("model,value\nweak,1\nmiddling,3\nstrong,4\nscaled,2\n")
+    return {name: Samples.of(logits, labels) for name, logits in arrays.items()}
+
+
+FILES = [f"{name}.npz" for name in GAPS]
+
+
+@pytest.mark.parametrize("objective", ["models", "classes", "stability", "given"])
+def test_the_command_agrees_with_the_function(models, capsys, objective):
+    assert run(["calibrate", *FILES, "--objective", objective, "--reference", "reference.csv", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    reference = {"weak": 1, "middling": 3, "strong": 4, "scaled": 2}
+    expected = calibrate(models, objective, reference=reference)
+    assert printed == json.loads(expected.to_json())
+    assert set(printed) >= {"objective", "temperature", "intervals", "value", "flags", "baselines"}
+
+
+def test_it_prints_what_the_choice_is_worth(models, capsys):
+    assert run(["calibrate", *FILES, "--objective", "models", "--reference", "reference.csv"]) == 0
+    text = capsys.readouterr().out
+    for words in ("T*", "maximal on", "at T = 1", "clean accuracy alone", "the paper's grid", "leaving one model out"):
+        assert words in text
+
+
+def test_audit_shows_every_metric_at_both_temperatures(models, capsys):
+    assert run(["audit", *FILES, "--calibrate", "given", "--reference", "reference.csv"]) == 0
+    text = capsys.readouterr().out
+    result = Audit.load("gfscore-audit/audit.json")
+    best = result.calibration.temperature
+    assert f"All metrics at T* = {best:.4g}:" in text
+    at_best = audit_models(models, Options(temperature=best, permutations=0))
+    for model, expected in zip(result.models, at_best.models, strict=True):
+        assert model.score.temperature == 1.0
+        assert model.calibrated.temperature == best
+        for name in ("classes", "rdi", "nrgc", "wcr", "fp_great", "theil", "atkinson", "aggregate", "class_mean"):
+            assert getattr(model.calibrated, name) == getattr(expected, name)
+        assert set(model.curves.scores) == {"0", "1", "2"}
+        nearest = int(np.argmin(np.abs(np.log(model.curves.temperature))))
+        assert model.curves.temperature[nearest] == pytest.approx(1, rel=0.05)
+        assert model.curves.aggregate[nearest] == pytest.approx(model.aggregate, abs=0.05)
+
+
+def test_ranking_of_several_models_is_in_the_result(models):
+    assert run(["audit", *FILES, "--reference", "reference.csv", "-q"]) == 0
+    ranking = Audit.load("gfscore-audit/audit.json").ranking
+    assert set(ranking) == {"score_and_clean_accuracy", "score_and_reference", "clean_accuracy_and_reference"}
+    assert -1 <= ranking["score_and_reference"]["spearman"] <= 1
+    assert run(["audit", *FILES[:2], "-q"]) == 0
+    assert Audit.load("gfscore-audit/audit.json").ranking is None
+
+
+def test_clean_accuracies_from_robustbench(models, capsys, tmp_path):
+    names = ["Rade2021Helper_R18_ddpm", "Wu2020Adversarial", "Ding2020MMA"]
+    for old, new in zip(FILES, names, strict=False):
+        (tmp_path / f"{new}.npz").write_bytes((tmp_path / old).read_bytes())
+    files = [f"{name}.npz" for name in names]
+    options = ["--objective", "models", "--accuracies", "robustbench:cifar10/L2", "--json"]
+    assert run(["calibrate", *files, *options]) == 0
+    assert json.loads(capsys.readouterr().out)["models"] == names
+    assert run(["calibrate", *FILES, *options]) == 2
+    assert "robustbench:cifar10/L2 has no value for model 'weak'; it has " in capsys.readouterr().err
+
+
+def test_two_models_cannot_be_calibrated_over_models(models, capsys):
+    assert run(["calibrate", *FILES[:2], "--objective", "models"]) == 0
+    text = capsys.readouterr().out
+    assert "undefined" in text
+    assert "at least 3 are needed" in text
