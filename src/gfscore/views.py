@@ -172,6 +172,7 @@ def frame(audit: "Audit") -> Any:
                 "lower": None if entry.interval is None else entry.interval[0],
                 "upper": None if entry.interval is None else entry.interval[1],
                 "accuracy": entry.accuracy,
+                "shrunken": entry.shrunken,
                 "confused_with": entry.confused_with,
                 "confused_share": entry.confused_share,
             }

@@ -44,16 +44,29 @@ def plain_scores(logits, labels, activation):
     return SCORE_MAX * np.maximum(own - confidences.max(axis=1), 0)
 
 
-@pytest.mark.parametrize("network", ["cifar_cnn_a_adv", "cifar_conv_small_pgd"])
+@pytest.mark.parametrize(
+    "network",
+    [
+        "cifar_cnn_a_adv",
+        "mnist_wk",
+        *(
+            pytest.param(name, marks=pytest.mark.long)
+            for name in (
+                *("cifar_cnn_a_mix", "cifar_conv_small_pgd", "cifar_base_kw", "cifar_wide_kw", "cifar_sgd_8px"),
+                *("cifar_resnet20", "cifar_resnet56", "mnist_colt_0.1", "fmnist_wk"),
+            )
+        ),
+    ],
+)
 def test_audit_of_a_model_agrees_with_a_plain_recomputation(realdata, manifest, here, network):
     about = manifest[f"models/{network}.onnx"]
-    mean, std = (",".join(map(str, about[name])) for name in ("mean", "std"))
+    mean, std = (",".join(map(str, np.atleast_1d(about[name]))) for name in ("mean", "std"))
     command = [
         "audit",
         "--model",
         str(realdata / f"models/{network}.onnx"),
         "--data",
-        str(realdata / "cifar10_test.npz"),
+        str(realdata / about["data"]),
     ]
     command += ["--mean", mean, "--std", std, "--expect-accuracy", str(about["accuracy"]), "-q", "--permutations", "0"]
     for activation in ("softmax", "sigmoid"):
@@ -65,7 +78,7 @@ def test_audit_of_a_model_agrees_with_a_plain_recomputation(realdata, manifest, 
         for k, entry in enumerate(model.classes):
             assert entry.score == pytest.approx(expected[logits.labels == k].mean(), abs=1e-6)
         assert model.aggregate == pytest.approx(expected.mean(), abs=1e-6)
-    assert model.run["preprocessing"]["mean"] == about["mean"]
+    assert model.run["preprocessing"]["mean"] == list(np.atleast_1d(about["mean"]))
     assert model.samples.seed is None
 
 

@@ -161,10 +161,9 @@ RUN = """
     from gfscore.inputs.store import Store
     local.SHARD_ROWS = 8
     print("ready", flush=True)
-    path = local.compute_logits(
-        FakeModel(delay=0.002), FakeData(n=1600), Preprocessing(), Store(Path({root!r})), batch_size=4
-    )
-    print(path)
+    model = FakeModel(delay=0.002)
+    path = local.compute_logits(model, FakeData(n=1600), Preprocessing(), Store(Path({root!r})), batch_size=4)
+    print(sum(model.batches) - 2 * 12, path)
 """
 
 
@@ -185,8 +184,9 @@ def test_runs_killed_at_random_moments_end_in_the_same_bytes(tmp_path, seed):
         process.communicate()
     kept = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("??/*/shard-*.safetensors")}
     process = start(tmp_path)
-    path = process.communicate()[0].strip()
+    computed, path = process.communicate()[0].split()
     assert process.returncode == 0
+    assert int(computed) == 1600 - 8 * len(kept)  # what was kept is not computed again
     data = FakeData(n=1600)
     np.testing.assert_array_equal(read_samples(path).logits, expected(data))
     assert len(kept) < 200  # it was killed on the way
@@ -196,6 +196,7 @@ def test_runs_killed_at_random_moments_end_in_the_same_bytes(tmp_path, seed):
 
 def test_two_processes_on_one_entry_do_not_hurt_each_other(tmp_path):
     processes = [start(tmp_path) for _ in range(2)]
-    paths = [process.communicate()[0].strip() for process in processes]
-    assert paths[0] == paths[1]
-    np.testing.assert_array_equal(read_samples(paths[0]).logits, expected(FakeData(n=1600)))
+    (first, path), (second, other) = (process.communicate()[0].split() for process in processes)
+    assert path == other
+    assert sorted((int(first), int(second))) == [0, 1600]  # one computes, the other waits and reads
+    np.testing.assert_array_equal(read_samples(path).logits, expected(FakeData(n=1600)))

@@ -76,7 +76,10 @@ def _class_table(model: ModelAudit) -> Table:
     table.add_column(model.partition, overflow="fold")
     table.add_column("n", justify="right", no_wrap=True)
     table.add_column("score", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    if _is_long(model):
+        table.add_column("shrunken", justify="right", no_wrap=True)
+    else:
+        table.add_column("", no_wrap=True)
     table.add_column("accuracy", justify="right", no_wrap=True)
     table.add_column("most confused with", overflow="fold")
     low, high = views.lowest_and_highest(model)
@@ -96,10 +99,17 @@ def _add_classes(table: Table, model: ModelAudit, entries: list[ClassResult]) ->
             Text(views.printable(entry.name)),
             f"{entry.n:,}",
             Text(views.estimate(entry.score, entry.interval)),
-            Text(_bar(entry.score / model.score.range[1]), style="cyan"),
+            views.number(entry.shrunken)
+            if _is_long(model)
+            else Text(_bar(entry.score / model.score.range[1]), style="cyan"),
             views.percent(entry.accuracy),
             Text(confused),
         )
+
+
+def _is_long(model: ModelAudit) -> bool:
+    """Whether there are so many classes that extremes are mostly luck, which shrunken scores show better than bars."""
+    return len(model.classes) > 2 * views.SHOWN
 
 
 def _bar(share: float) -> str:
