@@ -59,7 +59,7 @@ def on_page_content(content: str, **_kwargs: object) -> str:
 def _ran(commands: str, folder: str) -> str:
     lines = ["```console"]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "COLUMNS": "96", "PATH": path, "NO_COLOR": "1"}
+    environment = {**os.environ, "COLUMNS": "96", "PATH": path, "NO_COLOR": "1", "GFSCORE_STORE": f"{folder}/store"}
     for command in commands.strip().splitlines():
         shell = ["bash", "-c", command[2:]]
         done = subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True)  # noqa: S603
