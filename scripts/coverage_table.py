@@ -117,8 +117,8 @@ def main() -> None:
     print(
         "Share of samples with p at most 0.05 although all class means are equal; 5 % is right. The plain test is "
         "exact when all classes have the same distribution (first block), and rejects too often when only their "
-        f"spreads differ. Chance moves a share over {runs} runs by up to {200 * math.sqrt(0.05 * 0.95 / runs):.1f} "
-        "points, rarely more.\n"
+        f"spreads differ. Chance moves a share over {runs} runs by up to "
+        f"{200 * math.sqrt(0.05 * 0.95 / runs):.1f} points, rarely more.\n"
     )
     rejections(runs)
 
