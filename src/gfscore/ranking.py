@@ -36,8 +36,10 @@ class Agreement:
         return asdict(self)
 
 
-def ranks(values: ArrayLike) -> FloatArray:
+def ranks(values: ArrayLike, *, tolerance: float = 0.0) -> FloatArray:
     """Rank of each value along the last axis, from 1 for the lowest; equal values share the mean of their ranks.
+
+    Neighbours that are no further apart than ``tolerance`` are equal.
 
     >>> ranks([0.3, 0.1, 0.3])
     array([2.5, 1. , 2.5])
@@ -46,7 +48,7 @@ def ranks(values: ArrayLike) -> FloatArray:
     order = np.argsort(array, axis=-1, kind="stable")
     ordered = np.take_along_axis(array, order, axis=-1)
     new = np.ones(array.shape, dtype=bool)  # where a run of equal values starts
-    new[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    new[..., 1:] = ordered[..., 1:] > ordered[..., :-1] + tolerance
     last = np.roll(new, -1, axis=-1)  # and where it ends
     place = np.arange(array.shape[-1])
     first_place = np.maximum.accumulate(np.where(new, place, 0), axis=-1)
@@ -56,9 +58,9 @@ def ranks(values: ArrayLike) -> FloatArray:
     return result
 
 
-def rank_correlations(first: ArrayLike, second: ArrayLike) -> FloatArray:
+def rank_correlations(first: ArrayLike, second: ArrayLike, *, tolerance: float = 0.0) -> FloatArray:
     """Spearman's correlation of rows ``(..., M)`` with rows of the same length; NaN where :func:`spearman` is None."""
-    x, y = (ranks(values) - (np.shape(values)[-1] + 1) / 2 for values in (first, second))
+    x, y = (ranks(values, tolerance=tolerance) - (np.shape(values)[-1] + 1) / 2 for values in (first, second))
     norm = np.sqrt((x * x).sum(axis=-1) * (y * y).sum(axis=-1))
     with np.errstate(invalid="ignore"):
         return np.asarray((x * y).sum(axis=-1) / norm)

@@ -1,31 +1,128 @@
-"""Ranks and Spearman's correlation against SciPy."""
+"""Ranks and rank correlations against SciPy, and p-values against counting every order."""
+
+from itertools import permutations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import binomtest, kendalltau, rankdata, spearmanr
 
-from gfscore.errors import SamplesError
-from gfscore.ranking import ranks, spearman
+from gfscore.errors import OptionError, SamplesError
+from gfscore.ranking import EXACT_UP_TO, RANDOM_ORDERS, agreement, kendall, rank_correlations, ranks, spearman
 
 few_values = st.sampled_from([-1.0, 0.0, 0.25, 2.0, 7.0])  # so that ties are common
-pairs = st.integers(2, 30).flatmap(
-    lambda n: st.tuples(arrays(np.float64, n, elements=few_values), arrays(np.float64, n, elements=few_values))
-)
 
 
-@given(pairs)
+def pairs(smallest, largest):
+    return st.integers(smallest, largest).flatmap(
+        lambda n: st.tuples(arrays(np.float64, n, elements=few_values), arrays(np.float64, n, elements=few_values))
+    )
+
+
+@given(pairs(2, 30))
 def test_agree_with_scipy(data):
     x, y = data
     np.testing.assert_array_equal(ranks(x), rankdata(x))
     if len(set(x)) == 1 or len(set(y)) == 1:
         assert spearman(x, y) is None
+        assert kendall(x, y) is None
     else:
         assert spearman(x, y) == pytest.approx(spearmanr(x, y).statistic, abs=1e-12)
+        assert kendall(x, y) == pytest.approx(kendalltau(x, y).statistic, abs=1e-12)
 
 
-def test_shapes_that_differ_are_refused():
+@given(arrays(np.float64, (6, 9), elements=few_values), arrays(np.float64, 9, elements=few_values))
+def test_rows_are_ranked_and_correlated_each_by_itself(rows, reference):
+    np.testing.assert_array_equal(ranks(rows), rankdata(rows, axis=1))
+    each = [spearman(row, reference) for row in rows]
+    np.testing.assert_allclose(rank_correlations(rows, reference), np.array(each, dtype=float), atol=1e-12)
+
+
+def test_values_within_the_tolerance_are_tied():
+    assert ranks([1.0, 1.0 + 1e-13, 2.0], tolerance=1e-12).tolist() == [1.5, 1.5, 3.0]
+    assert ranks([1.0, 1.0 + 1e-13, 2.0]).tolist() == [1.0, 2.0, 3.0]
+
+
+@given(pairs(3, 5))
+def test_p_values_count_every_order(data):
+    x, y = data
+    found = agreement(x, y)
+    if found.spearman is None:
+        assert found.spearman_p is None
+        assert found.kendall_interval is None
+        return
+    orders = [np.array(order) for order in permutations(y)]
+    for function, value, p_value in (
+        (spearman, found.spearman, found.spearman_p),
+        (kendall, found.kendall, found.kendall_p),
+    ):
+        as_far = [abs(function(x, order)) >= abs(value) - 1e-9 for order in orders]
+        assert p_value == pytest.approx(np.mean(as_far), abs=1e-12)
+    assert found.p_method == "exact"
+
+
+@pytest.mark.parametrize("n", [5, 8, EXACT_UP_TO])
+def test_exact_p_values_of_kendall_are_scipys_without_ties(n):
+    rng = np.random.default_rng(n)
+    x, y = rng.random(n), rng.random(n)
+    assert agreement(x, y).kendall_p == pytest.approx(kendalltau(x, y, method="exact").pvalue, abs=1e-12)
+
+
+def test_random_orders_are_seeded_and_close_to_exact():
+    rng = np.random.default_rng(4)
+    x = rng.random(17)
+    y = x + rng.normal(0, 0.4, 17)
+    found, again, other = agreement(x, y), agreement(x, y), agreement(x, y, seed=1)
+    assert found == again
+    assert found.p_method == "random orders"
+    exact = kendalltau(x, y, method="exact").pvalue
+    error = 5 * np.sqrt(exact * (1 - exact) / RANDOM_ORDERS)  # five standard deviations of the share
+    assert found.kendall_p == pytest.approx(exact, abs=error)
+    assert found.kendall_p != other.kendall_p
+
+
+def test_no_p_value_is_zero():
+    found = agreement(np.arange(30), np.arange(30))
+    assert found.spearman_p == found.kendall_p == 1 / (1 + RANDOM_ORDERS)
+    assert found.spearman_interval is None  # the formula has none for a perfect order
+
+
+def test_intervals_are_those_of_bonett_and_wright():
+    rng = np.random.default_rng(0)
+    x = rng.random(20)
+    found = agreement(x, x + rng.normal(0, 0.3, 20))
+    reach = 1.959963984540054 * np.sqrt((1 + found.spearman**2 / 2) / 17)
+    expected = np.tanh(np.arctanh(found.spearman) + np.array([-reach, reach]))
+    np.testing.assert_allclose(found.spearman_interval, expected, rtol=1e-12)
+    reach = 1.959963984540054 * np.sqrt(0.437 / 16)
+    expected = np.tanh(np.arctanh(found.kendall) + np.array([-reach, reach]))
+    np.testing.assert_allclose(found.kendall_interval, expected, rtol=1e-12)
+
+
+def test_intervals_cover():
+    """Seeded draws of 20 models from a bivariate normal with a known rank correlation."""
+    rng, rho, runs = np.random.default_rng(1), 0.6, 150
+    truth = 6 / np.pi * np.arcsin(rho / 2)  # Spearman's of a bivariate normal
+    hits = 0
+    for _ in range(runs):
+        x = rng.standard_normal(20)
+        low, high = agreement(x, rho * x + np.sqrt(1 - rho**2) * rng.standard_normal(20), level=0.9).spearman_interval
+        hits += low <= truth <= high
+    assert binomtest(hits, runs, 0.9, alternative="less").pvalue > 1e-3
+
+
+def test_what_cannot_be_ranked_is_refused():
     with pytest.raises(SamplesError, match=r"rank correlation of shapes \(2,\) and \(3,\)"):
         spearman([1, 2], [1, 2, 3])
+    with pytest.raises(SamplesError, match="a missing number, at place 1"):
+        kendall([1, float("nan")], [1, 2])
+    with pytest.raises(OptionError, match="level 95 is not between 0 and 1"):
+        agreement([1, 2, 3], [1, 2, 3], level=95)
+
+
+def test_a_dictionary_holds_everything():
+    found = agreement([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
+    assert found.as_dict()["spearman"] == 0.9
+    assert set(found.as_dict()) == set(found.__slots__)

@@ -1,6 +1,6 @@
 """Published numbers that ship with the package, each with its source."""
 
-from gfscore.reference.loading import DATASETS, SOURCES, leaderboard, published, sources
+from gfscore.reference.loading import DATASETS, SOURCES, clean_accuracies, leaderboard, published, sources
 from gfscore.reference.records import (
     Dataset,
     LeaderboardEntry,
@@ -23,6 +23,7 @@ __all__ = [
     "PublishedModel",
     "SearchTrace",
     "Source",
+    "clean_accuracies",
     "leaderboard",
     "published",
     "sources",

@@ -128,6 +128,23 @@ def leaderboard() -> tuple[LeaderboardEntry, ...]:
     )
 
 
+def clean_accuracies(dataset: str, threat: str) -> dict[str, float]:
+    """Clean accuracy in percent of each model of a RobustBench leaderboard that states it.
+
+    >>> clean_accuracies("cifar10", "L2")["Augustin2020Adversarial"]
+    91.08
+    """
+    found = {
+        entry.model: entry.clean_accuracy
+        for entry in leaderboard()
+        if (entry.dataset, entry.threat) == (dataset, threat) and entry.clean_accuracy is not None
+    }
+    if not found:
+        known = sorted({f"{entry.dataset}/{entry.threat}" for entry in leaderboard()})
+        raise OptionError(f"RobustBench has no leaderboard {dataset}/{threat}. Choose one of: {', '.join(known)}.")
+    return found
+
+
 def _model(
     row: dict[str, str], profile: list[dict[str, str]], calibrated: list[dict[str, str]], original: str
 ) -> PublishedModel:

@@ -1,8 +1,9 @@
 """Where curves cross: between two crossings no order changes, so a rank correlation is constant there.
 
 A spline is a polynomial between its knots. Written in Bernstein's basis, a polynomial has no zero in its interval when
-its coefficients have one sign; when they have both, the interval is halved and each half looked at again. Nothing is
-missed, however close two crossings are, down to an interval of 1e-11 in log T.
+its coefficients have one sign; when they have not, the interval is halved and each half looked at again. So nothing is
+missed, but crossings closer than 1e-6 in log T count as one: curves are not known better than that. Curves that meet
+and stay together, as those of two classes of equal accuracy do at low T, are tied from where they are 1e-12 apart.
 """
 
 from collections.abc import Sequence
@@ -14,12 +15,12 @@ import numpy as np
 from gfscore.samples import FloatArray
 
 HALVINGS = 34  # of a piece between two knots, some 0.1 wide in log T
-NOISE = 1e-12  # differences of two scores below this have no sign
-MERGED = 1e-9  # crossings closer than this in log T are one
+TIED = 1e-12  # scores no further apart than this are equal: what is left is rounding
+MERGED = 1e-6  # crossings closer than this in log T are one
 
 
 def crossings(splines: Sequence[Any], low: float, high: float) -> FloatArray:
-    """All places in ``(low, high)``, rising, where any two curves cross. A spline may hold several curves.
+    """All places in ``(low, high)``, rising, where two curves cross, meet or part. A spline may hold several curves.
 
     Places where two curves merely touch may be among them; the order on both sides is then the same.
 
@@ -35,7 +36,7 @@ def crossings(splines: Sequence[Any], low: float, high: float) -> FloatArray:
     found: list[FloatArray] = [np.empty(0)]
     for first in range(pieces.shape[1] - 1):
         apart = pieces[:, first, None] - pieces[:, first + 1 :]  # (pieces, curves after the first, degree + 1)
-        both = _has_both_signs(apart)
+        both = _is_mixed(apart)
         piece = np.nonzero(both)[0]
         found.append(_zeros(apart[both], starts[piece], widths[piece]))
     places = np.sort(np.concatenate(found))
@@ -52,9 +53,10 @@ def _bernstein(spline: Any, starts: FloatArray, widths: FloatArray) -> FloatArra
     return np.asarray(np.einsum("mpc,jm->pcj", np.stack(scaled), basis))
 
 
-def _has_both_signs(coefficients: FloatArray) -> Any:
-    positive = coefficients > NOISE
-    return positive.any(axis=-1) & ~positive.all(axis=-1)
+def _is_mixed(coefficients: FloatArray) -> Any:
+    """Whether the polynomial may change between above, tied and below."""
+    above, below = coefficients > TIED, coefficients < -TIED
+    return (above.any(axis=-1) & ~above.all(axis=-1)) | (below.any(axis=-1) & ~below.all(axis=-1))
 
 
 def _zeros(coefficients: FloatArray, starts: FloatArray, widths: FloatArray) -> FloatArray:
@@ -64,7 +66,7 @@ def _zeros(coefficients: FloatArray, starts: FloatArray, widths: FloatArray) -> 
         widths = widths / 2
         coefficients = np.concatenate([left, right])
         starts, widths = np.concatenate([starts, starts + widths]), np.concatenate([widths, widths])
-        alive = _has_both_signs(coefficients)
+        alive = _is_mixed(coefficients)
         coefficients, starts, widths = coefficients[alive], starts[alive], widths[alive]
     return starts + widths / 2
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -175,22 +175,25 @@ def _sums_by_part(codes: IntArray, values: FloatArray) -> tuple[IntArray, FloatA
 
 
 def _interpolated(ladder: Ladder, values: FloatArray, temperature_range: tuple[float, float]) -> tuple[Any, float]:
-    """Spline over log T of each row of ``values``, and how far the next lower odd degree is from it."""
-    units = (_unit_splines(ladder, degree) for degree in (DEGREE, DEGREE - 2))
-    spline, lower = (type(unit)(unit.t, unit.c @ values.T, unit.k) for unit in units)
-    low, high = np.log(temperature_range)
-    places = -np.log(ladder.nodes[::-1])
-    between = (places[:-1, None] + np.diff(places)[:, None] * (0.25, 0.5, 0.75)).ravel()
-    inside = np.concatenate([[low], between[(between > low) & (between < high)], [high]])
-    return spline, float(np.abs(spline(inside) - lower(inside)).max())
+    """Spline over log T of each row of ``values``, and how far from it that of the next lower odd degree gets."""
+    units, apart = _unit_splines(ladder, *temperature_range)
+    error = max(float(np.abs(apart @ values[rows].T).max()) for rows in row_chunks(len(values), len(apart)))
+    return type(units)(units.t, units.c @ values.T, units.k), error
 
 
-@cache
-def _unit_splines(ladder: Ladder, degree: int) -> Any:
-    """The splines through 1 at one node and 0 at the others: any other spline is a sum of them."""
+@lru_cache(maxsize=8)
+def _unit_splines(ladder: Ladder, low: float, high: float) -> tuple[Any, FloatArray]:
+    """Splines through 1 at one node and 0 at the others, of which all others are sums, and how far two degrees differ.
+
+    The difference is taken at both ends of the range and three times between each two nodes, ``(places, nodes)``.
+    """
     from scipy.interpolate import make_interp_spline  # here: its import takes a while
 
-    return make_interp_spline(-np.log(ladder.nodes[::-1]), np.eye(len(ladder.nodes))[::-1], k=degree)
+    nodes = -np.log(ladder.nodes[::-1])
+    units, lower = (make_interp_spline(nodes, np.eye(len(nodes))[::-1], k=k) for k in (DEGREE, DEGREE - 2))
+    between = (nodes[:-1, None] + np.diff(nodes)[:, None] * (0.25, 0.5, 0.75)).ravel()
+    places = np.concatenate([np.log([low, high]), between[(between > math.log(low)) & (between < math.log(high))]])
+    return units, units(places) - lower(places)
 
 
 def _checked_range(temperature_range: tuple[float, float]) -> tuple[float, float]:

@@ -79,7 +79,7 @@ def _power_sums(gaps: FloatArray, ladder: Ladder) -> FloatArray:
         np.square(powers[0], out=powers[0])
         sums[octave, -1] = dot(powers[0], powers[-1])
         np.square(powers[1:], out=powers[1:])
-    return sums.reshape(-1, n).T
+    return sums.reshape(ladder.octaves * 2 * p, n).T
 
 
 def _first_powers(gaps: FloatArray, step: float, p: int) -> FloatArray:

@@ -18,7 +18,7 @@ import numpy as np
 
 from gfscore.ranking import rank_correlations, ranks
 from gfscore.samples import FloatArray
-from gfscore.temperature.crossings import crossings
+from gfscore.temperature.crossings import TIED, crossings
 from gfscore.temperature.curve import TemperatureCurve
 from gfscore.temperature.steps import Steps, mean_steps, middles
 
@@ -70,7 +70,7 @@ class OverModels:
     def values(self, temperatures: FloatArray) -> FloatArray:
         """At given temperatures."""
         scores = np.stack([curve.aggregate(temperatures) for curve in self.models], axis=-1)
-        return rank_correlations(scores, self.target)
+        return rank_correlations(scores, self.target, tolerance=TIED)
 
     def without(self, model: int) -> Self:
         """The same of all models but one; the crossings with it merely divide a step."""
@@ -113,7 +113,7 @@ class ClassAgreement:
 
     def values(self, temperatures: FloatArray) -> FloatArray:
         """At given temperatures."""
-        return rank_correlations(self.curve.scores(temperatures), self.curve.accuracies)
+        return rank_correlations(self.curve.scores(temperatures), self.curve.accuracies, tolerance=TIED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ class ClassStability:
     def steps(self) -> Steps:
         """Exact up to 100 classes: it changes where two classes cross, and where that enters or leaves the window."""
         edges = class_edges(self.curve)
-        orders = ranks(self.curve.scores(middles(edges)))
+        orders = ranks(self.curve.scores(middles(edges)), tolerance=TIED)
         orders -= orders.mean(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):  # classes that all score the same have no order
             orders /= np.linalg.norm(orders, axis=1, keepdims=True)
