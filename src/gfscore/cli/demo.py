@@ -8,9 +8,7 @@ from rich.console import Console
 
 from gfscore import auditing, zoo
 from gfscore.cli import options as shared
-from gfscore.cli.running import RunOptions, run_models
-from gfscore.errors import naming
-from gfscore.inputs.logits_files import read_samples
+from gfscore.cli.running import RunOptions, audit_run, run_models
 from gfscore.outputs import demo as screen
 from gfscore.results import Audit
 
@@ -29,17 +27,9 @@ def demo_command(
     """
     options = auditing.Options(seed=seed)
     run_options = RunOptions(store=store, seed=seed, quiet=quiet)
-    audited = []
-    for run in run_models([f"zoo:{model.name}" for model in zoo.models()], DATA, run_options):
-        samples = read_samples(run.logits)
-        with naming(run.name):
-            local = auditing.score_samples(samples, options)
-            audited.append(
-                auditing.audit_scores(
-                    samples, local, options, name=run.name, source=run.source, data_seed=run.seed, run=run.about
-                )
-            )
-    audit = Audit(models=tuple(audited), provenance=auditing.make_provenance(command="gfscore demo"))
+    specs = [f"zoo:{model.name}" for model in zoo.models()]
+    audited = tuple(audit_run(run, options) for run in run_models(specs, DATA, run_options))
+    audit = Audit(models=audited, provenance=auditing.make_provenance(command="gfscore demo"))
     result = out / "audit.json"
     audit.save(result)
     if not quiet:

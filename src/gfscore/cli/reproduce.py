@@ -10,10 +10,9 @@ from rich.console import Console
 
 from gfscore import auditing
 from gfscore.cli import options as shared
-from gfscore.cli.running import RunOptions, run_models
+from gfscore.cli.running import RunOptions, audit_run, run_models
 from gfscore.engines.local import DEFAULT_BATCH
-from gfscore.errors import OptionError, naming
-from gfscore.inputs.logits_files import read_samples
+from gfscore.errors import OptionError
 from gfscore.outputs.reproduction import show, show_table
 from gfscore.reproduction import measured, reproduce
 from gfscore.results import Audit, ModelAudit
@@ -86,14 +85,7 @@ def reproduce_command(
     audit_options = auditing.Options(activation=measured.paper_activation(dataset.value), seed=seed)
     audited: dict[str, list[ModelAudit]] = {}
     for run in run_models(specs, data, options):
-        samples = read_samples(run.logits)
-        with naming(run.name):
-            local = auditing.score_samples(samples, audit_options)
-            audited.setdefault(run.source, []).append(
-                auditing.audit_scores(
-                    samples, local, audit_options, name=run.name, source=run.source, data_seed=run.seed, run=run.about
-                )
-            )
+        audited.setdefault(run.source, []).append(audit_run(run, audit_options))
     audit = Audit(
         models=tuple(model for models in audited.values() for model in models),
         provenance=auditing.make_provenance(command=f"gfscore reproduce {dataset.value}"),

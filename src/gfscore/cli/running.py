@@ -8,14 +8,17 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from gfscore import auditing
 from gfscore.engines.local import DEFAULT_BATCH, compute_logits
-from gfscore.errors import OptionError
+from gfscore.errors import OptionError, naming
 from gfscore.inputs.data import load_data
 from gfscore.inputs.generators import GENERATOR
+from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
 from gfscore.inputs.store import Store
+from gfscore.results import ModelAudit
 from gfscore.samples import IntArray
 
 
@@ -80,6 +83,16 @@ def run_models(models: Sequence[str], data: Sequence[str], options: RunOptions) 
                 )
                 name = model.name if len(data) == 1 else f"{model.name} on {data_spec}"
                 yield _run(name, model, dataset, preprocessing, store, options, bar)
+
+
+def audit_run(run: Run, options: auditing.Options) -> ModelAudit:
+    """Read, score and audit the logits of a run."""
+    samples = read_samples(run.logits)
+    with naming(run.name):
+        local = auditing.score_samples(samples, options)
+        return auditing.audit_scores(
+            samples, local, options, name=run.name, source=run.source, data_seed=run.seed, run=run.about
+        )
 
 
 def _position(output: str | None) -> str | int | None:
