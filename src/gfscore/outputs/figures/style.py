@@ -97,6 +97,7 @@ def framed(chart: ChartType, title: str, notes: Iterable[str], *, width: int) ->
             tickColor=GREY,
             labelLimit=NAME_LIMIT,
             titlePadding=8,
+            labelFlush=False,
         )
         .configure_view(stroke=None)
         .configure_legend(
