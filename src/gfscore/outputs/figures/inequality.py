@@ -25,7 +25,7 @@ def lorenz(result: Audit | ModelAudit) -> ChartType:
     parts = PLURALS[models[0].partition]
     named = models if len(models) <= len(style.LINES) else [models[0], models[-1]]
     labels = [_label(model) for model in named] + [OTHERS] * (len(named) < len(models))
-    colors = [*style.LINES[: len(named)], style.PALE][: len(labels)]
+    colors = [*style.LINES[: len(named)], "#BBBBBB"][: len(labels)]
     dashes = [*style.DASHES[: len(named)], [1, 0]][: len(labels)]
     others = [model for model in models if model not in named]
     x = alt.X("x:Q", title=f"share of the {parts}, from the lowest score up", axis=alt.Axis(format="%"))

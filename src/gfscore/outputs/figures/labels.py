@@ -1,6 +1,5 @@
 """Places for the names of points, so that no two texts lie on each other."""
 
-import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -10,6 +9,7 @@ Align = Literal["left", "right", "center"]
 RADIUS = 6.0  # of a point, in pixels
 NEAR = 10.0  # from the point to its text
 RINGS = (1.0, 1.9, 3.0, 4.4, 6.0)
+PASSES = 8
 FAR = 16.0  # a text this far away needs a line to its point
 
 
@@ -38,33 +38,33 @@ class Box(NamedTuple):
 
 
 def place_labels(points: Sequence[tuple[float, float, str]], width: float, height: float) -> list[Place]:
-    """A place for the text of each point ``(x, y, text)`` in a frame: the nearest free one, or the least crowded.
+    """A place for the text of each point ``(x, y, text)`` in a frame: near it, free, or else the least crowded.
+
+    Every text takes its best place given the others, a few times over, so that late ones can push early ones aside.
 
     >>> [place.align for place in place_labels([(50, 50, "one"), (60, 50, "two")], 200, 100)]
     ['right', 'left']
     """
     dots = [Box(x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS) for x, y, _ in points]
-    taken: list[Box] = []
-    places = []
-    for index, (x, y, text) in enumerate(points):
-        others = [dot for other, dot in enumerate(dots) if other != index]
-        best, least = None, math.inf
-        for candidate in _candidates(x, y):
-            box = _box(candidate, text)
-            outside = max(0.0, -box.left, box.right - width, -box.top, box.bottom - height)
-            crowded = sum(box.overlap(other) for other in (*others, *taken)) + 1e3 * outside
-            if crowded < least:
-                best, least = (candidate, box), crowded
-            if crowded == 0:
-                break
-        if best is not None:
-            places.append(best[0])
-            taken.append(best[1])
-    return places
+    places: dict[int, Place] = {}
+    for _ in range(PASSES):
+        for index, (x, y, text) in enumerate(points):
+            taken = [dot for other, dot in enumerate(dots) if other != index]
+            taken += [_box(place, points[other][2]) for other, place in places.items() if other != index]
+            candidates = _candidates(x, y)
+            costs = [_cost(_box(place, text), taken, width, height) + ring for ring, place in candidates]
+            places[index] = candidates[costs.index(min(costs))][1]
+    return [places[index] for index in range(len(points))]
 
 
-def _candidates(x: float, y: float) -> list[Place]:
-    """Right and left of the point, above and below, then between, then the same further away."""
+def _cost(box: Box, taken: Sequence[Box], width: float, height: float) -> float:
+    """What a text covers of others, in pixels, and how far it sticks out."""
+    outside = max(0.0, -box.left, box.right - width, -box.top, box.bottom - height)
+    return sum(box.overlap(other) for other in taken) + 100 * outside
+
+
+def _candidates(x: float, y: float) -> list[tuple[float, Place]]:
+    """How far, and where: right and left of the point, above and below, then between, then the same further away."""
     directions: tuple[tuple[float, float, Align], ...] = (
         (1, 0, "left"),
         (-1, 0, "right"),
@@ -76,7 +76,7 @@ def _candidates(x: float, y: float) -> list[Place]:
         (-0.8, 0.9, "right"),
     )
     return [
-        Place(x + ring * NEAR * dx, y + ring * NEAR * dy, align, ring * NEAR > FAR)
+        (ring * NEAR, Place(x + ring * NEAR * dx, y + ring * NEAR * dy, align, ring * NEAR > FAR))
         for ring in RINGS
         for dx, dy, align in directions
     ]

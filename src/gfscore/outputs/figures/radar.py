@@ -16,7 +16,7 @@ SIDE = 420
 ALL_SHOWN = 16  # classes; of more only the ends have an axis
 ENDS = 6
 MODELS = 3
-RINGS = 4
+RINGS = 5
 LABEL = 1.09  # radius at which the names stand; 1 is the outermost ring
 
 
@@ -73,7 +73,7 @@ def _classes(models: Sequence[ModelAudit]) -> tuple[list[str], bool]:
 def _round_step(value: float) -> float:
     """A round distance of rings, at least ``value``."""
     power = 10.0 ** math.floor(math.log10(value))
-    return next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= value * (1 - 1e-9))
+    return next(factor * power for factor in (1, 1.5, 2, 2.5, 5, 10) if factor * power >= value * (1 - 1e-9))
 
 
 def _at(index: int, count: int, radius: float) -> dict[str, float]:

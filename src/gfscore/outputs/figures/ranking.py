@@ -11,7 +11,7 @@ from gfscore.outputs.figures import style
 from gfscore.outputs.figures.labels import place_labels
 from gfscore.results import Audit, ModelAudit
 
-WIDTH, HEIGHT = 560, 380
+WIDTH, HEIGHT = 640, 420
 LABELLED = 40  # points that can have a name
 BUMP_WIDTH, BUMP_ROW = 240, 24
 RISES, FALLS, STAYS = "rises", "falls", "keeps its place"
