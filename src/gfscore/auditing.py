@@ -304,8 +304,9 @@ def rdi_radii(
 ) -> dict[str, tuple[tuple[int, float], ...]]:
     """The paper's bound of the RDI by samples per class, from 10 to 100,000: what the figure of it draws.
 
-    >>> rdi_radii(10)["hoeffding"][0]
-    (10, 1.3719560379178848)
+    >>> n, radius = rdi_radii(10)["hoeffding"][20]
+    >>> n, round(radius, 3)
+    (1000, 0.137)
     """
     sizes = [round(10 ** (1 + step / 10)) for step in range(41)]
     return {"hoeffding": tuple((n, rdi_radius(n, delta, n_classes=n_classes, maximum=maximum)) for n in sizes)}

@@ -45,15 +45,19 @@ def figures_command(
             raise OptionError(f"there is no figure {name!r}. Choose from: {', '.join(FIGURES)}.")
     console = Console(quiet=quiet, highlight=False, markup=False, soft_wrap=True)
     for name in only or FIGURES:
-        for stem, subject in _subjects(name, FIGURES[name], result):
+        figure, left_out = FIGURES[name], dict[str, list[str]]()
+        for stem, subject in _subjects(name, figure, result):
             try:
-                chart = FIGURES[name].draw(subject, **_numbers(FIGURES[name], result))
+                chart = figure.draw(subject, **_numbers(figure, result))
             except ResultError as error:
-                console.print(f"Left out: {stem}. {error}")
+                left_out.setdefault(str(error), []).append(stem)
                 continue
             path = out / f"{stem}.{form}"
             save(chart, path, scale=scale)
-            console.print(f"Written: {path}  ({FIGURES[name].shows})")
+            console.print(f"Written: {path} ({figure.shows})")
+        for reason, stems in left_out.items():
+            number = f" of {len(stems)} models" if len(stems) > 1 else ""
+            console.print(f"Left out: {name}{number}: {reason}")
 
 
 def _subjects(name: str, figure: "Figure", result: Audit) -> Iterator[tuple[str, Audit | ModelAudit]]:

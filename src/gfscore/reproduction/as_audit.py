@@ -62,9 +62,7 @@ def _model(model: PublishedModel, names: tuple[str, ...], activation: str) -> Mo
     weight = disparity.DEFAULT_FAIRNESS_WEIGHT
     return ModelAudit(
         name=model.short_name,
-        score=ScoreInfo(
-            name="great", range=(0.0, SCORE_MAX), activation=activation, temperature=1.0
-        ),
+        score=ScoreInfo(name="great", range=(0.0, SCORE_MAX), activation=activation, temperature=1.0),
         samples=SamplesInfo(source=SOURCE, n=int(counts.sum())),
         interval=IntervalInfo(method="hoeffding", delta=DELTA, target="population"),
         accuracy=model.accuracy,

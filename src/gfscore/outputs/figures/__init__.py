@@ -72,7 +72,9 @@ FIGURES: dict[str, Figure] = {
         draw=reranking, shows="places by score, and by FP-GREAT, as a bump chart", suits="two or more models"
     ),
     "lorenz": Figure(
-        draw=lorenz, shows="share of the sum of the scores that the lowest classes hold", suits="scores that are not all 0"
+        draw=lorenz,
+        shows="share of the sum of the scores that the lowest classes hold",
+        suits="scores that are not all 0",
     ),
     "noise": Figure(
         draw=noise_floor, shows="RDI and NRGC beside what chance alone would give", suits="results with a noise floor"

@@ -32,9 +32,11 @@ def rdi_concentration(result: Audit | ModelAudit, radii: Radii) -> ChartType:
         "n:Q",
         title="samples in the class that has fewest (logarithmic)",
         scale=alt.Scale(type="log", domain=[min(counts), max(counts)], nice=False),
-        axis=alt.Axis(format="~s", tickCount=6),
+        axis=alt.Axis(format=",d", values=[10.0**power for power in range(7)]),
     )
-    y = alt.Y("radius:Q", title="half-width of the interval of the RDI", scale=alt.Scale(domain=[0, largest], nice=False))
+    y = alt.Y(
+        "radius:Q", title="half-width of the interval of the RDI", scale=alt.Scale(domain=[0, largest], nice=False)
+    )
     band = _band(gaps)
     lines = (
         alt.Chart(style.rows(_curves(radii)))
@@ -62,12 +64,11 @@ def rdi_concentration(result: Audit | ModelAudit, radii: Radii) -> ChartType:
         )
     )
     method = style.METHODS.get(models[0].interval.method, models[0].interval.method)
+    probability, gap = 1 - models[0].interval.delta, f"{views.number(min(gaps))} to {views.number(max(gaps))}"
     notes = [
         style.about(models),
-        f"Diamonds: half the {method} interval of each model's RDI; all intervals of a model hold together with "
-        f"probability {1 - models[0].interval.delta:g}, and so do the curves.",
-        f"Grey: the RDI of these models, {views.number(min(gaps))} to {views.number(max(gaps))}. Above it, the bound "
-        "is larger than what it bounds.",
+        f"Curve: holds with probability {probability:g}. Diamonds: half of each model's {method} interval of the RDI.",
+        f"Grey: the RDI of the models, {gap}. Where the curve is above it, the bound exceeds what it bounds.",
     ]
     chart = alt.layer(band, lines, points).properties(width=WIDTH, height=HEIGHT)
     return style.framed(chart, "How well the disparity is known, by number of samples", notes, width=WIDTH + 60)
@@ -81,7 +82,7 @@ def _curves(radii: Radii) -> list[dict[str, Any]]:
     ]
 
 
-def _band(gaps: Sequence[float]) -> alt.Chart:
+def _band(gaps: Sequence[float]) -> style.Part:
     return (
         alt.Chart(style.rows([{"radius": min(gaps), "high": max(gaps)}]))
         .mark_rect(color=style.PALE, opacity=0.7, stroke=style.PALE, strokeWidth=1)

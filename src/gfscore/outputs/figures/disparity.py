@@ -89,7 +89,7 @@ def _numbers(model: ModelAudit, metric: str) -> tuple[float | None, tuple[float,
     return metrics[metric].value, metrics[metric].interval, nulls.get(metric)
 
 
-def _bars(models: Sequence[ModelAudit], metric: str, meaning: str, *, labels: bool = False) -> alt.LayerChart:
+def _bars(models: Sequence[ModelAudit], metric: str, meaning: str, *, labels: bool = False) -> style.Part:
     table = _values(models, metric)
     names = [row["model"] for row in table]
     base = alt.Chart(style.rows(table)).encode(y=alt.Y("model", **style.names_axis(names, labels=labels)))
@@ -103,7 +103,9 @@ def _bars(models: Sequence[ModelAudit], metric: str, meaning: str, *, labels: bo
     ]
     bars = base.mark_bar(color=style.SKY, height=12).encode(x=alt.X("value:Q", axis=axis), tooltip=tooltip)
     lines = base.mark_rule(color=style.INK).encode(x=alt.X("low:Q", axis=axis), x2="high:Q")
-    floors = base.mark_tick(color=style.VERMILION, thickness=2.5, size=16, opacity=1).encode(x=alt.X("floor:Q", axis=axis))
+    floors = base.mark_tick(color=style.VERMILION, thickness=2.5, size=16, opacity=1).encode(
+        x=alt.X("floor:Q", axis=axis)
+    )
     texts = base.mark_text(align="left").encode(x=alt.value(PANEL + 5), text="text:N")
     heading = views.printable(f"{models[0].score.name.upper()} score") if metric == SCORE else metric
     return alt.layer(bars, lines, floors, texts).properties(width=PANEL, height=ROW * len(table), title=heading)
@@ -122,7 +124,7 @@ def _each_noise(models: Sequence[ModelAudit], metric: str) -> Iterator[dict[str,
             yield row | {"zero": 0.0, "mean": null.null_mean, "p": p, "kind": kind}
 
 
-def _noise(models: Sequence[ModelAudit], metric: str, kinds: set[str], *, labels: bool) -> alt.LayerChart:
+def _noise(models: Sequence[ModelAudit], metric: str, kinds: set[str], *, labels: bool) -> style.Part:
     table = _noise_rows(models, metric)
     known = [kind for kind in (MORE, MAYBE) if kind in kinds]
     colors = {MORE: style.VERMILION, MAYBE: style.BLUE}

@@ -35,7 +35,7 @@ def forest(result: Audit | ModelAudit) -> ChartType:
         f"They leave {found:,} of {len(ordered):,} {parts} as candidates for the worst. Dashed: mean of the {parts}.",
     ]
     if len(ordered) <= ALL_SHOWN:
-        chart: ChartType = _rows(model, ordered, height=ROW * len(ordered), axis=True)
+        chart: style.Part = _rows(model, ordered, height=ROW * len(ordered), axis=True)
     else:
         chart = alt.vconcat(
             _curve(model, ordered),
@@ -64,7 +64,7 @@ def _entry(model: ModelAudit, entry: ClassResult, rank: int) -> dict[str, Any]:
 
 def _rows(
     model: ModelAudit, entries: Sequence[ClassResult], *, height: int, title: str = "", axis: bool = False
-) -> alt.LayerChart:
+) -> style.Part:
     """A row for each class: name, interval, point, and the numbers."""
     table = [_entry(model, entry, rank) for rank, entry in enumerate(entries, 1)]
     base = alt.Chart(style.rows(table)).encode(
@@ -91,7 +91,9 @@ def _rows(
         x=alt.X("low:Q", scale=scale, axis=x_axis), x2=alt.X2("high:Q"), color=color
     )
     points = base.mark_point(filled=True, size=70, opacity=1).encode(
-        x=alt.X("score:Q", scale=scale, axis=x_axis), color=color, shape=alt.Shape("kind:N", scale=shapes, legend=legend)
+        x=alt.X("score:Q", scale=scale, axis=x_axis),
+        color=color,
+        shape=alt.Shape("kind:N", scale=shapes, legend=legend),
     )
     numbers = [base.mark_text(align="left").encode(x=alt.value(WIDTH + 12), text="estimate:N")]
     if len({entry.n for entry in model.classes}) > 1:  # else the note says it for all
@@ -104,7 +106,7 @@ def _rows(
     return alt.layer(mean, lines, points, *numbers).properties(width=WIDTH, height=height, title=title)
 
 
-def _curve(model: ModelAudit, entries: Sequence[ClassResult]) -> alt.LayerChart:
+def _curve(model: ModelAudit, entries: Sequence[ClassResult]) -> style.Part:
     """All classes in order of their score, with their intervals as a band."""
     table = [_entry(model, entry, rank) for rank, entry in enumerate(entries, 1)]
     x = alt.X(

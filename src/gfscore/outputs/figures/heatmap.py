@@ -32,7 +32,7 @@ def class_heatmap(result: Audit | ModelAudit) -> ChartType:
     if len(names) <= ALL_SHOWN:
         title = f"Score of each {models[0].partition} in each model"
         width = _width(names)
-        chart: ChartType = _cells(models, names, width=width, numbers=len(names) <= NUMBERED)
+        chart: style.Part = _cells(models, names, width=width, numbers=len(names) <= NUMBERED)
         return style.framed(chart, title, notes, width=width + 150)
     ordered = _by_mean(models, names)
     notes.append(f"The {parts} are sorted by their mean over the models.")
@@ -104,7 +104,7 @@ def _cells(
     numbers: bool = True,
     labels: bool = True,
     title: str = "",
-) -> alt.LayerChart:
+) -> style.Part:
     """Columns with names, and numbers in the cells where they fit."""
     short = max(map(style.width_of, names)) < width / len(names) - 4
     x_axis = alt.Axis(
@@ -119,14 +119,14 @@ def _cells(
     x = alt.X("name:N", scale=alt.Scale(domain=[views.printable(name) for name in names]), axis=x_axis)
     y = alt.Y("model", **style.names_axis([views.printable(model.name) for model in models], labels=labels))
     base = alt.Chart(style.rows(_table(models, names))).encode(x=x, y=y, tooltip=_tooltip(models))
-    layers: list[alt.Chart] = [base.mark_rect(stroke="white", strokeWidth=1).encode(color=_color(models))]
+    layers: list[style.Part] = [base.mark_rect(stroke="white", strokeWidth=1).encode(color=_color(models))]
     if numbers:
         ink = alt.condition(alt.datum.bright, alt.value("black"), alt.value("white"))
         layers.append(base.mark_text(fontSize=10).encode(text="text:N", color=ink))
     return alt.layer(*layers).properties(width=width, height=22 * len(models), title=title)
 
 
-def _strip(models: Sequence[ModelAudit], names: Sequence[str], *, width: int) -> alt.Chart:
+def _strip(models: Sequence[ModelAudit], names: Sequence[str], *, width: int) -> style.Part:
     """All columns side by side, too narrow for names."""
     scale = alt.Scale(domain=[1, len(names) + 1], nice=False)
     axis = alt.Axis(format=",d", grid=False, tickCount=10)

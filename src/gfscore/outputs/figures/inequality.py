@@ -20,7 +20,9 @@ def lorenz(result: Audit | ModelAudit) -> ChartType:
     """Share of all class scores that the lowest classes hold together; with many models the two ends stand out."""
     models = [model for model in style.several(result) if model.nrgc.value is not None]
     if not models:
-        raise ResultError("all class scores are 0, so there is nothing to share. A Lorenz curve needs a positive score.")
+        raise ResultError(
+            "all class scores are 0, so there is nothing to share. A Lorenz curve needs a positive score."
+        )
     models.sort(key=lambda model: model.nrgc.value or 0.0)
     parts = PLURALS[models[0].partition]
     named = models if len(models) <= len(style.LINES) else [models[0], models[-1]]

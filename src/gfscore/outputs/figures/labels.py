@@ -1,11 +1,12 @@
 """Places for the names of points, so that no two texts lie on each other."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from gfscore.outputs.figures.style import TEXT_SIZE, width_of
 
 Align = Literal["left", "right", "center"]
+ALIGNS: tuple[Align, ...] = get_args(Align)
 RADIUS = 6.0  # of a point, in pixels
 NEAR = 10.0  # from the point to its text
 RINGS = (1.0, 1.9, 3.0, 4.4, 6.0)

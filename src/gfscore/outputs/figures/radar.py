@@ -10,14 +10,16 @@ from altair.typing import ChartType
 from gfscore import views
 from gfscore.errors import PLURALS, ResultError
 from gfscore.outputs.figures import style
+from gfscore.outputs.figures.labels import Align
 from gfscore.results import Audit, ModelAudit
 
 SIDE = 420
 ALL_SHOWN = 16  # classes; of more only the ends have an axis
 ENDS = 6
 MODELS = 3
-RINGS = 5
-LABEL = 1.09  # radius at which the names stand; 1 is the outermost ring
+RINGS = 5  # at most
+LABEL = 1.07  # radius at which the names stand; 1 is the highest score
+MIDDLE = 0.05  # names this near to the vertical are centred
 
 
 def radar(result: Audit | ModelAudit, names: Sequence[str] | None = None) -> ChartType:
@@ -30,11 +32,10 @@ def radar(result: Audit | ModelAudit, names: Sequence[str] | None = None) -> Cha
         raise ResultError("all class scores are 0, so the radar would be a point. It needs a positive score.")
     parts = PLURALS[chosen[0].partition]
     step = _round_step(largest / RINGS)
-    outer = step * math.ceil(largest / step - 1e-9)
     notes = [style.about(chosen), style.score_title(chosen[0], "score") + f"; the rings are {step:g} apart."]
     if left_out:
         notes.append(f"Shown are the {ENDS} lowest and the {ENDS} highest {parts}, by their mean over these models.")
-    layers = [*_grid(shown, step, outer), *_polygons(chosen, shown, outer)]
+    layers = [*_grid(shown, step, largest), *_polygons(chosen, shown, largest)]
     chart = alt.layer(*layers).properties(width=SIDE, height=SIDE)
     title = f"Scores of the {parts}" + (f" in {len(chosen)} models" if len(chosen) > 1 else "")
     return style.framed(chart, title, notes, width=SIDE + 180)
@@ -73,7 +74,7 @@ def _classes(models: Sequence[ModelAudit]) -> tuple[list[str], bool]:
 def _round_step(value: float) -> float:
     """A round distance of rings, at least ``value``."""
     power = 10.0 ** math.floor(math.log10(value))
-    return next(factor * power for factor in (1, 1.5, 2, 2.5, 5, 10) if factor * power >= value * (1 - 1e-9))
+    return next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= value * (1 - 1e-9))
 
 
 def _at(index: int, count: int, radius: float) -> dict[str, float]:
@@ -89,45 +90,42 @@ def _xy(**options: Any) -> dict[str, Any]:
     }
 
 
-def _grid(names: Sequence[str], step: float, outer: float) -> list[alt.Chart]:
+def _grid(names: Sequence[str], step: float, largest: float) -> list[style.Part]:
     count = len(names)
     rings = [
-        {"ring": ring, "order": index} | _at(index, count, ring * step / outer)
-        for ring in range(1, round(outer / step) + 1)
+        {"ring": ring, "order": index} | _at(index, count, ring * step / largest)
+        for ring in range(1, math.floor(largest / step) + 1)
         for index in range(count + 1)
     ]
-    spokes = [
-        {"spoke": index} | _at(index, count, radius) for index in range(count) for radius in (0.0, 1.0)
-    ]
+    spokes = [{"spoke": index} | _at(index, count, radius) for index in range(count) for radius in (0.0, 1.0)]
     marks = [
-        {"text": f"{ring * step:g}", "x": 0.015, "y": ring * step / outer} for ring in range(1, round(outer / step) + 1)
+        {"text": f"{ring * step:g}", "x": 0.015, "y": ring * step / largest}
+        for ring in range(1, math.floor(largest / step) + 1)
     ]
-    faint = {"color": style.PALE, "strokeWidth": 1}
-    charts = [
+    faint: dict[str, Any] = {"color": style.PALE, "strokeWidth": 1}
+    charts: list[style.Part] = [
         alt.Chart(style.rows(rings)).mark_line(**faint).encode(**_xy(), detail="ring:N", order="order:Q"),
         alt.Chart(style.rows(spokes)).mark_line(**faint).encode(**_xy(), detail="spoke:N"),
         alt.Chart(style.rows(marks)).mark_text(align="left", dy=-5, color=style.GREY, fontSize=10)
         .encode(**_xy(), text="text:N"),
     ]  # fmt: skip
-    texts = [{"name": views.printable(name)} | _at(index, count, LABEL) for index, name in enumerate(names)]
-    for align, own in (
-        ("left", [row for row in texts if row["x"] > 0.05]),
-        ("center", [row for row in texts if abs(row["x"]) <= 0.05]),
-        ("right", [row for row in texts if row["x"] < -0.05]),
-    ):
-        label = alt.Chart(style.rows(own)).mark_text(align=align, baseline="middle", limit=style.NAME_LIMIT)
+    for index, name in enumerate(names):
+        place = _at(index, count, LABEL)
+        align: Align = "center" if abs(place["x"]) < MIDDLE else "left" if place["x"] > 0 else "right"
+        text = alt.Chart(style.rows([{"name": views.printable(name)} | place]))
+        label = text.mark_text(align=align, baseline="middle", limit=style.NAME_LIMIT)
         charts.append(label.encode(**_xy(), text="name:N"))
     return charts
 
 
-def _polygons(models: Sequence[ModelAudit], names: Sequence[str], outer: float) -> list[alt.Chart]:
+def _polygons(models: Sequence[ModelAudit], names: Sequence[str], largest: float) -> list[style.Part]:
     labels = [views.printable(model.name) for model in models]
     table = []
     for model in models:
         scores = {entry.name: entry.score for entry in model.classes}
         table += [
             {"model": views.printable(model.name), "name": views.printable(name), "order": index, "score": scores[name]}
-            | _at(index, len(names), scores[name] / outer)
+            | _at(index, len(names), scores[name] / largest)
             for index, name in enumerate([*names, names[0]])
         ]
     legend = alt.Legend(title=None, orient="bottom", symbolType="stroke", symbolSize=300, columns=3)

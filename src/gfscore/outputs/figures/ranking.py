@@ -8,7 +8,7 @@ from altair.typing import ChartType
 
 from gfscore import views
 from gfscore.outputs.figures import style
-from gfscore.outputs.figures.labels import place_labels
+from gfscore.outputs.figures.labels import ALIGNS, Align, place_labels
 from gfscore.results import Audit, ModelAudit
 
 WIDTH, HEIGHT = 640, 420
@@ -19,7 +19,7 @@ RISES, FALLS, STAYS = "rises", "falls", "keeps its place"
 
 def robustness_disparity(result: Audit | ModelAudit) -> ChartType:
     """Every model as a point: its score across, its RDI upwards. Needs two models."""
-    models = style.several(result, least=2, what="the plot of score against RDI")
+    models = style.several(result, least=2, what="the plot of score by RDI")
     table = [_point(model) for model in models if model.rdi.value is not None]
     x_domain, y_domain = _padded(table, "x"), _padded(table, "y")
     x_scale, y_scale = (alt.Scale(domain=domain, nice=False) for domain in (x_domain, y_domain))
@@ -27,8 +27,8 @@ def robustness_disparity(result: Audit | ModelAudit) -> ChartType:
     y = alt.Y("y:Q", scale=y_scale, title="RDI: score of the best class − score of the worst")
     tooltip = ["name:N", alt.Tooltip("x:Q", title="score", format=".4f"), alt.Tooltip("y:Q", title="RDI", format=".4f")]
     base = alt.Chart(style.rows(table))
-    shared = {"color": style.GREY, "opacity": 0.35}
-    layers: list[alt.Chart] = [
+    shared: dict[str, Any] = {"color": style.GREY, "opacity": 0.35}
+    layers: list[style.Part] = [
         base.mark_rule(**shared).encode(x=alt.X("x_low:Q", scale=x_scale), x2="x_high:Q", y=y),
         base.mark_rule(**shared).encode(x=x, y=alt.Y("y_low:Q", scale=y_scale), y2="y_high:Q"),
         base.mark_point(filled=True, size=60, opacity=1, color=style.BLUE).encode(x=x, y=y, tooltip=tooltip),
@@ -54,7 +54,7 @@ def _padded(table: Sequence[dict[str, Any]], axis: str) -> list[float]:
     return [low - margin, high + margin]
 
 
-def _labels(table: Sequence[dict[str, Any]], x_domain: Sequence[float], y_domain: Sequence[float]) -> list[alt.Chart]:
+def _labels(table: Sequence[dict[str, Any]], x_domain: Sequence[float], y_domain: Sequence[float]) -> list[style.Part]:
     """Names beside their points, and a thin line where a name had to move away."""
     x_unit, y_unit = (x_domain[1] - x_domain[0]) / WIDTH, (y_domain[1] - y_domain[0]) / HEIGHT
     points = [((row["x"] - x_domain[0]) / x_unit, (y_domain[1] - row["y"]) / y_unit, row["name"]) for row in table]
@@ -63,12 +63,14 @@ def _labels(table: Sequence[dict[str, Any]], x_domain: Sequence[float], y_domain
         for row, place in zip(table, place_labels(points, WIDTH, HEIGHT), strict=True)
     ]
 
-    def drawn(rows: list[dict[str, Any]]) -> alt.Chart:
+    def drawn(rows: list[dict[str, Any]]) -> style.Part:
         return alt.Chart(style.rows({key: row[key] for key in ("name", "x", "y", "to_x", "to_y")} for row in rows))
 
     far = [row for row in placed if row["place"].far]
-    layers = [drawn(far).mark_rule(color=style.GREY, strokeWidth=0.6).encode(x="x:Q", y="y:Q", x2="to_x:Q", y2="to_y:Q")]
-    for align in ("left", "center", "right"):
+    layers = [
+        drawn(far).mark_rule(color=style.GREY, strokeWidth=0.6).encode(x="x:Q", y="y:Q", x2="to_x:Q", y2="to_y:Q")
+    ]
+    for align in ALIGNS:
         own = drawn([row for row in placed if row["place"].align == align])
         for halo in ({"stroke": "white", "strokeWidth": 3}, {}):  # white around the letters keeps lines out of them
             text = own.mark_text(align=align, baseline="middle", limit=style.NAME_LIMIT, **halo)
@@ -93,7 +95,13 @@ def reranking(result: Audit | ModelAudit) -> ChartType:
     dash = alt.StrokeDash("kind:N", scale=alt.Scale(domain=kinds, range=[dashes[kind] for kind in kinds]))
     base = alt.Chart(style.rows(table))
     scale = alt.Scale(domain=[0.5, len(table) + 0.5], reverse=True, nice=False)
-    tooltip = ["name:N", "before:Q", "after:Q", alt.Tooltip("great:N", title="score"), alt.Tooltip("fp:N", title="FP-GREAT")]
+    tooltip = [
+        "name:N",
+        "before:Q",
+        "after:Q",
+        alt.Tooltip("great:N", title="score"),
+        alt.Tooltip("fp:N", title="FP-GREAT"),
+    ]
     left, right = alt.value(0), alt.value(BUMP_WIDTH)
     y, y2 = (alt.Y(f"{field}:Q", scale=scale, axis=None) for field in ("before", "after"))
     layers = [
@@ -101,18 +109,19 @@ def reranking(result: Audit | ModelAudit) -> ChartType:
             x=left, x2=right, y=y, y2=alt.Y2("after:Q"), color=color, strokeDash=dash, tooltip=tooltip
         )
     ]
-    for x, place, field, align, side in ((left, y, "before", "right", -14), (right, y2, "after", "left", 14)):
+    sides: tuple[tuple[Any, alt.Y, str, Align, int, str], ...] = (
+        (left, y, "before", "right", -14, "score"),
+        (right, y2, "after", "left", 14, f"FP-GREAT = class mean − {weight:g} × RDI"),
+    )
+    for x, place, field, align, shift, heading in sides:
+        names = base.mark_text(align=align, dx=shift, limit=2 * style.NAME_LIMIT)
+        head = alt.Chart(style.rows([{"text": heading}])).mark_text(align=align, dx=-shift, fontWeight="bold")
         layers += [
             base.mark_circle(size=330, opacity=1).encode(x=x, y=place, color=color, tooltip=tooltip),
             base.mark_text(color="white", fontSize=10, fontWeight="bold").encode(x=x, y=place, text=f"{field}:Q"),
-            base.mark_text(align=align, dx=side, limit=2 * style.NAME_LIMIT).encode(
-                x=x, y=place, text=f"{field}_text:N"
-            ),
+            names.encode(x=x, y=place, text=f"{field}_text:N"),
+            head.encode(x=x, y=alt.value(-10), text="text:N"),
         ]
-    heads = [("score", left, "right", 10), (f"FP-GREAT = class mean − {weight:g} × RDI", right, "left", -10)]
-    for text, x, align, shift in heads:
-        head = alt.Chart(style.rows([{"text": text}])).mark_text(align=align, dx=shift, fontWeight="bold")
-        layers.append(head.encode(x=x, y=alt.value(-10), text="text:N"))
     chart = alt.layer(*layers).properties(width=BUMP_WIDTH, height=BUMP_ROW * len(table))
     title = "Places of the models by score, and after a penalty for disparity"
     return style.framed(chart, title, [style.about(models)], width=BUMP_WIDTH + 400)

@@ -51,15 +51,13 @@ def save(chart: ChartType, path: str | Path, *, scale: float = 2) -> None:
 
 def html_page(chart: ChartType, title: str = "gfscore") -> str:
     """A page that shows the chart with its tooltips, and asks no other host for anything."""
-    return PAGE.format(
-        policy=POLICY, title=escape(title), library=javascript(), chart=script_json(chart.to_dict())
-    )
+    return PAGE.format(policy=POLICY, title=escape(title), library=javascript(), chart=script_json(chart.to_dict()))
 
 
 @cache
 def javascript() -> str:
     """Vega, Vega-Lite and Vega-Embed in one piece, for pages that show charts: it defines ``vegaEmbed``."""
-    return str(vl_convert.javascript_bundle(vl_version=VEGA_LITE))
+    return str(vl_convert.javascript_bundle(vl_version=VEGA_LITE))  # type: ignore[call-arg]  # its stub has no default
 
 
 def script_json(value: object) -> str:

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import altair as alt
 from altair.typing import ChartType
@@ -16,12 +16,14 @@ BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "
 INK, GREY, PALE = "#222222", "#767676", "#DDDDDD"
 LINES = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY)
 DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [1, 3])  # lines are told apart without colour, too
-SHADES = "viridis"  # perceptually uniform: rises in lightness, so that it survives a grey printer
+SHADES: Final = "viridis"  # perceptually uniform: rises in lightness, so that it survives a grey printer
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 TITLE_SIZE, NOTE_SIZE, TEXT_SIZE = 15, 11, 11
 CHARACTER = 0.54  # mean width of one, as a share of the font size
 METHODS = {"hoeffding": "Hoeffding", "bernstein": "Bernstein", "kl": "KL"}  # names as people write them
 NAME_LIMIT = 190  # pixels of a name; longer ones end in an ellipsis
+
+Part = Any  # a chart that becomes part of a figure: Altair's own types do not survive its chains of methods
 
 
 def rows(values: Iterable[Mapping[str, Any]]) -> alt.InlineData:
@@ -48,13 +50,13 @@ def score_title(model: ModelAudit, what: str = "score") -> str:
     return views.printable(f"{model.score.name.upper()} {what} (scale {low:g} to {high:.3g})")
 
 
-def about(models: Sequence[ModelAudit]) -> str:
+def about(models: Sequence[ModelAudit], *, settings: bool = True) -> str:
     """What was scored and how, for the line below the title."""
     parts = PLURALS[models[0].partition]
     counts = [entry.n for model in models for entry in model.classes]
     sizes = [model.samples.n for model in models]
     classes = [len(model.classes) for model in models]
-    how = {", ".join(views.settings(model.score)) for model in models} - {""}
+    how = {", ".join(views.settings(model.score)) for model in models if settings} - {""}
     who = models[0].name if len(models) == 1 else f"{len(models)} models"
     each = " each" if len(models) > 1 else ""
     text = f"{who}; {_range(sizes)} samples{each}, {_range(classes)} {parts} with n = {_range(counts)}"
@@ -64,10 +66,11 @@ def about(models: Sequence[ModelAudit]) -> str:
 def intervals_note(model: ModelAudit, mark: str = "Lines") -> str:
     """What the intervals of the picture mean."""
     how = model.interval
-    return f"{mark} are {METHODS.get(how.method, how.method)} intervals: all of a model hold together with probability {1 - how.delta:g}."
+    method = METHODS.get(how.method, how.method)
+    return f"{mark} are {method} intervals: all of a model hold together with probability {1 - how.delta:g}."
 
 
-def framed(chart: ChartType, title: str, notes: Iterable[str], *, width: int) -> Any:
+def framed(chart: Part, title: str, notes: Iterable[str], *, width: int) -> ChartType:
     """The chart with its title, wrapped to ``width`` pixels, and the look that all figures share."""
     heading = alt.TitleParams(
         text=_wrapped([title], width, TITLE_SIZE),
@@ -84,7 +87,7 @@ def framed(chart: ChartType, title: str, notes: Iterable[str], *, width: int) ->
         offset=14,
     )
     styled = chart.properties(title=heading, padding=12, background="white")
-    return (
+    framed: ChartType = (
         styled.configure(font=FONT)
         .configure_axis(
             labelFontSize=TEXT_SIZE,
@@ -112,6 +115,7 @@ def framed(chart: ChartType, title: str, notes: Iterable[str], *, width: int) ->
         .configure_title(fontSize=TEXT_SIZE, fontWeight="bold", anchor="start", frame="group", color=INK)
         .configure_text(font=FONT, fontSize=TEXT_SIZE, color=INK)
     )
+    return framed
 
 
 def names_axis(names: Sequence[str], **options: Any) -> dict[str, Any]:

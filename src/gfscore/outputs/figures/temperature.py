@@ -21,7 +21,8 @@ from gfscore.results import Audit, ModelAudit
 
 WIDTH, HEIGHT = 520, 320
 ALL_SHOWN = 40  # classes that have a line; of more a band is drawn
-NAMED = 2  # lines at each end that have a name
+TICKS = [digit * 10.0**power for power in range(-4, 5) for digit in (1, 2, 5)]
+APART = 0.05  # of the picture's height, at least, between two names
 MEANINGS = {
     "models": "Spearman correlation over models of score and clean accuracy",
     "classes": "Spearman correlation over classes of score and clean accuracy, mean over models",
@@ -46,8 +47,8 @@ def calibration_curve(result: Audit) -> ChartType:
         .mark_line(color=style.BLUE, strokeWidth=2)
         .encode(x=x, y=y, tooltip=[alt.Tooltip("T:Q", format=".4g"), alt.Tooltip("value:Q", format=".4f")])
     )
-    layers: list[alt.Chart] = [*_plateau(found, x), line]
-    notes = [style.about(result.models)]
+    layers: list[style.Part] = [*_plateau(found, x), line]
+    notes = [style.about(result.models, settings=False)]
     if isinstance(best, int | float):
         layers.append(_mark(float(best), x))
         notes.append(f"Objective {objective!r}. Dashed: T = {best:g}, where it is {views.number(found.get('value'))}.")
@@ -55,11 +56,16 @@ def calibration_curve(result: Audit) -> ChartType:
         notes.append("Shaded: the temperatures at which the objective is highest.")
     baselines = {name: value for name, value in (found.get("baselines") or {}).items() if value is not None}
     if baselines:
-        table = [{"name": f"{views.printable(str(name))} alone: {value:.3f}", "value": value} for name, value in baselines.items()]
+        table = [
+            {"name": f"{views.printable(str(name))} alone: {value:.3f}", "value": value}
+            for name, value in baselines.items()
+        ]
         base = alt.Chart(style.rows(table)).encode(y=y)
         layers += [
             base.mark_rule(color=style.VERMILION, strokeDash=[2, 2]),
-            base.mark_text(align="right", dy=-7, dx=-4, color=style.VERMILION).encode(x=alt.value(WIDTH), text="name:N"),
+            base.mark_text(align="right", dy=-7, dx=-4, color=style.VERMILION).encode(
+                x=alt.value(WIDTH), text="name:N"
+            ),
         ]
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
     return style.framed(chart, "What the calibration maximises, by temperature", notes, width=WIDTH + 60)
@@ -72,23 +78,24 @@ def temperature_curves(result: Audit | ModelAudit, calibration: Mapping[str, Any
         calibration = calibration or result.calibration
     curves = model.curves or {}
     if not curves.get("temperature") or not curves.get("scores"):
-        raise ResultError(f"model {model.name!r} has no curves over the temperature. Run gfscore audit --calibrate.")
+        raise ResultError("there are no scores by temperature in this result. Run gfscore audit --calibrate OBJECTIVE.")
     temperatures: list[float] = list(curves["temperature"])
     scores: dict[str, list[float]] = dict(curves["scores"])
     parts, x = PLURALS[model.partition], _axis(temperatures)
     y = alt.Y("score:Q", title=style.score_title(model))
     own = [entry.name for entry in sorted(model.classes, key=lambda entry: entry.score) if entry.name in scores]
-    named = own if len(own) <= 2 * NAMED else own[:NAMED] + own[-NAMED:]
-    layers: list[alt.Chart] = list(_plateau(calibration or {}, x))
-    notes = [style.about([model]), f"By name: the lowest and the highest {parts} of the audit."]
+    layers: list[style.Part] = list(_plateau(calibration or {}, x))
+    notes = [style.about([model], settings=False), f"By name: the lowest and the highest of the {parts} in the audit."]
     if len(own) <= ALL_SHOWN:
-        others = [name for name in own if name not in named]
-        layers.append(_lines(temperatures, scores, others, x, y, color=style.GREY, width=1))
+        layers.append(_lines(temperatures, scores, own[1:-1], x, y, color=style.GREY, strokeWidth=1))
     else:
         layers.append(_spread(temperatures, list(scores.values()), x))
         notes.append(f"Band: from the lowest to the highest of {len(scores):,} {parts} at each temperature.")
-    for names, color in ((named[:NAMED], style.VERMILION), (named[NAMED:], style.BLUE)):
-        layers += [_lines(temperatures, scores, names, x, y, color=color, width=2.2), *_names(scores, names, color, y)]
+    layers += [
+        _lines(temperatures, scores, own[:1], x, y, color=style.VERMILION, strokeWidth=2.5, strokeDash=style.DASHES[1]),
+        _lines(temperatures, scores, own[-1:], x, y, color=style.BLUE, strokeWidth=2.5),
+        *_names(scores, own[0], own[-1], y),
+    ]
     if model.score.temperature is not None:
         layers.append(_mark(model.score.temperature, x))
         notes.append(f"Dashed: T = {model.score.temperature:g}, the audit's.")
@@ -108,16 +115,20 @@ def _pairs(curve: Mapping[str, Any], field: str, where: str) -> tuple[list[float
 
 def _axis(temperatures: Sequence[float]) -> alt.X:
     scale = alt.Scale(type="log", domain=[min(temperatures), max(temperatures)], nice=False)
-    return alt.X("T:Q", title="temperature T (logarithmic)", scale=scale, axis=alt.Axis(format="~g", tickCount=6))
+    ticks = [tick for tick in TICKS if min(temperatures) <= tick <= max(temperatures)]
+    axis = alt.Axis(format="~g", values=ticks)
+    return alt.X("T:Q", title="temperature T (logarithmic)", scale=scale, axis=axis)
 
 
-def _mark(temperature: float, x: alt.X) -> alt.Chart:
+def _mark(temperature: float, x: alt.X) -> style.Part:
     return alt.Chart(style.rows([{"T": temperature}])).mark_rule(color=style.INK, strokeDash=[5, 3]).encode(x=x)
 
 
-def _plateau(calibration: Mapping[str, Any], x: alt.X) -> list[alt.Chart]:
+def _plateau(calibration: Mapping[str, Any], x: alt.X) -> list[style.Part]:
     pairs = [{"T": low, "end": high} for low, high in calibration.get("intervals") or ()]
-    return [alt.Chart(style.rows(pairs)).mark_rect(color=style.PALE, opacity=0.8).encode(x=x, x2="end:Q")] if pairs else []
+    return (
+        [alt.Chart(style.rows(pairs)).mark_rect(color=style.PALE, opacity=0.8).encode(x=x, x2="end:Q")] if pairs else []
+    )
 
 
 def _lines(
@@ -126,10 +137,8 @@ def _lines(
     names: Sequence[str],
     x: alt.X,
     y: alt.Y,
-    *,
-    color: str,
-    width: float,
-) -> alt.Chart:
+    **look: Any,
+) -> style.Part:
     rows = [
         {"name": views.printable(name), "T": t, "score": score}
         for name in names
@@ -137,23 +146,28 @@ def _lines(
     ]
     return (
         alt.Chart(style.rows(rows))
-        .mark_line(color=color, strokeWidth=width)
+        .mark_line(**look)
         .encode(x=x, y=y, detail="name:N", tooltip=["name:N", alt.Tooltip("T:Q", format=".4g"), "score:Q"])
     )
 
 
-def _names(scores: Mapping[str, Sequence[float]], names: Sequence[str], color: str, y: alt.Y) -> list[alt.Chart]:
-    """Names at the right end of their lines; two that would lie on each other share a text."""
-    if not names:
-        return []
-    ends = [scores[name][-1] for name in names]
-    text = " and ".join(map(views.printable, names))
-    table = [{"text": text, "score": sum(ends) / len(ends)}]
-    mark = alt.Chart(style.rows(table)).mark_text(align="left", dx=6, color=color, fontWeight="bold")
-    return [mark.encode(x=alt.value(WIDTH), y=y, text="text:N")]
+def _names(scores: Mapping[str, Sequence[float]], lowest: str, highest: str, y: alt.Y) -> list[style.Part]:
+    """Names at the right end of the two lines, moved apart where they would lie on each other."""
+    ends = [scores[lowest][-1], scores[highest][-1]]
+    height = max(max(own) for own in scores.values())
+    push = max(0.0, APART * height - abs(ends[1] - ends[0])) / 2 * (1 if ends[1] >= ends[0] else -1)
+    return [
+        alt.Chart(style.rows([{"text": text, "score": end}]))
+        .mark_text(align="left", dx=6, color=color, fontWeight="bold", limit=style.NAME_LIMIT)
+        .encode(x=alt.value(WIDTH), y=y, text="text:N")
+        for text, end, color in (
+            (f"lowest: {views.printable(lowest)}", ends[0] - push, style.VERMILION),
+            (f"highest: {views.printable(highest)}", ends[1] + push, style.BLUE),
+        )
+    ]
 
 
-def _spread(temperatures: Sequence[float], scores: Sequence[Sequence[float]], x: alt.X) -> alt.Chart:
+def _spread(temperatures: Sequence[float], scores: Sequence[Sequence[float]], x: alt.X) -> style.Part:
     rows = [
         {"T": t, "score": min(column), "high": max(column)}
         for t, column in zip(temperatures, zip(*scores, strict=True), strict=True)
