@@ -23,6 +23,7 @@ from gfscore.bounds import (
     noise_floor,
     plan_radius,
     plan_samples,
+    rdi_radius,
     shrunken_scores,
 )
 from gfscore.errors import OptionError
@@ -303,6 +304,19 @@ def plan(
     if radius is not None:
         return plan_samples(radius, n_classes=classes, delta=delta, maximum=maximum, pilot=known, seed=seed)
     return plan_radius(n or 0, n_classes=classes, delta=delta, maximum=maximum, pilot=known, seed=seed)
+
+
+def rdi_radii(
+    n_classes: int, *, delta: float = 0.05, maximum: float = SCORE_MAX
+) -> dict[str, tuple[tuple[int, float], ...]]:
+    """The paper's bound of the RDI by samples per class, from 10 to 100,000: what the figure of it draws.
+
+    >>> n, radius = rdi_radii(10)["hoeffding"][20]
+    >>> n, round(radius, 3)
+    (1000, 0.137)
+    """
+    sizes = [round(10 ** (1 + step / 10)) for step in range(41)]
+    return {"hoeffding": tuple((n, rdi_radius(n, delta, n_classes=n_classes, maximum=maximum)) for n in sizes)}
 
 
 def make_provenance(*, command: str | None = None, inputs: Mapping[str, str] | None = None) -> Provenance:

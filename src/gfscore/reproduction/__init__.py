@@ -1,6 +1,7 @@
 """Recomputes the GF-Score paper from its own published numbers, and judges what it says by them."""
 
 from gfscore.reference import Dataset, Published, published, sources
+from gfscore.reproduction.as_audit import published_audit
 from gfscore.reproduction.calibration import calibration_claims
 from gfscore.reproduction.certainty import certainty_claims
 from gfscore.reproduction.classes import class_claims
@@ -12,7 +13,7 @@ from gfscore.reproduction.result import Origin, PaperClaim, Reproduction, Verdic
 from gfscore.reproduction.statements import statement_claims
 from gfscore.reproduction.tables import tables
 
-__all__ = ["LITERATURE", "PaperClaim", "Reproduction", "Verdict", "recompute", "reproduce"]
+__all__ = ["LITERATURE", "PaperClaim", "Reproduction", "Verdict", "published_audit", "recompute", "reproduce"]
 
 TOPICS = (
     printed_claims,

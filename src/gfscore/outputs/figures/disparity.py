@@ -1,0 +1,155 @@
+"""Metrics of the models side by side: bars, and what chance alone would give."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import altair as alt
+from altair.typing import ChartType
+
+from gfscore import views
+from gfscore.errors import PLURALS, ResultError
+from gfscore.outputs.figures import style
+from gfscore.results import Audit, Metric, ModelAudit, Null
+
+PANEL, NOISE_PANEL, ROW = 118, 260, 21
+SCORE = "score"
+MORE, MAYBE = "more than noise", "may be noise"
+
+
+def disparity_bars(result: Audit | ModelAudit) -> ChartType:
+    """A panel per metric, a bar per model with its interval, and the noise floor where there is one."""
+    models = style.several(result)
+    parts = PLURALS[models[0].partition]
+    weight = models[0].fp_great.weight
+    panels = [
+        _bars(models, SCORE, "all samples: higher is better", labels=True),
+        _bars(models, "WCR", f"worst of the {parts}: higher is better"),
+        _bars(models, "RDI", "best − worst: lower is more even"),
+        _bars(models, "NRGC", "Gini, no unit: lower is more even"),
+        _bars(models, "FP-GREAT", f"mean − {weight:g} × RDI: higher is better"),
+    ]
+    notes = [style.about(models)]
+    if any(row["low"] is not None for name in ("WCR", "RDI") for row in _values(models, name)):
+        notes.append(style.intervals_note(models[0]))
+    if any(model.noise for model in models):
+        notes.append("Ticks: what chance alone exceeds in 5 % of cases when all classes are equal.")
+    title = "How robust each model is, and how unevenly"
+    return style.framed(alt.hconcat(*panels, spacing=12), title, notes, width=5 * (PANEL + 45))
+
+
+def noise_floor(result: Audit | ModelAudit) -> ChartType:
+    """RDI and NRGC of each model beside what they would be if all classes were equal. Needs the noise floor."""
+    models = [model for model in style.several(result) if model.noise is not None]
+    if not models:
+        raise ResultError("this result has no noise floor to draw. Run gfscore audit on the logits, which computes it.")
+    parts = PLURALS[models[0].partition]
+    kinds = {row["kind"] for metric in ("RDI", "NRGC") for row in _noise_rows(models, metric)}
+    panels = [
+        _noise(models, metric, kinds, labels=metric == "RDI")
+        for metric in ("RDI", "NRGC")
+        if _noise_rows(models, metric)
+    ]
+    notes = [
+        style.about(models),
+        f"Grey: from 0 to what chance exceeds in 5 % of cases were all {parts} equal; its tick: the mean under chance.",
+        style.intervals_note(models[0]) + " p: how often chance gives as much as was observed.",
+    ]
+    title = "Is the disparity more than noise?"
+    return style.framed(alt.hconcat(*panels, spacing=16), title, notes, width=2 * NOISE_PANEL + 260)
+
+
+def _values(models: Sequence[ModelAudit], metric: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for model in models:
+        value, interval, null = _numbers(model, metric)
+        low, high = interval or (None, None)
+        found.append(
+            {
+                "model": views.printable(model.name),
+                "value": value,
+                "low": low,
+                "high": high,
+                "floor": None if null is None else null.null_q95,
+                "text": views.number(value),
+            }
+        )
+    return found
+
+
+def _numbers(model: ModelAudit, metric: str) -> tuple[float | None, tuple[float, float] | None, Null | None]:
+    if metric == SCORE:
+        return model.aggregate, model.aggregate_interval, None
+    metrics: dict[str, Metric] = {
+        "WCR": model.wcr,
+        "RDI": model.rdi,
+        "NRGC": model.nrgc,
+        "FP-GREAT": model.fp_great,
+    }
+    nulls = {} if model.noise is None else {"RDI": model.noise.rdi, "NRGC": model.noise.nrgc}
+    return metrics[metric].value, metrics[metric].interval, nulls.get(metric)
+
+
+def _bars(models: Sequence[ModelAudit], metric: str, meaning: str, *, labels: bool = False) -> style.Part:
+    table = _values(models, metric)
+    names = [row["model"] for row in table]
+    base = alt.Chart(style.rows(table)).encode(y=alt.Y("model", **style.names_axis(names, labels=labels)))
+    title = [word.strip() for word in meaning.split(":")]
+    axis = alt.Axis(title=title, tickCount=4)
+    tooltip = [
+        "model:N",
+        alt.Tooltip("value:Q", title="value", format=".4f"),
+        alt.Tooltip("low:Q", title="lower end", format=".4f"),
+        alt.Tooltip("high:Q", title="upper end", format=".4f"),
+    ]
+    bars = base.mark_bar(color=style.SKY, height=12).encode(x=alt.X("value:Q", axis=axis), tooltip=tooltip)
+    lines = base.mark_rule(color=style.INK).encode(x=alt.X("low:Q", axis=axis), x2="high:Q")
+    floors = base.mark_tick(color=style.VERMILION, thickness=2.5, size=16, opacity=1).encode(
+        x=alt.X("floor:Q", axis=axis)
+    )
+    texts = base.mark_text(align="left").encode(x=alt.value(PANEL + 5), text="text:N")
+    heading = views.printable(f"{models[0].score.name.upper()} score") if metric == SCORE else metric
+    return alt.layer(bars, lines, floors, texts).properties(width=PANEL, height=ROW * len(table), title=heading)
+
+
+def _noise_rows(models: Sequence[ModelAudit], metric: str) -> list[dict[str, Any]]:
+    return list(_each_noise(models, metric))
+
+
+def _each_noise(models: Sequence[ModelAudit], metric: str) -> Iterator[dict[str, Any]]:
+    for model, row in zip(models, _values(models, metric), strict=True):
+        null = _numbers(model, metric)[2]
+        if null is not None:
+            p = f"p = {null.p_value:.3f}" if null.p_value >= 0.0005 else f"p = {null.p_value:.0e}"
+            kind = MORE if null.p_value <= views.NOISE_LEVEL else MAYBE
+            yield row | {"zero": 0.0, "mean": null.null_mean, "p": p, "kind": kind}
+
+
+def _noise(models: Sequence[ModelAudit], metric: str, kinds: set[str], *, labels: bool) -> style.Part:
+    table = _noise_rows(models, metric)
+    known = [kind for kind in (MORE, MAYBE) if kind in kinds]
+    colors = {MORE: style.VERMILION, MAYBE: style.BLUE}
+    shapes = {MORE: "diamond", MAYBE: "circle"}
+    base = alt.Chart(style.rows(table)).encode(
+        y=alt.Y("model", **style.names_axis([row["model"] for row in table], labels=labels))
+    )
+    unit = "best − worst score" if metric == "RDI" else "Gini coefficient, no unit"
+    axis = alt.Axis(title=f"{metric}: {unit}", tickCount=5)
+    legend = alt.Legend(title=None, orient="bottom")
+    color = alt.Color("kind:N", scale=alt.Scale(domain=known, range=[colors[kind] for kind in known]), legend=legend)
+    shape = alt.Shape("kind:N", scale=alt.Scale(domain=known, range=[shapes[kind] for kind in known]), legend=legend)
+    tooltip = [
+        "model:N",
+        alt.Tooltip("value:Q", title="observed", format=".4f"),
+        alt.Tooltip("mean:Q", title="chance, mean", format=".4f"),
+        alt.Tooltip("floor:Q", title="chance, 95 %", format=".4f"),
+        alt.Tooltip("p:N"),
+    ]
+    return alt.layer(
+        base.mark_bar(color=style.PALE, height=13).encode(x=alt.X("zero:Q", axis=axis), x2="floor:Q", tooltip=tooltip),
+        base.mark_tick(color=style.GREY, thickness=2, size=13).encode(x=alt.X("mean:Q", axis=axis)),
+        base.mark_rule(strokeWidth=1.5).encode(x=alt.X("low:Q", axis=axis), x2="high:Q", color=color),
+        base.mark_point(filled=True, size=75, opacity=1).encode(
+            x=alt.X("value:Q", axis=axis), color=color, shape=shape, tooltip=tooltip
+        ),
+        base.mark_text(align="left").encode(x=alt.value(NOISE_PANEL + 6), text="p:N"),
+    ).properties(width=NOISE_PANEL, height=ROW * len(table), title=metric)

@@ -1,0 +1,139 @@
+"""What all figures share: colours, fonts, and the lines that say what is shown."""
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import altair as alt
+from altair.typing import ChartType
+
+from gfscore import views
+from gfscore.errors import PLURALS, ResultError
+from gfscore.results import Audit, ModelAudit
+
+# Okabe and Ito's colours, which colour-blind readers tell apart; the order alternates dark and light for grey printers.
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
+INK, GREY, PALE = "#222222", "#767676", "#DDDDDD"
+LINES = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY)
+DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [1, 3])  # lines are told apart without colour, too
+SHADES: Final = "viridis"  # perceptually uniform: rises in lightness, so that it survives a grey printer
+FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+TITLE_SIZE, NOTE_SIZE, TEXT_SIZE = 15, 11, 11
+CHARACTER = 0.54  # mean width of one, as a share of the font size
+METHODS = {"hoeffding": "Hoeffding", "bernstein": "Bernstein", "kl": "KL"}  # names as people write them
+NAME_LIMIT = 190  # pixels of a name; longer ones end in an ellipsis
+
+Part = Any  # a chart that becomes part of a figure: Altair's own types do not survive its chains of methods
+
+
+def rows(values: Iterable[Mapping[str, Any]]) -> alt.InlineData:
+    """Data of a figure. Names stand only here and in scale domains, never in an expression: they stay text."""
+    return alt.InlineData(values=[dict(row) for row in values])
+
+
+def one(result: Audit | ModelAudit) -> ModelAudit:
+    """The only model of a result."""
+    return result if isinstance(result, ModelAudit) else result.model
+
+
+def several(result: Audit | ModelAudit, *, least: int = 1, what: str = "this figure") -> tuple[ModelAudit, ...]:
+    """The models of a result, from the highest GREAT score down."""
+    models = (result,) if isinstance(result, ModelAudit) else result.models
+    if len(models) < least:
+        raise ResultError(f"{what} compares at least {least} models; this result holds {len(models)}. Audit several.")
+    return tuple(sorted(models, key=lambda model: -model.aggregate))
+
+
+def score_title(model: ModelAudit, what: str = "score") -> str:
+    """Title of an axis that shows scores: the score has no unit but a scale."""
+    low, high = model.score.range
+    return views.printable(f"{model.score.name.upper()} {what} (scale {low:g} to {high:.3g})")
+
+
+def about(models: Sequence[ModelAudit], *, settings: bool = True) -> str:
+    """What was scored and how, for the line below the title."""
+    parts = PLURALS[models[0].partition]
+    counts = [entry.n for model in models for entry in model.classes]
+    sizes = [model.samples.n for model in models]
+    classes = [len(model.classes) for model in models]
+    how = {", ".join(views.settings(model.score)) for model in models if settings} - {""}
+    who = models[0].name if len(models) == 1 else f"{len(models)} models"
+    each = " each" if len(models) > 1 else ""
+    text = f"{who}; {_range(sizes)} samples{each}, {_range(classes)} {parts} with n = {_range(counts)}"
+    return f"{text}; {' or '.join(sorted(how))}." if how else f"{text}."
+
+
+def intervals_note(model: ModelAudit, mark: str = "Lines") -> str:
+    """What the intervals of the picture mean."""
+    how = model.interval
+    method = METHODS.get(how.method, how.method)
+    return f"{mark} are {method} intervals: all of a model hold together with probability {1 - how.delta:g}."
+
+
+def framed(chart: Part, title: str, notes: Iterable[str], *, width: int) -> ChartType:
+    """The chart with its title, wrapped to ``width`` pixels, and the look that all figures share."""
+    heading = alt.TitleParams(
+        text=_wrapped([title], width, TITLE_SIZE),
+        subtitle=_wrapped([views.printable(note) for note in notes], width, NOTE_SIZE),
+        anchor="start",
+        frame="bounds",
+        font=FONT,
+        fontSize=TITLE_SIZE,
+        color=INK,
+        subtitleFont=FONT,
+        subtitleFontSize=NOTE_SIZE,
+        subtitleColor=GREY,
+        subtitlePadding=5,
+        offset=14,
+    )
+    styled = chart.properties(title=heading, padding=12, background="white")
+    framed: ChartType = (
+        styled.configure(font=FONT)
+        .configure_axis(
+            labelFontSize=TEXT_SIZE,
+            titleFontSize=TEXT_SIZE,
+            titleFontWeight="normal",
+            labelColor=INK,
+            titleColor=INK,
+            gridColor="#ECECEC",
+            domainColor=GREY,
+            tickColor=GREY,
+            labelLimit=NAME_LIMIT,
+            titlePadding=8,
+            labelFlush=False,
+        )
+        .configure_view(stroke=None)
+        .configure_legend(
+            labelFontSize=TEXT_SIZE,
+            titleFontSize=TEXT_SIZE,
+            titleFontWeight="normal",
+            labelLimit=NAME_LIMIT,
+            symbolStrokeWidth=2,
+            symbolSize=90,
+        )
+        .configure_header(labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE)
+        .configure_title(fontSize=TEXT_SIZE, fontWeight="bold", anchor="start", frame="group", color=INK)
+        .configure_text(font=FONT, fontSize=TEXT_SIZE, color=INK)
+    )
+    return framed
+
+
+def names_axis(names: Sequence[str], **options: Any) -> dict[str, Any]:
+    """Scale and axis of rows that are names: in this order, without lines."""
+    axis = alt.Axis(title=None, ticks=False, domain=False, labelPadding=6, **options)
+    return {"scale": alt.Scale(domain=list(names)), "axis": axis, "type": "nominal"}
+
+
+def width_of(text: str, size: int = TEXT_SIZE) -> float:
+    """About how many pixels a text takes, as far as its shortening."""
+    return min(NAME_LIMIT, len(text) * CHARACTER * size)
+
+
+def _wrapped(texts: Iterable[str], width: int, size: int) -> list[str]:
+    columns = max(30, int(width / (CHARACTER * size)))
+    return [line for text in texts for line in textwrap.wrap(text, columns)]
+
+
+def _range(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -1,0 +1,175 @@
+"""What the temperature does: the objective of a calibration, and the class scores.
+
+They read two parts of a result that are null when nothing was calibrated: ``calibration`` of the audit, and ``curves``
+of a model.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+from altair.typing import ChartType
+
+from gfscore import views
+from gfscore.errors import PLURALS, ResultError
+from gfscore.outputs.figures import style
+from gfscore.results import Audit, Calibration, ModelAudit
+
+WIDTH, HEIGHT = 520, 320
+ALL_SHOWN = 40  # classes that have a line; of more a band is drawn
+TICKS = [digit * 10.0**power for power in range(-4, 5) for digit in (1, 2, 5)]
+APART = 0.05  # of the picture's height, at least, between two names
+MEANINGS = {
+    "models": "Spearman correlation over models of score and clean accuracy",
+    "classes": "Spearman correlation over classes of score and clean accuracy, mean over models",
+    "stability": "smallest Spearman correlation with the profile at a temperature nearby, mean over models",
+    "given": "Spearman correlation over models of score and the given reference",
+}
+
+
+def calibration_curve(result: Audit) -> ChartType:
+    """The calibration's objective against the temperature: plateau shaded, optimum and baselines marked."""
+    found = result.calibration if isinstance(result, Audit) else None
+    if found is None:
+        raise ResultError("this result has no calibration curve. Calibrate first: gfscore audit --calibrate OBJECTIVE.")
+    temperatures, values = _steps(found)
+    objective, best = found.objective, found.temperature
+    x = _axis(temperatures)
+    y = alt.Y("value:Q", title=_folded(MEANINGS.get(objective, objective)), scale=alt.Scale(zero=False, nice=True))
+    rows = [{"T": t, "value": value} for t, value in zip(temperatures, values, strict=True)]
+    line = (
+        alt.Chart(style.rows(rows))
+        .mark_line(color=style.BLUE, strokeWidth=2, interpolate="step-after")
+        .encode(x=x, y=y, tooltip=[alt.Tooltip("T:Q", format=".4g"), alt.Tooltip("value:Q", format=".4f")])
+    )
+    layers: list[style.Part] = [*_plateau(found, x), line]
+    notes = [style.about(result.models, settings=False)]
+    if best is not None:
+        layers.append(_mark(best, x))
+        notes.append(f"Objective {objective!r}. Dashed: T = {best:.4g}, where it is {views.number(found.value)}.")
+    if found.intervals:
+        notes.append("Shaded: the temperatures at which the objective is highest.")
+    alone = found.baselines.get("clean_accuracy")
+    if alone is not None:
+        table = [{"name": f"clean accuracy alone: {alone:.3f}", "value": alone}]
+        base = alt.Chart(style.rows(table)).encode(y=y)
+        layers += [
+            base.mark_rule(color=style.VERMILION, strokeDash=[2, 2]),
+            base.mark_text(align="right", dy=-7, dx=-4, color=style.VERMILION).encode(
+                x=alt.value(WIDTH), text="name:N"
+            ),
+        ]
+    chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+    return style.framed(chart, "What the calibration maximises, by temperature", notes, width=WIDTH + 60)
+
+
+def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | None = None) -> ChartType:
+    """Score of each class against the temperature, with the calibration's plateau shaded."""
+    model = style.one(result)
+    if isinstance(result, Audit):
+        calibration = calibration or result.calibration
+    if model.curves is None:
+        raise ResultError("there are no scores by temperature in this result. Run gfscore audit --calibrate OBJECTIVE.")
+    temperatures, scores = model.curves.temperature, model.curves.scores
+    parts, x = PLURALS[model.partition], _axis(temperatures)
+    y = alt.Y("score:Q", title=style.score_title(model))
+    own = [entry.name for entry in sorted(model.classes, key=lambda entry: entry.score) if entry.name in scores]
+    layers: list[style.Part] = list(_plateau(calibration, x))
+    notes = [style.about([model], settings=False), f"By name: the lowest and the highest of the {parts} in the audit."]
+    if len(own) <= ALL_SHOWN:
+        layers.append(_lines(temperatures, scores, own[1:-1], x, y, color=style.GREY, strokeWidth=1))
+    else:
+        layers.append(_spread(temperatures, list(scores.values()), x))
+        notes.append(f"Band: from the lowest to the highest of {len(scores):,} {parts} at each temperature.")
+    layers += [
+        _lines(temperatures, scores, own[:1], x, y, color=style.VERMILION, strokeWidth=2.5, strokeDash=style.DASHES[1]),
+        _lines(temperatures, scores, own[-1:], x, y, color=style.BLUE, strokeWidth=2.5),
+        *_names(scores, own[0], own[-1], y),
+    ]
+    if model.score.temperature is not None:
+        layers.append(_mark(model.score.temperature, x))
+        notes.append(f"Dashed: T = {model.score.temperature:g}, the audit's.")
+    if calibration is not None and calibration.intervals:
+        notes.append("Shaded: the plateau of the calibration.")
+    notes.append("No decision of the model changes with T.")
+    chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+    return style.framed(chart, f"Score of each {model.partition}, by temperature", notes, width=WIDTH + 140)
+
+
+def _steps(found: Calibration) -> tuple[list[float], list[float | None]]:
+    """Where each step of the objective begins, and its value; the last one is carried to the end of the range."""
+    edges, values = found.curve.get("edges", ()), list(found.curve.get("values", ()))
+    starts = [edge for edge in edges if edge is not None]
+    if len(starts) != len(values) + 1 or len(values) < 1:
+        raise ResultError(f"calibration.curve has {len(starts)} edges and {len(values)} values. Calibrate again.")
+    return starts, [*values, values[-1]]
+
+
+def _axis(temperatures: Sequence[float]) -> alt.X:
+    scale = alt.Scale(type="log", domain=[min(temperatures), max(temperatures)], nice=False)
+    ticks = [tick for tick in TICKS if min(temperatures) <= tick <= max(temperatures)]
+    axis = alt.Axis(format="~g", values=ticks)
+    return alt.X("T:Q", title="temperature T (logarithmic)", scale=scale, axis=axis)
+
+
+def _mark(temperature: float, x: alt.X) -> style.Part:
+    return alt.Chart(style.rows([{"T": temperature}])).mark_rule(color=style.INK, strokeDash=[5, 3]).encode(x=x)
+
+
+def _plateau(calibration: Calibration | None, x: alt.X) -> list[style.Part]:
+    pairs = [] if calibration is None else [{"T": low, "end": high} for low, high in calibration.intervals]
+    return (
+        [alt.Chart(style.rows(pairs)).mark_rect(color=style.PALE, opacity=0.8).encode(x=x, x2="end:Q")] if pairs else []
+    )
+
+
+def _lines(
+    temperatures: Sequence[float],
+    scores: Mapping[str, Sequence[float]],
+    names: Sequence[str],
+    x: alt.X,
+    y: alt.Y,
+    **look: Any,
+) -> style.Part:
+    rows = [
+        {"name": views.printable(name), "T": t, "score": score}
+        for name in names
+        for t, score in zip(temperatures, scores[name], strict=True)
+    ]
+    return (
+        alt.Chart(style.rows(rows))
+        .mark_line(**look)
+        .encode(x=x, y=y, detail="name:N", tooltip=["name:N", alt.Tooltip("T:Q", format=".4g"), "score:Q"])
+    )
+
+
+def _names(scores: Mapping[str, Sequence[float]], lowest: str, highest: str, y: alt.Y) -> list[style.Part]:
+    """Names at the right end of the two lines, moved apart where they would lie on each other."""
+    ends = [scores[lowest][-1], scores[highest][-1]]
+    height = max(max(own) for own in scores.values())
+    push = max(0.0, APART * height - abs(ends[1] - ends[0])) / 2 * (1 if ends[1] >= ends[0] else -1)
+    return [
+        alt.Chart(style.rows([{"text": text, "score": end}]))
+        .mark_text(align="left", dx=6, color=color, fontWeight="bold", limit=style.NAME_LIMIT)
+        .encode(x=alt.value(WIDTH), y=y, text="text:N")
+        for text, end, color in (
+            (f"lowest: {views.printable(lowest)}", ends[0] - push, style.VERMILION),
+            (f"highest: {views.printable(highest)}", ends[1] + push, style.BLUE),
+        )
+    ]
+
+
+def _spread(temperatures: Sequence[float], scores: Sequence[Sequence[float]], x: alt.X) -> style.Part:
+    rows = [
+        {"T": t, "score": min(column), "high": max(column)}
+        for t, column in zip(temperatures, zip(*scores, strict=True), strict=True)
+    ]
+    band = alt.Chart(style.rows(rows)).mark_area(color=style.SKY, opacity=0.4)
+    return band.encode(x=x, y="score:Q", y2="high:Q")
+
+
+def _folded(text: str) -> list[str]:
+    """A long title of an axis in two lines."""
+    head, comma, tail = text.partition(", ")
+    words = head.split()
+    return [head + comma, tail] if comma else [" ".join(words[: len(words) // 2]), " ".join(words[len(words) // 2 :])]

@@ -1,0 +1,237 @@
+"""Every figure for the zoo, the paper's 17 models and its 1,000 classes; and what poor or hostile results do."""
+
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from gfscore import Samples, audit_models
+from gfscore.auditing import rdi_radii
+from gfscore.cli.figures import Format
+from gfscore.cli.main import run
+from gfscore.errors import OptionError, ResultError
+from gfscore.outputs.figures import FIGURES, SUFFIXES, class_heatmap, forest, radar, save
+from gfscore.outputs.figures.labels import _box, place_labels
+from gfscore.reproduction import published_audit
+from gfscore.results import Audit, Calibration, Curves
+
+TEMPERATURES = [0.1, 0.3, 1.0, 3.0, 10.0]
+HOSTILE = ["</script><script>alert(1)</script>", "datum.score", "' + alert(1) + '", "<b>&amp;</b>", "{{x}}", "a\nb"]
+
+
+def with_temperatures(audit: Audit) -> Audit:
+    """The audit with made-up curves: what a calibration will fill in."""
+    models = [
+        model.model_copy(
+            update={
+                "curves": Curves(
+                    temperature=TEMPERATURES,
+                    aggregate=[model.aggregate / (1 + t) for t in TEMPERATURES],
+                    scores={entry.name: [entry.score / (1 + t) for t in TEMPERATURES] for entry in model.classes},
+                    error=0.0,
+                )
+            }
+        )
+        for model in audit.models
+    ]
+    calibration = Calibration(
+        objective="classes",
+        models=tuple(model.name for model in audit.models),
+        temperature=1.0,
+        value=0.9,
+        intervals=[(0.5, 2.0)],
+        temperature_range=(0.1, 10.0),
+        baselines={"clean_accuracy": 0.85, "at_one": None},
+        curve={"edges": TEMPERATURES, "values": [0.5, 0.8, 0.9, 0.7]},
+    )
+    return audit.model_copy(update={"models": tuple(models), "calibration": calibration})
+
+
+@pytest.fixture(scope="session")
+def zoo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("zoo")
+    assert run(["demo", "--out", str(folder), "--store", str(folder / "store"), "--quiet"]) == 0
+    return Audit.load(folder / "audit.json")
+
+
+@pytest.fixture(scope="session")
+def results(zoo):
+    return {"zoo": zoo, "cifar10": published_audit("cifar10"), "imagenet": published_audit("imagenet")}
+
+
+def drawn(name: str, audit: Audit):
+    figure = FIGURES[name]
+    subject = audit.models[0] if figure.per_model else audit
+    numbers = {"radii": rdi_radii(len(audit.models[0].classes)), "calibration": audit.calibration}
+    return figure.draw(subject, **({figure.takes: numbers[figure.takes]} if figure.takes else {}))
+
+
+def written(chart, path) -> bytes:
+    save(chart, path, scale=1)
+    return path.read_bytes()
+
+
+CASES = [
+    (name, result)
+    for name in FIGURES
+    for result in ("zoo", "cifar10", "imagenet")
+    if (name, result) not in {("noise", "cifar10"), ("noise", "imagenet")}  # the samples were not published
+]
+
+
+@pytest.mark.parametrize(("name", "result"), CASES)
+def test_every_figure_can_be_seen_and_names_what_it_shows(name, result, results, tmp_path):
+    audit = with_temperatures(results[result])
+    chart = drawn(name, audit)
+    picture = Image.open(io.BytesIO(written(chart, tmp_path / "figure.png"))).convert("L")
+    assert 350 < picture.width < 1400
+    assert 200 < picture.height < 1500
+    inked = np.mean(np.asarray(picture) < 200)
+    assert 0.005 < inked < 0.9
+    text = written(chart, tmp_path / "figure.svg").decode()
+    counts = {f"{len(audit.models[0].classes):,} classes", "samples", "n = "}
+    assert all(count in text for count in counts)
+    for part in expected_names(name, audit):
+        assert f">{part}" in text, part
+
+
+def expected_names(name: str, audit: Audit) -> list[str]:
+    first = audit.models[0]
+    highest, lowest = first.rdi.classes
+    top = max(audit.models, key=lambda model: model.aggregate)
+    if name in ("forest", "vulnerability", "heatmap", "radar"):
+        return [highest[:12], lowest[:12]] if name == "forest" or len(first.classes) <= 16 else []
+    if name == "temperature":
+        return [f"lowest: {lowest}"[:20], f"highest: {highest}"[:20]]
+    if name in ("disparity", "robustness-rdi", "reranking", "noise"):
+        return [top.name]
+    return []
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_pages_work_offline(name, results, tmp_path):
+    audit = with_temperatures(results["zoo"])
+    page = written(drawn(name, audit), tmp_path / "figure.html").decode()
+    assert not re.search(r"""<(?:script|link|img|iframe)[^>]+(?:src|href)\s*=\s*["']?(?:https?:)?//""", page)
+    assert "default-src 'none'" in page  # so that the browser refuses what the library might ask for
+    assert "editor: false" in page
+
+
+def test_pdf_and_page_come_from_the_same_chart(results, tmp_path):
+    chart = drawn("heatmap", results["cifar10"])
+    assert written(chart, tmp_path / "a.pdf").startswith(b"%PDF")
+    assert json.loads(
+        re.search(r'vegaEmbed\("#chart", (.*), {actions', written(chart, tmp_path / "a.html").decode())[1]
+    )
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_hostile_names_are_text(name, tmp_path):
+    rng = np.random.default_rng(0)
+    labels = np.arange(120) % len(HOSTILE)
+    samples = {model: Samples.of(rng.normal(0, 2, (120, 6)), labels, class_names=HOSTILE) for model in HOSTILE[:3]}
+    audit = with_temperatures(audit_models(samples))
+    chart = drawn(name, audit)
+    page = written(chart, tmp_path / "figure.html").decode()
+    assert page.count("<script>") == page.count("</script>") == 2
+    text = written(chart, tmp_path / "figure.svg").decode()
+    assert "<script" not in text
+    assert "NaN" not in text
+    for name in HOSTILE[:3]:  # no name became part of an expression or of a field's name
+        assert not any(name in expression for expression in expressions(chart.to_dict()))
+
+
+def expressions(part):
+    """Everything in a chart that Vega evaluates or takes for a field."""
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if key in ("expr", "test", "calculate", "filter", "signal", "field") and isinstance(value, str):
+                yield value
+            elif key != "datasets":
+                yield from expressions(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from expressions(value)
+
+
+def test_results_without_what_a_figure_needs_say_so(results):
+    one = Audit(models=results["zoo"].models[:1], provenance=results["zoo"].provenance)
+    for name, message in {
+        "robustness-rdi": "the plot of score by RDI compares at least 2 models; this result holds 1. Audit several.",
+        "reranking": "the re-ranking compares at least 2 models; this result holds 1. Audit several.",
+        "vulnerability": "the count of worst classes compares at least 2 models; this result holds 1. Audit several.",
+        "calibration": "this result has no calibration curve. Calibrate first: gfscore audit --calibrate OBJECTIVE.",
+        "temperature": "there are no scores by temperature in this result. Run gfscore audit --calibrate OBJECTIVE.",
+    }.items():
+        with pytest.raises(ResultError) as caught:
+            drawn(name, one)
+        assert str(caught.value) == message
+    with pytest.raises(ResultError) as caught:
+        drawn("noise", results["cifar10"])
+    assert str(caught.value) == (
+        "this result has no noise floor to draw. Run gfscore audit on the logits, which computes it."
+    )
+
+
+def test_a_forest_needs_intervals(results):
+    model = results["cifar10"].models[0]
+    bare = [entry.model_copy(update={"interval": None}) for entry in model.classes]
+    with pytest.raises(ResultError, match="shows intervals, and this result has none"):
+        forest(model.model_copy(update={"classes": tuple(bare)}))
+
+
+def test_scores_of_nothing_but_zeros(tmp_path):
+    audit = audit_models({"m": Samples.of([[0.0, 1, 2], [1, 0, 2], [1, 2, 0]], [0, 1, 2])})
+    for name in ("lorenz", "radar"):
+        with pytest.raises(ResultError, match="all class scores are 0"):
+            drawn(name, audit)
+    for name in ("forest", "heatmap", "disparity", "concentration"):
+        assert written(drawn(name, audit), tmp_path / "figure.png")
+
+
+def test_unknown_models_and_endings_are_refused(results, tmp_path):
+    with pytest.raises(ResultError, match="holds no model 'x'"):
+        radar(results["cifar10"], names=["x"])
+    with pytest.raises(OptionError, match=r"cannot be written as 'figure.gif'. End its name in .png"):
+        save(class_heatmap(results["cifar10"]), tmp_path / "figure.gif")
+    assert {f".{form}" for form in Format} == set(SUFFIXES)
+
+
+def test_labels_do_not_lie_on_each_other():
+    rng = np.random.default_rng(1)
+    points = [(float(x), float(y), f"model {i}") for i, (x, y) in enumerate(rng.uniform(20, 380, (25, 2)))]
+    boxes = [_box(place, text) for place, (_, _, text) in zip(place_labels(points, 640, 420), points, strict=True)]
+    overlaps = [a.overlap(b) for i, a in enumerate(boxes) for b in boxes[:i]]
+    assert max(overlaps) == 0
+
+
+def test_the_command_draws_all_that_apply(results, tmp_path, capsys):
+    results["cifar10"].save(tmp_path / "audit.json")
+    assert run(["figures", str(tmp_path / "audit.json"), "--out", str(tmp_path / "out"), "--format", "svg"]) == 0
+    printed = capsys.readouterr().out
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert "heatmap.svg" in names
+    assert "forest-Wu2020.svg" in names
+    assert len(names) == 17 + len(FIGURES) - 3  # a forest for each model; no noise floor, no temperature
+    assert "Left out: noise: this result has no noise floor" in printed
+    assert "Left out: temperature of 17 models: there are no scores by temperature" in printed
+    assert printed.count("Written: ") == len(names)
+
+
+def test_model_names_cannot_leave_the_folder(tmp_path):
+    audit = audit_models(
+        {name: Samples.of([[1.0, 0], [0, 2]], [0, 1]) for name in ("../../up", "/etc/x", "..", "a/b", "a:b")}
+    )
+    audit.save(tmp_path / "audit.json")
+    assert run(["figures", str(tmp_path / "audit.json"), "-o", str(tmp_path / "out"), "--only", "forest", "-q"]) == 0
+    assert len(list((tmp_path / "out").iterdir())) == 5
+    assert {path.name for path in tmp_path.iterdir()} == {"audit.json", "out"}
+
+
+def test_unknown_figures_are_named(results, tmp_path, capsys):
+    results["cifar10"].save(tmp_path / "audit.json")
+    assert run(["figures", str(tmp_path / "audit.json"), "--only", "pie"]) == 2
+    assert capsys.readouterr().err.startswith("gfscore: there is no figure 'pie'. Choose from: forest, heatmap,")
