@@ -19,7 +19,7 @@ from gfscore.reproduction import published_audit
 from gfscore.results import Audit, ModelAudit
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "figures"
-TEMPERATURES = [0.05 * math.exp(step * math.log(200) / 40) for step in range(41)]  # 0.05 to 10
+TEMPERATURES = [round(0.05 * math.exp(step * math.log(200) / 40), 6) for step in range(41)]  # 0.05 to 10
 
 
 def zoo_audit(store: Path) -> Audit:
