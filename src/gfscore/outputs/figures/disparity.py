@@ -1,6 +1,6 @@
 """Metrics of the models side by side: bars, and what chance alone would give."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -112,16 +112,13 @@ def _bars(models: Sequence[ModelAudit], metric: str, meaning: str, *, labels: bo
 
 
 def _noise_rows(models: Sequence[ModelAudit], metric: str) -> list[dict[str, Any]]:
-    return list(_each_noise(models, metric))
-
-
-def _each_noise(models: Sequence[ModelAudit], metric: str) -> Iterator[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
     for model, row in zip(models, _values(models, metric), strict=True):
         null = _numbers(model, metric)[2]
         if null is not None:
-            p = f"p = {null.p_value:.3f}" if null.p_value >= 0.0005 else f"p = {null.p_value:.0e}"
             kind = MORE if null.p_value <= views.NOISE_LEVEL else MAYBE
-            yield row | {"zero": 0.0, "mean": null.null_mean, "p": p, "kind": kind}
+            found.append(row | {"zero": 0.0, "mean": null.null_mean, "p": f"p = {null.p_value:.2g}", "kind": kind})
+    return found
 
 
 def _noise(models: Sequence[ModelAudit], metric: str, kinds: set[str], *, labels: bool) -> style.Part:

@@ -72,7 +72,7 @@ def _labels(table: Sequence[dict[str, Any]], x_domain: Sequence[float], y_domain
     ]
     for align in ALIGNS:
         own = drawn([row for row in placed if row["place"].align == align])
-        for halo in ({"stroke": "white", "strokeWidth": 3}, {}):  # white around the letters keeps lines out of them
+        for halo in (style.HALO, {}):
             text = own.mark_text(align=align, baseline="middle", limit=style.NAME_LIMIT, **halo)
             layers.append(text.encode(x="to_x:Q", y="to_y:Q", text="name:N"))
     return layers

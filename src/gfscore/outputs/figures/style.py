@@ -22,6 +22,7 @@ TITLE_SIZE, NOTE_SIZE, TEXT_SIZE = 15, 11, 11
 CHARACTER = 0.54  # mean width of one, as a share of the font size
 METHODS = {"hoeffding": "Hoeffding", "bernstein": "Bernstein", "kl": "KL"}  # names as people write them
 NAME_LIMIT = 190  # pixels of a name; longer ones end in an ellipsis
+HALO: dict[str, Any] = {"stroke": "white", "strokeWidth": 3}  # below a text, to keep lines out of its letters
 
 Part = Any  # a chart that becomes part of a figure: Altair's own types do not survive its chains of methods
 
@@ -101,6 +102,7 @@ def framed(chart: Part, title: str, notes: Iterable[str], *, width: int) -> Char
             labelLimit=NAME_LIMIT,
             titlePadding=8,
             labelFlush=False,
+            labelSeparation=5,
         )
         .configure_view(stroke=None)
         .configure_legend(

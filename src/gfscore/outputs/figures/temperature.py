@@ -55,8 +55,11 @@ def calibration_curve(result: Audit) -> ChartType:
         base = alt.Chart(style.rows(table)).encode(y=y)
         layers += [
             base.mark_rule(color=style.VERMILION, strokeDash=[2, 2]),
-            base.mark_text(align="right", dy=-7, dx=-4, color=style.VERMILION).encode(
-                x=alt.value(WIDTH), text="name:N"
+            *(
+                base.mark_text(align="right", dy=-7, dx=-4, color=style.VERMILION, **halo).encode(
+                    x=alt.value(WIDTH), text="name:N"
+                )
+                for halo in (style.HALO, {})
             ),
         ]
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
