@@ -1,67 +1,191 @@
-"""Speed as ratios, everything side by side in one run: ``make bench``."""
+"""Speed as ratios, everything side by side in one run, written to ``benchmarks/results.md``: ``make bench``."""
 
-import math
+import argparse
+import os
+import platform
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import numpy as np
+import scipy
+from rivals import loop, plain, torch_pass
 
 from gfscore.samples import Samples
-from gfscore.scores.great import SCORE_MAX, great_scores
+from gfscore.scores.great import great_scores
+from gfscore.temperature.calibration import calibrate
+from gfscore.temperature.curve import TemperatureCurve, temperature_curve
+from gfscore.temperature.grid import two_phase_grid
+from gfscore.temperature.objectives import ClassAgreement, MeanOverModels, OverModels
 
 LOOP_ROWS = 2000  # the loop is timed on these and scaled up
+GRID = 301  # temperatures of the paper's two grids
+REPEATS = 5
 
 
-def seconds(function: Callable[[], object], repeats: int = 5) -> float:
-    """Best of several runs: what the code takes when the machine does nothing else."""
-    times = []
+def seconds(*functions: Callable[[], object], repeats: int = REPEATS) -> list[float]:
+    """Best of several rounds for each, in turn: what it takes when the machine does nothing else."""
+    times: list[list[float]] = [[] for _ in functions]
     for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
+        for function, taken in zip(functions, times, strict=True):
+            start = time.perf_counter()
+            function()
+            taken.append(time.perf_counter() - start)
+    return [min(taken) for taken in times]
 
 
-def loop(logits: np.ndarray, labels: np.ndarray) -> list[float]:
-    """One sample at a time, as a first implementation would do it."""
-    scores = []
-    for row, label in zip(logits, labels, strict=True):
-        weights = np.exp(row - row.max())
-        confidences = weights / weights.sum()
-        rival = max(confidences[j] for j in range(len(confidences)) if j != label)
-        scores.append(math.sqrt(math.pi / 2) * max(confidences[label] - rival, 0.0))
-    return scores
+def made_up(n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Float32 logits of a network that is right two times in three, as the robust ImageNet models of the paper are."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, k, n)
+    logits = 2 * rng.standard_normal((n, k), dtype=np.float32)
+    logits[np.arange(n), labels] += 2 * np.sqrt(2 * np.log(k))
+    return logits, labels
 
 
-def plain(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The whole matrix at once, in float64."""
-    wide = logits.astype(np.float64)
-    weights = np.exp(wide - wide.max(axis=1, keepdims=True))
-    confidences = weights / weights.sum(axis=1, keepdims=True)
-    rows = np.arange(len(labels))
-    own = confidences[rows, labels]
-    confidences[rows, labels] = -np.inf
-    return SCORE_MAX * np.maximum(own - confidences.max(axis=1), 0)
+def row(*cells: object) -> str:
+    """A row of a Markdown table."""
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
 
 
-def compare(n_samples: int, n_classes: int) -> None:
-    """Print one row of the table."""
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, n_classes, n_samples)
-    logits = rng.normal(0, 2, (n_samples, n_classes)).astype(np.float32)
-    logits[np.arange(n_samples), labels] += 6
+def verdict(ratio: float, limit: float, *, least: bool = False) -> str:
+    """A ratio beside what is asked of it."""
+    met = ratio >= limit if least else ratio <= limit
+    return f"{ratio:,.2f}" + (f" ({'≥' if least else '≤'} {limit:g} asked: {'met' if met else '**missed**'})")
+
+
+def one_temperature(n: int, k: int) -> Iterable[str]:
+    """Scoring and the whole curve of one model, softmax."""
+    logits, labels = made_up(n, k)
     samples = Samples.of(logits, labels)
-    ours = seconds(lambda: great_scores(samples))
-    one_pass = seconds(lambda: plain(logits, labels))
-    reading = seconds(lambda: logits.sum())
-    looped = seconds(lambda: loop(logits[:LOOP_ROWS], labels[:LOOP_ROWS]), 1) * n_samples / min(LOOP_ROWS, n_samples)
-    ratios = f"{looped / ours:.0f} | {one_pass / ours:.1f} | {ours / reading:.1f}"
-    print(f"| {n_samples:,} x {n_classes:,} | {ours:.3f} s | {ratios} |")
+    softmax_only = torch_pass(logits)
+    ours, curve, in_numpy, reading, looped, *in_torch = seconds(
+        lambda: great_scores(samples),
+        lambda: temperature_curve(samples),
+        lambda: plain(logits, labels, "softmax"),
+        lambda: logits.sum(),
+        lambda: loop(logits[:LOOP_ROWS], labels[:LOOP_ROWS], "softmax"),
+        *([softmax_only] if softmax_only else []),
+    )
+    looped *= n / LOOP_ROWS
+    yield f"## One model, {n:,} × {k:,}, softmax\n"
+    correct = (logits.argmax(axis=1) == labels).mean()
+    yield f"{correct:.0%} of the samples are classified correctly. One temperature takes gfscore {ours:.3f} s.\n"
+    yield row("ratio", "")
+    yield row("---", "--:")
+    yield row("scoring at one temperature / reading the logits once (their sum)", f"{ours / reading:.1f}")
+    if in_torch:
+        what = "scoring at one temperature / torch's softmax (float32), without the score"
+        yield row(what, verdict(ours / in_torch[0], 1.5))
+    yield row("plain NumPy (float64) / scoring at one temperature", f"{in_numpy / ours:.1f}")
+    yield row("a loop over samples / scoring at one temperature", f"{looped / ours:,.0f}")
+    yield row("the whole curve / plain NumPy at one temperature", verdict(curve / in_numpy, 3))
+    yield row("the whole curve / scoring at one temperature", f"{curve / ours:.1f}")
+    yield ""
+
+
+def grid(models: int, n: int, k: int, activation: str, objective: str) -> Iterable[str]:
+    """The paper's search over two grids."""
+    data = [made_up(n, k, seed) for seed in range(models)]
+    samples = {f"model {place}": Samples.of(*each) for place, each in enumerate(data)}
+
+    def curves() -> dict[str, TemperatureCurve]:
+        return {name: temperature_curve(each, activation=activation) for name, each in samples.items()}
+
+    def search() -> object:
+        found = curves()
+        target = np.array([curve.accuracy for curve in found.values()])
+        over_classes = MeanOverModels(tuple(ClassAgreement(curve) for curve in found.values()))
+        over_models = OverModels(tuple(found.values()), target, np.array([]))
+        return two_phase_grid((over_models if objective == "models" else over_classes).values)
+
+    logits, labels = data[0]
+    searched, calibrated, looped, in_numpy = seconds(
+        search,
+        lambda: calibrate(curves(), objective),
+        lambda: loop(logits[:LOOP_ROWS], labels[:LOOP_ROWS], activation),
+        lambda: plain(logits, labels, activation),
+    )
+    looped *= GRID * models * n / LOOP_ROWS
+    in_numpy *= GRID * models
+    yield row(
+        f"{models} × {n:,} × {k:,}, {activation}, `{objective}`",
+        f"{searched:.2f} s",
+        f"{calibrated:.2f} s",
+        verdict(looped / searched, 200, least=True),
+        f"{in_numpy / searched:.0f}",
+        f"{looped / calibrated:.0f}",
+    )
+
+
+def growth(name: str, sizes: list[tuple[int, int]], axis: int, function: Callable[[Samples], object]) -> str:
+    """Slope of log time over log size, from medians of five."""
+    medians = []
+    for n, k in sizes:
+        samples = Samples.of(*made_up(n, k))
+        function(samples)  # once, unmeasured
+        medians.append(statistics.median(seconds(lambda: function(samples), repeats=1)[0] for _ in range(5)))  # noqa: B023
+    counted = [(size, taken) for size, taken in zip(sizes, medians, strict=True) if size[0] >= 30_000]
+    slope = np.polyfit(np.log([size[axis] for size, _ in counted]), np.log([taken for _, taken in counted]), 1)[0]
+    times = ", ".join(f"{taken:.3g}" for taken in medians)
+    met = "met" if abs(slope - 1) <= 0.1 else "**missed**"
+    return row(name, " ".join(f"{n:,}×{k:,}" for n, k in sizes), times, f"{slope:.2f} (1 ± 0.1 asked: {met})")
+
+
+def machine() -> str:
+    """Where these ratios were measured."""
+    processor = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [
+            line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")
+        ]
+        processor = names[0] if names else processor
+    load = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
+    versions = f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}"
+    return f"{processor}, {os.cpu_count()} cores{load}; {platform.system()}; {versions}."
+
+
+def report() -> Iterable[str]:
+    """The whole page, line by line."""
+    yield "# Benchmarks\n"
+    yield "Written by `make bench`: ratios of times taken in one run, in turn, the best of several rounds each.\n"
+    yield machine() + "\n"
+    yield from one_temperature(50_000, 1_000)
+    yield "## The paper's search: a coarse and a fine grid, 301 temperatures\n"
+    yield (
+        "Both columns of gfscore start from the logits: *search* makes the curves and looks the grids up, *all* also "
+        "finds the exact intervals, baselines and leave-one-out check. The others only score, timed at one temperature "
+        "and one model and multiplied; the loop is timed on 2,000 rows and scaled.\n"
+    )
+    yield row("models × samples × classes", "search", "all", "loop / search", "plain NumPy / search", "loop / all")
+    yield row("---", "--:", "--:", "--:", "--:", "--:")
+    yield from grid(17, 10_000, 10, "sigmoid", "models")
+    yield from grid(17, 10_000, 10, "sigmoid", "classes")
+    yield from grid(1, 50_000, 1_000, "softmax", "classes")
+    yield "\n## Growth\n"
+    yield "Slopes of log time over log size from 30,000 samples on; medians of five.\n"
+    yield row("what", "samples × classes", "seconds", "slope")
+    yield row("---", "---", "---", "--:")
+    by_n = [(10**3, 10), (10**4, 10), (3 * 10**4, 10), (10**5, 10), (3 * 10**5, 10), (10**6, 10)]
+    by_k = [(30_000, k) for k in (250, 500, 1000, 2000)]
+    yield growth("scoring, in samples", by_n, 0, great_scores)
+    yield growth("curve, in samples", by_n, 0, temperature_curve)
+    yield growth("scoring, in classes", by_k, 1, great_scores)
+    yield growth("curve, in classes", by_k, 1, temperature_curve)
+
+
+def main() -> None:
+    """Print the page while it is made, then write it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results.md")
+    lines = []
+    for line in report():
+        print(line, flush=True)
+        lines.append(line)
+    parser.parse_args().out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    print("Scoring at one temperature (softmax). The loop is timed on 2,000 rows and scaled.\n")
-    print("| logits | gfscore | loop / gfscore | plain NumPy / gfscore | gfscore / summing the logits once |")
-    print("|---|---:|---:|---:|---:|")
-    for size in ((10_000, 10), (100_000, 10), (5_000, 1_000), (50_000, 1_000)):
-        compare(*size)
+    main()
