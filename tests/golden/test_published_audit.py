@@ -37,4 +37,4 @@ def test_intervals_are_the_papers_bound():
 def test_it_is_a_result_file_like_any_other():
     audit = published_audit("imagenet")
     assert Audit.from_json(audit.to_json()) == audit
-    assert audit.calibration["temperature"] == 0.1
+    assert audit.calibration.temperature == 0.1
