@@ -15,15 +15,27 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-def loop(logits: np.ndarray, labels: np.ndarray, activation: str) -> list[float]:
-    """The margins one sample at a time, as the published implementations take them (the activation all at once)."""
+def loop(logits: np.ndarray, labels: np.ndarray, activation: str) -> list[tuple[float, float, float]]:
+    """Class profile as the published implementation of the method takes it at each temperature.
+
+    The activation all at once; margins one sample at a time, each by a mask over the classes and a look into the
+    matrix; then mean, deviation and accuracy of one class at a time, by a mask over the samples.
+    """
     confidences = softmax(logits) if activation == "softmax" else expit(logits)
-    scores = []
-    for row, label in zip(confidences, labels, strict=True):
-        others = np.ones(len(row), dtype=bool)
+    n_classes = confidences.shape[1]
+    scores = np.zeros(len(labels))
+    for sample, label in enumerate(labels):
+        others = np.ones(n_classes, dtype=bool)
         others[label] = False
-        scores.append(SCALE * max(row[label] - row[others].max(), 0.0))
-    return scores
+        margin = confidences[sample, label] - confidences[sample, others].max()
+        scores[sample] = SCALE * margin if margin > 0 else 0.0
+    predicted = logits.argmax(axis=1)
+    profile = []
+    for label in range(n_classes):
+        own = labels == label
+        if own.any():
+            profile.append((scores[own].mean(), scores[own].std(), (predicted[own] == label).mean()))
+    return profile
 
 
 def plain(logits: np.ndarray, labels: np.ndarray, activation: str) -> np.ndarray:
