@@ -23,7 +23,7 @@ Dot = Callable[[FloatArray, FloatArray], FloatArray]
 
 PADDING = 0.75  # octaves beyond both ends, since a spline is worst at its own
 RESTART = 12  # octaves on one exponential: each doubles its relative error, to some 1e-12 after twelve
-NEGLIGIBLE = 1e-10  # half-way powers below this add less than its square to a sum, at any larger b
+NEGLIGIBLE = 1e-6  # entries of r^p below this add less than 1e-12 each to a sum, there and at any larger b
 FEW = 0.1  # share of the entries from which it pays to leave the others out
 BLAS_COLUMNS = 8192  # dot products no longer than this stay on one thread of the BLAS, so their sums are repeatable
 
