@@ -35,7 +35,7 @@ def test_rounding_between_batches_is_not_refused(tmp_path):
         def __call__(self, inputs):
             return super().__call__(inputs) * (1 + 1e-6 * len(inputs))
 
-    run(tmp_path, Rounding())
+    assert run(tmp_path, Rounding()).exists()
 
 
 def test_another_number_of_classes_is_refused(tmp_path):
