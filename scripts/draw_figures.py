@@ -11,7 +11,8 @@ from PIL import Image
 import gfscore.zoo
 from gfscore import auditing, calibrating
 from gfscore.auditing import Options, rdi_radii
-from gfscore.cli.running import RunOptions, audit_run, run_models
+from gfscore.cli.options import RunOptions
+from gfscore.cli.running import audit_run, run_models
 from gfscore.inputs.logits_files import read_samples
 from gfscore.outputs.figures import FIGURES, save
 from gfscore.reproduction import published_audit

@@ -50,11 +50,6 @@ from gfscore.samples import IntArray, Samples
 from gfscore.scores import SCORE_MAX, Activation, LocalScores, great_scores
 from gfscore.scores.great import checked_activation, checked_temperature
 
-PREMISE = (
-    "The GREAT score bounds the distance to the nearest adversarial example only where the margin of confidences is "
-    "sqrt(2/pi)-Lipschitz around the sample. Nothing here checks that; and T changes the score, but no decision."
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -216,6 +211,9 @@ def audit_scores(
             range=(0.0, local.maximum),
             activation=local.activation,
             temperature=local.temperature,
+            norm=local.norm,
+            eps=local.eps,
+            settings=None if local.settings is None else dict(local.settings),
             probabilities=samples.probabilities,
         ),
         samples=SamplesInfo(source=source, n=samples.n_samples, seed=data_seed),
@@ -247,8 +245,8 @@ def audit_scores(
             adjusted_mean=disparity.atkinson_adjusted_mean(scores),
         ),
         noise=_noise(samples, local, options),
-        flags=audit_flags(samples, local, profile, min_n=options.min_n),
-        claim=Claim(premise=PREMISE),
+        flags=audit_flags(samples, local, profile, min_n=options.min_n) + local.flags,
+        claim=Claim(premise=local.premise, certified=local.certified),
     )
 
 

@@ -44,6 +44,9 @@ class ScoreInfo(Result):
     temperature: float | None = None
     norm: str | None = None
     eps: float | None = None
+    settings: dict[str, Any] | None = Field(
+        default=None, description="what else decides the score, such as rivals, directions or sigma"
+    )
     probabilities: bool = Field(default=False, description="the input held probabilities, not logits")
 
 
@@ -66,6 +69,13 @@ class IntervalInfo(Result):
     seed: int | None = Field(default=None, description="of the order in which betting takes the samples")
 
 
+class Metric(Result):
+    """A number of a model or class, and how far it may be from the truth."""
+
+    value: float | None = Field(description="null when it does not exist, as the Gini coefficient of zeros")
+    interval: Interval | None = Field(default=None, description="null when no bound was computed")
+
+
 class ClassResult(Result):
     """A class, or a group where the audit was asked for groups."""
 
@@ -80,13 +90,12 @@ class ClassResult(Result):
     )
     confused_with: str | None = Field(description="class most often predicted by mistake; null without mistakes")
     confused_share: Share = Field(default=0.0, description="share of the samples predicted so")
-
-
-class Metric(Result):
-    """A number of the whole model, and how far it may be from the truth."""
-
-    value: float | None = Field(description="null when it does not exist, as the Gini coefficient of zeros")
-    interval: Interval | None = Field(default=None, description="null when no bound was computed")
+    robust_accuracy: Metric | None = Field(
+        default=None, description="share of radii above eps; the interval covers sampling only: it is no bound"
+    )
+    refuted: Metric | None = Field(
+        default=None, description="share of claimed radii in which an adversarial example was found"
+    )
 
 
 class WorstCase(Metric):
@@ -143,8 +152,11 @@ class Claim(Result):
     """What the score would need to be a radius, and what is known about it."""
 
     premise: str
+    certified: bool = Field(default=False, description="the scores are proven radii under the premise")
     premise_violated_share: Share | None = Field(default=None, description="null when not tried")
     radius_refuted_share: Share | None = Field(default=None, description="null when not tried")
+    radius_refuted_interval: Interval | None = Field(default=None, description="for the share in the population")
+    tried_by: tuple[str, ...] = Field(default=(), description="the refuters that were run")
 
 
 class Curves(Result):
@@ -199,6 +211,9 @@ class ModelAudit(Result):
     fp_great: Penalised
     theil: Metric
     atkinson: Atkinson
+    robust_accuracy: Metric | None = Field(
+        default=None, description="share of radii above eps; the interval covers sampling only: it is no bound"
+    )
     noise: Noise | None = None
     flags: tuple[Flag, ...]
     claim: Claim

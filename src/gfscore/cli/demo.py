@@ -8,7 +8,7 @@ from rich.console import Console
 
 from gfscore import auditing, zoo
 from gfscore.cli import options as shared
-from gfscore.cli.running import RunOptions, audit_run, run_models
+from gfscore.cli.running import audit_run, run_models
 from gfscore.outputs import demo as screen
 from gfscore.results import Audit
 
@@ -26,7 +26,7 @@ def demo_command(
     Runs the forward passes, audits, prints what came out in one screen and writes audit.json.
     """
     options = auditing.Options(seed=seed)
-    run_options = RunOptions(store=store, seed=seed, quiet=quiet)
+    run_options = shared.RunOptions(store=store, seed=seed, quiet=quiet)
     specs = [f"zoo:{model.name}" for model in zoo.models()]
     audited = tuple(audit_run(run, options) for run in run_models(specs, DATA, run_options))
     audit = Audit(models=audited, provenance=auditing.make_provenance(command="gfscore demo"))

@@ -147,4 +147,4 @@ def _flags(model: ModelAudit) -> list[Text]:
 
 
 def _claim(model: ModelAudit) -> Text:
-    return Text(f"Not a certificate. {model.claim.premise}", style="dim")
+    return Text(views.claim_text(model), style="dim")
