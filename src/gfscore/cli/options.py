@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from gfscore import auditing
+from gfscore.engines.first_order import Gradients
 from gfscore.engines.local import DEFAULT_BATCH
 from gfscore.errors import OptionError
 from gfscore.inputs.logits_files import read_class_names
@@ -139,7 +140,7 @@ class ScoreOptions:
     ] = None
     gradients: Annotated[
         str, typer.Option(help="Whether radii use gradients: no (forward passes alone), auto or yes.")
-    ] = "no"
+    ] = Gradients.NO
     seed: Seed = 0
 
     def first_order(self) -> auditing.FirstOrder | None:
@@ -152,6 +153,7 @@ class ScoreOptions:
                     "--norm and --eps are for radii, which the GREAT score is not. Say --score first-order."
                 )
             return None
+        Gradients.named(self.gradients)
         fields = asdict(self)
         return auditing.FirstOrder(**{name: fields[name] for name in fields.keys() - {"score", "gradients"}})
 
