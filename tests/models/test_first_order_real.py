@@ -4,8 +4,8 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from first_order_tables import ROBUST, class_shares, disordered, networks, share
 
+from first_order_tables import ROBUST, class_shares, disordered, networks, share
 from gfscore.engines.first_order import Gradients
 from gfscore.inputs.store import Store
 from gfscore.ranking import spearman
