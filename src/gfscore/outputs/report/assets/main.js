@@ -6,8 +6,8 @@ function render() {
   for (const block of document.querySelectorAll("[data-model]")) {
     const place = chosen.indexOf(Number(block.dataset.model));
     block.hidden = place < 0;
-    block.classList.toggle("second", place === 1);
     block.parentElement.classList.toggle("two", chosen.length === 2);
+    if (place === 1) block.parentElement.append(block); // what stands beside comes second, also to be read aloud
   }
   hideTip();
   profile(models);
