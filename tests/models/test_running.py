@@ -204,7 +204,7 @@ def test_demo_tells_what_a_newcomer_needs(here, capsys, monkeypatch):
     assert f"T* = {audit.calibration.temperature:.3g}" in " ".join(text.split())
     assert Path("gfscore-demo/report.html").read_text(encoding="utf-8") == report.html(audit)
     drawn = {path.name for path in Path("gfscore-demo/figures").iterdir()}
-    assert drawn == {"calibration.png", "disparity.png", "forest.png", "heatmap.png", "noise.png"}
+    assert drawn == {"forest.png", "heatmap.png", "noise.png"}
 
 
 def bare_loop(path, inputs, batch):

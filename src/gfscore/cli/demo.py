@@ -18,7 +18,7 @@ from gfscore.results import Audit
 
 TEST, GENERATED = "zoo:digits", "generator:zoo"
 OBJECTIVE = "classes"
-FIGURES = ("heatmap", "disparity", "noise", "calibration")  # of all networks, on the test images
+FIGURES = ("heatmap", "noise")  # of all networks, on the test images
 
 
 def demo_command(

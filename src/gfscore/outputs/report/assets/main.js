@@ -22,7 +22,8 @@ function choose(index) {
 }
 
 function changed() {
-  const main = Number(byId("model").value), beside = byId("beside").value;
+  const main = Number(byId("model").value),
+    beside = byId("beside").value;
   chosen = beside === "" || Number(beside) === main ? [main] : [main, Number(beside)];
   render();
 }
@@ -35,4 +36,10 @@ if (byId("model")) {
 }
 render();
 let waiting;
-addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(() => { profile(chosen.map((index) => DATA.models[index])); spread(chosen, choose); }, 150); });
+addEventListener("resize", () => {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => {
+    profile(chosen.map((index) => DATA.models[index]));
+    spread(chosen, choose);
+  }, 150);
+});
