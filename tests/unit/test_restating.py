@@ -68,5 +68,5 @@ def test_what_the_curves_do_not_hold_is_said():
         at_temperature(model, 2.0)
     with pytest.raises(ResultError, match="of 0 of 120 classes"):
         at_temperature(model.model_copy(update={"curves": None}), 2.0)
-    with pytest.raises(ResultError, match="outside the stored curves, 0.01 to 10"):
+    with pytest.raises(ResultError, match=r"outside the stored curves, 0\.01 to 10"):
         at_temperature(audited(made_samples()), 11)

@@ -19,6 +19,7 @@ from gfscore.outputs.figures.radar import radar
 from gfscore.outputs.figures.ranking import reranking, robustness_disparity
 from gfscore.outputs.figures.saving import SUFFIXES, figure_bytes, html_page, javascript, save, script_json
 from gfscore.outputs.figures.temperature import calibration_curve, temperature_curves
+from gfscore.outputs.figures.threshold import class_picker, side_by_side
 from gfscore.outputs.figures.vulnerability import class_vulnerability
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Figure",
     "calibration_curve",
     "class_heatmap",
+    "class_picker",
     "class_vulnerability",
     "disparity_bars",
     "draw_all",
@@ -42,6 +44,7 @@ __all__ = [
     "robustness_disparity",
     "save",
     "script_json",
+    "side_by_side",
     "temperature_curves",
 ]
 

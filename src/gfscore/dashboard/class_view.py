@@ -1,0 +1,77 @@
+"""One class: its numbers, what it is mistaken for, and its samples from the lowest score up."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from gfscore import views
+from gfscore.dashboard.numbers import Settings, class_samples, confusions
+from gfscore.dashboard.subjects import Subject
+from gfscore.dashboard.text import plain
+from gfscore.inputs.thumbnails import thumbnails
+from gfscore.results import ClassResult, ModelAudit
+
+CLASS = "class"
+IMAGES, ROWS = 12, 100  # samples shown
+
+
+def show_class(subject: Subject, model: ModelAudit, settings: Settings, key: str) -> None:
+    """The class that the select box, the picture or the table says."""
+    chosen = st.selectbox(
+        model.partition.capitalize(), [entry.name for entry in model.classes], key=key, format_func=views.printable
+    )
+    entry = next(entry for entry in model.classes if entry.name == chosen)
+    st.text(
+        f"Score {views.estimate(entry.score, entry.interval)}; clean accuracy {views.percent(entry.accuracy)}; "
+        f"n = {entry.n:,}"
+    )
+    samples = class_samples(subject, settings, entry.name)
+    st.markdown("**Most often mistaken for**")
+    _show_confusions(entry, samples)
+    st.markdown("**Its samples, lowest score first**")
+    if subject.samples is None:
+        st.caption("A stored audit holds no samples. Open the logits to see them.")
+    elif subject.images is None:
+        st.caption("The images are not here; these are their rows in the file.")
+        _show_rows(samples)
+    else:
+        _show_images(subject, samples)
+
+
+def _show_confusions(entry: ClassResult, samples: Sequence[Mapping[str, Any]]) -> None:
+    found = [(name, count / entry.n) for name, count in confusions(samples)]
+    if not samples and entry.confused_with is not None:  # a stored audit knows the first of them
+        found = [(entry.confused_with, entry.confused_share)]
+    if not found:
+        st.text("None of its samples is mistaken.")
+    for name, share in found:
+        st.text(f"{views.printable(name)}: {views.percent(share)}")
+
+
+def _show_images(subject: Subject, samples: Sequence[Mapping[str, Any]]) -> None:
+    lowest = samples[:IMAGES]
+    assert subject.images is not None  # noqa: S101
+    pictures = thumbnails(subject.images, [row["row"] for row in lowest])
+    captions = [plain(f"{views.number(row['score'])} {_as(row)}") for row in lowest]
+    st.image(pictures, caption=captions, width=96)
+
+
+def _as(row: Mapping[str, Any]) -> str:
+    return "✓" if row["correct"] else f"as {row['predicted']}"
+
+
+def _show_rows(samples: Sequence[Mapping[str, Any]]) -> None:
+    st.dataframe(
+        [
+            {
+                "sample": views.printable(row["sample_id"]),
+                "score": row["score"],
+                "predicted": views.printable(row["predicted"]),
+            }
+            for row in samples[:ROWS]
+        ],
+        hide_index=True,
+        height=320,
+        column_config={"score": st.column_config.NumberColumn(format="%.3f")},
+    )
