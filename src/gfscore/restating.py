@@ -7,10 +7,22 @@ import numpy as np
 from gfscore import disparity
 from gfscore.bounds import box
 from gfscore.errors import PLURALS, ResultError
-from gfscore.results import Atkinson, ClassResult, Disparity, Flag, Interval, Metric, ModelAudit, Penalised, WorstCase
+from gfscore.results import (
+    Atkinson,
+    ClassResult,
+    Curves,
+    Disparity,
+    Flag,
+    Interval,
+    Metric,
+    ModelAudit,
+    Penalised,
+    WorstCase,
+)
 from gfscore.samples import FloatArray
 
 DEGREE = 7  # of the spline through stored scores, which lie some ten to an octave
+APART = 0.01  # in log T: of two stored scores nearer to each other, the spline goes through the first
 
 
 def reweighted(model: ModelAudit, weight: float) -> ModelAudit:
@@ -24,7 +36,15 @@ def reweighted(model: ModelAudit, weight: float) -> ModelAudit:
     scores = np.array([entry.score for entry in model.classes])
     value = disparity.fp_great(scores, disparity.checked_weight(weight))
     fp_great = Penalised(value=value, interval=_fp_great_interval(model, weight, value), weight=weight)
-    return model.model_copy(update={"fp_great": fp_great})
+    return model.model_copy(update={"fp_great": fp_great, "curves": _reweighted_curves(model.curves, weight)})
+
+
+def _reweighted_curves(curves: Curves | None, weight: float) -> Curves | None:
+    if curves is None or not curves.metrics:
+        return curves
+    pairs = zip(curves.metrics["class_mean"], curves.metrics["rdi"], strict=True)
+    values = tuple(None if mean is None or rdi is None else mean - weight * rdi for mean, rdi in pairs)
+    return curves.model_copy(update={"metrics": curves.metrics | {"fp_great": values}})
 
 
 def _fp_great_interval(model: ModelAudit, weight: float, value: float) -> Interval | None:
@@ -93,7 +113,9 @@ def _read_off(model: ModelAudit, temperature: float) -> tuple[FloatArray, float]
     low, high = curves.temperature[0], curves.temperature[-1]
     if not low <= temperature <= high:
         raise ResultError(f"temperature {temperature:g} is outside the stored curves, {low:g} to {high:g}.")
+    places = np.log(curves.temperature)
+    apart = np.diff(places, prepend=-np.inf) > APART
     columns = [*(curves.scores[entry.name] for entry in model.classes), curves.aggregate]
-    spline = make_interp_spline(np.log(curves.temperature), np.array(columns).T, k=DEGREE)
+    spline = make_interp_spline(places[apart], np.array(columns).T[apart], k=DEGREE)
     values = np.clip(spline(math.log(temperature)), *model.score.range)
     return values[:-1], float(values[-1])

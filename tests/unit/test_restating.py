@@ -28,7 +28,9 @@ def test_another_weight_gives_what_an_audit_with_it_gives(weight):
     assert restated.fp_great.weight == weight
     assert restated.fp_great.value == pytest.approx(wanted.fp_great.value, abs=1e-12)
     assert restated.fp_great.interval == pytest.approx(wanted.fp_great.interval, abs=1e-12)
-    assert restated.model_copy(update={"fp_great": wanted.fp_great}) == wanted
+    assert restated.curves.metrics["fp_great"] == pytest.approx(wanted.curves.metrics["fp_great"], abs=1e-12)
+    same = {"fp_great": wanted.fp_great, "curves": wanted.curves}
+    assert restated.model_copy(update=same) == wanted
 
 
 def test_another_weight_without_intervals_has_none():
@@ -55,6 +57,16 @@ def test_stored_curves_give_the_metrics_of_an_audit_at_that_temperature(temperat
     assert [entry.accuracy for entry in restated.classes] == [entry.accuracy for entry in wanted.classes]
     assert restated.score == wanted.score
     assert [flag.code for flag in restated.flags][-1] == "restated"
+
+
+@pytest.mark.parametrize("own", [10 ** (-1.25), 1.0001, 10 ** (-0.5 + 1e-9)])
+def test_stored_temperatures_that_nearly_meet_do_no_harm(own):
+    samples = made_samples()
+    restated, wanted = (
+        at_temperature(audited(samples, temperature=own), 1.02 * own),
+        audited(samples, temperature=1.02 * own),
+    )
+    assert restated.wcr.value == pytest.approx(wanted.wcr.value, abs=1e-5)
 
 
 def test_the_own_temperature_changes_nothing():

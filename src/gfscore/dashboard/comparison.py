@@ -7,10 +7,17 @@ from altair.typing import ChartType
 
 from gfscore import auditing, views
 from gfscore.dashboard.numbers import Settings, audit_of
+from gfscore.dashboard.pictures import show_chart
 from gfscore.dashboard.text import plain
 from gfscore.errors import ResultError
-from gfscore.outputs.figures import class_heatmap, disparity_bars, noise_floor, reranking, robustness_disparity
-from gfscore.outputs.figures import side_by_side as beside
+from gfscore.outputs.figures import (
+    class_heatmap,
+    disparity_bars,
+    noise_floor,
+    reranking,
+    robustness_disparity,
+    side_by_side,
+)
 from gfscore.results import Audit, ModelAudit
 
 FIGURES: tuple[Callable[[Audit], ChartType], ...] = (
@@ -28,11 +35,11 @@ def show_comparison(models: Sequence[ModelAudit], settings: Settings) -> None:
         st.info("Choose at least one model.")
         return
     _show_table(models, settings)
-    st.altair_chart(beside(models, settings.threshold), theme=None)
+    show_chart(side_by_side(models, settings.threshold), stretch=True)
     audit = audit_of(models)
     for draw in FIGURES:
         try:
-            st.altair_chart(draw(audit), theme=None, width="content")
+            show_chart(draw(audit))
         except ResultError as error:
             st.caption(plain(str(error)))
 

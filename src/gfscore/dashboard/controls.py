@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from gfscore.auditing import Options
 from gfscore.dashboard.numbers import Settings
@@ -18,16 +19,16 @@ AS_AUDITED = "as audited"
 UPLOADS, MODEL = "uploads", "model"  # keys of the session
 
 
-def uploads() -> list[Subject]:
+def uploads(place: DeltaGenerator) -> list[Subject]:
     """Models from files that came through the browser, the newest first; a broken one is a sentence."""
-    with st.sidebar:
-        probabilities = st.checkbox("It holds probabilities", help="Softmax is not applied again.", key="probabilities")
+    with place:
         files = st.file_uploader(
-            "Logits file",
+            "Open a logits file",
             type=[suffix.removeprefix(".") for suffix in SUFFIXES],
             accept_multiple_files=True,
             help="An npz with logits and labels, or the same as safetensors, parquet or csv. No pickle is loaded.",
         )
+        probabilities = st.checkbox("It holds probabilities", help="Softmax is not applied again.", key="probabilities")
         known: dict[tuple[str, bool], Subject] = st.session_state.setdefault(UPLOADS, {})
         found = []
         for file in reversed(files):
@@ -45,12 +46,12 @@ def uploads() -> list[Subject]:
         return found
 
 
-def settings(subjects: Sequence[Subject]) -> Settings:
+def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:
     """The sliders; those that nothing open can follow are switched off."""
     computed = any(subject.samples is not None for subject in subjects)
     curves = any(subject.stored is not None and subject.stored.curves is not None for subject in subjects)
     choices: list[float | str] = [*TEMPERATURES] if computed else [AS_AUDITED, *TEMPERATURES]
-    with st.sidebar:
+    with place:
         temperature = st.select_slider(
             "Temperature T",
             choices,

@@ -21,7 +21,11 @@ def show_downloads(models: Sequence[ModelAudit]) -> None:
     st.text(f"{len(models)} model(s), at the settings of the sliders.")
     suffix = st.selectbox("Format of the figures", SUFFIXES, index=SUFFIXES.index(".svg"))
     st.download_button(
-        "Report (HTML)", lambda: __import__('gfscore.outputs.report').outputs.report.html(audit), "gfscore-report.html", "text/html", on_click="ignore"
+        "Report (HTML)",
+        lambda: __import__("gfscore.outputs.report").outputs.report.html(audit),
+        "gfscore-report.html",
+        "text/html",
+        on_click="ignore",
     )
     st.download_button(
         "Figures (ZIP)", lambda: figures(audit, suffix), "gfscore-figures.zip", "application/zip", on_click="ignore"

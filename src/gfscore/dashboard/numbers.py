@@ -81,7 +81,7 @@ def _restated(stored: ModelAudit, settings: Settings) -> tuple[ModelAudit, list[
             notes.append(f"The temperature does not apply: {error}")
     if settings.delta != stored.interval.delta:
         notes.append(
-            f"Delta does not apply: the intervals were stored at {stored.interval.delta:g}, and another needs the samples."
+            f"Delta does not apply: these intervals are for {stored.interval.delta:g}; others need the samples."
         )
     return restating.reweighted(model, settings.fairness_weight), notes
 

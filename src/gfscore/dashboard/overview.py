@@ -7,6 +7,7 @@ import streamlit as st
 from gfscore import auditing, views
 from gfscore.dashboard.class_view import CLASS, show_class
 from gfscore.dashboard.numbers import Settings
+from gfscore.dashboard.pictures import show_chart
 from gfscore.dashboard.subjects import Subject
 from gfscore.dashboard.text import plain
 from gfscore.errors import PLURALS, ResultError
@@ -37,9 +38,9 @@ def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settin
 
     left, right = st.columns([3, 2], gap="large")
     with left:
-        st.altair_chart(
+        show_chart(
             class_picker(model, settings.threshold, verdicts),
-            theme=None,
+            stretch=True,
             key=chart_key,
             on_select=lambda: _follow_chart(chart_key, class_key, names),
         )
@@ -47,7 +48,7 @@ def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settin
     with right:
         show_class(subject, model, settings, class_key)
     try:
-        st.altair_chart(temperature_curves(model), theme=None, width="content")
+        show_chart(temperature_curves(model))
     except ResultError as error:
         st.caption(plain(str(error)))
     st.caption(plain(f"{views.brackets(model)} Not a certificate. {model.claim.premise}"))

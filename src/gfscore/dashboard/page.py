@@ -27,11 +27,12 @@ def show(paths: Sequence[str] = (), data: str | None = None) -> None:
     st.set_page_config(page_title="gfscore", layout="wide")
     with _sentences():
         st.title("Which classes are left unprotected?")
-        subjects = controls.uploads() + _opened(tuple(paths), data)
+        sliders, files = st.sidebar.container(), st.sidebar.container()
+        subjects = controls.uploads(files) + _opened(tuple(paths), data)
         if not subjects:
             st.info("Nothing is open. Upload a logits file, or start gfscore dashboard with the path of an audit.")
             return
-        _show_tabs({subject.name: subject for subject in reversed(subjects)}, controls.settings(subjects))
+        _show_tabs({subject.name: subject for subject in reversed(subjects)}, controls.settings(sliders, subjects))
 
 
 def _show_tabs(subjects: dict[str, Subject], settings: Settings) -> None:

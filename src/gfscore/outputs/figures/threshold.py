@@ -1,6 +1,7 @@
 """Classes against a threshold: of one model, to be clicked on, or of several side by side."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 from typing import Any
 
 import altair as alt
@@ -16,7 +17,7 @@ ROW, ROWS_OF_MODELS = 19, 11  # pixels
 TITLE_WIDTH = 560
 PICKED = "picked"  # name of the selection; it holds the position of a class in the result
 LOOKS = {"PASS": (style.BLUE, "circle"), "UNDECIDED": (style.GREY, "diamond"), "FAIL": (style.VERMILION, "triangle")}
-SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down")
+SHAPES = ("circle", "square", "diamond", "triangle-up", "cross")  # one less than colours: thirty pairs
 
 
 def class_picker(model: ModelAudit, threshold: float, verdicts: Sequence[str]) -> ChartType:
@@ -64,9 +65,8 @@ def side_by_side(models: Sequence[ModelAudit], threshold: float) -> ChartType:
         if entry.name in shown
     ]
     names = [views.printable(model.name) for model in models]
-    repeated = -(-len(names) // len(SHAPES))
-    colors = alt.Scale(domain=names, range=(list(style.LINES) * repeated)[: len(names)])
-    shapes = alt.Scale(domain=names, range=(list(SHAPES) * repeated)[: len(names)])
+    colors = alt.Scale(domain=names, range=list(islice(cycle(style.LINES), len(names))))
+    shapes = alt.Scale(domain=names, range=list(islice(cycle(SHAPES), len(names))))
     legend = alt.Legend(title=None, orient="bottom", columns=4)
     base = alt.Chart(style.rows(table)).encode(
         y=alt.Y("name", **style.names_axis([views.printable(entry.name) for entry in first])),
