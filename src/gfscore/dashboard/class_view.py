@@ -9,6 +9,7 @@ from gfscore import views
 from gfscore.dashboard.numbers import Settings, class_samples, confusions
 from gfscore.dashboard.subjects import Subject
 from gfscore.dashboard.text import plain
+from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.thumbnails import thumbnails
 from gfscore.results import ClassResult, ModelAudit
 
@@ -36,23 +37,20 @@ def show_class(subject: Subject, model: ModelAudit, settings: Settings, key: str
         st.caption("The images are not here; these are their rows in the file.")
         _show_rows(samples)
     else:
-        _show_images(subject, samples)
+        _show_images(subject.images, samples)
 
 
 def _show_confusions(entry: ClassResult, samples: Sequence[Mapping[str, Any]]) -> None:
     found = [(name, count / entry.n) for name, count in confusions(samples)]
     if not samples and entry.confused_with is not None:  # a stored audit knows the first of them
         found = [(entry.confused_with, entry.confused_share)]
-    if not found:
-        st.text("None of its samples is mistaken.")
-    for name, share in found:
-        st.text(f"{views.printable(name)}: {views.percent(share)}")
+    lines = [f"{views.printable(name)}: {views.percent(share)}" for name, share in found]
+    st.text("\n".join(lines) or "None of its samples is mistaken.")
 
 
-def _show_images(subject: Subject, samples: Sequence[Mapping[str, Any]]) -> None:
+def _show_images(images: Dataset, samples: Sequence[Mapping[str, Any]]) -> None:
     lowest = samples[:IMAGES]
-    assert subject.images is not None  # noqa: S101
-    pictures = thumbnails(subject.images, [row["row"] for row in lowest])
+    pictures = thumbnails(images, [row["row"] for row in lowest])
     captions = [plain(f"{views.number(row['score'])} {_as(row)}") for row in lowest]
     st.image(pictures, caption=captions, width=96)
 

@@ -27,6 +27,7 @@ def serve(paths: Sequence[Path], *, data: str | None, host: str, port: int, uplo
         "client.showErrorDetails": "none",
         "client.toolbarMode": "minimal",
         "logger.hideWelcomeMessage": "true",
+        "theme.primaryColor": "#0072B2",
     }
     flags = [f"--{name}={value}" for name, value in options.items()]
     cli.main(["run", str(APP), *flags, "--", json.dumps([[str(path) for path in paths], data])], standalone_mode=False)
