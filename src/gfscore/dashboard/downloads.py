@@ -8,6 +8,7 @@ import streamlit as st
 
 from gfscore import auditing
 from gfscore.dashboard.numbers import audit_of
+from gfscore.outputs import report
 from gfscore.outputs.figures import FIGURES, SUFFIXES, draw_all, figure_bytes
 from gfscore.results import Audit, ModelAudit
 
@@ -22,7 +23,7 @@ def show_downloads(models: Sequence[ModelAudit]) -> None:
     suffix = st.selectbox("Format of the figures", SUFFIXES, index=SUFFIXES.index(".svg"))
     st.download_button(
         "Report (HTML)",
-        lambda: __import__("gfscore.outputs.report").outputs.report.html(audit),
+        lambda: report.html(audit),
         "gfscore-report.html",
         "text/html",
         on_click="ignore",
