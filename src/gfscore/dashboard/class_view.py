@@ -11,6 +11,7 @@ from gfscore.dashboard.subjects import Subject
 from gfscore.dashboard.text import plain
 from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.thumbnails import thumbnails
+from gfscore.outputs.escaping import shortened
 from gfscore.results import ClassResult, ModelAudit
 
 CLASS = "class"
@@ -20,7 +21,7 @@ IMAGES, ROWS = 12, 100  # samples shown
 def show_class(subject: Subject, model: ModelAudit, settings: Settings, key: str) -> None:
     """The class that the select box, the picture or the table says."""
     chosen = st.selectbox(
-        model.partition.capitalize(), [entry.name for entry in model.classes], key=key, format_func=views.printable
+        model.partition.capitalize(), [entry.name for entry in model.classes], key=key, format_func=shortened
     )
     entry = next(entry for entry in model.classes if entry.name == chosen)
     st.text(
@@ -44,7 +45,7 @@ def _show_confusions(entry: ClassResult, samples: Sequence[Mapping[str, Any]]) -
     found = [(name, count / entry.n) for name, count in confusions(samples)]
     if not samples and entry.confused_with is not None:  # a stored audit knows the first of them
         found = [(entry.confused_with, entry.confused_share)]
-    lines = [f"{views.printable(name)}: {views.percent(share)}" for name, share in found]
+    lines = [f"{shortened(name)}: {views.percent(share)}" for name, share in found]
     st.text("\n".join(lines) or "None of its samples is mistaken.")
 
 
@@ -63,9 +64,9 @@ def _show_rows(samples: Sequence[Mapping[str, Any]]) -> None:
     st.dataframe(
         [
             {
-                "sample": views.printable(row["sample_id"]),
+                "sample": shortened(row["sample_id"]),
                 "score": row["score"],
-                "predicted": views.printable(row["predicted"]),
+                "predicted": shortened(row["predicted"]),
             }
             for row in samples[:ROWS]
         ],

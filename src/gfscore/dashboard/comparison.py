@@ -10,6 +10,7 @@ from gfscore.dashboard.numbers import Settings, audit_of
 from gfscore.dashboard.pictures import show_chart
 from gfscore.dashboard.text import plain
 from gfscore.errors import ResultError
+from gfscore.outputs.escaping import shortened
 from gfscore.outputs.figures import (
     class_heatmap,
     disparity_bars,
@@ -47,12 +48,12 @@ def show_comparison(models: Sequence[ModelAudit], settings: Settings) -> None:
 def _show_table(models: Sequence[ModelAudit], settings: Settings) -> None:
     rows = [
         {
-            "model": views.printable(model.name),
+            "model": shortened(model.name),
             "verdict": str(auditing.verdicts(model, settings.threshold)[0]),
             "accuracy": model.accuracy,
             "GREAT": views.estimate(model.aggregate, model.aggregate_interval),
             "WCR": views.estimate(model.wcr.value, model.wcr.interval),
-            "worst": views.printable(model.wcr.class_),
+            "worst": shortened(model.wcr.class_),
             "RDI": views.estimate(model.rdi.value, model.rdi.interval),
             "NRGC": views.estimate(model.nrgc.value, model.nrgc.interval),
             "FP-GREAT": views.estimate(model.fp_great.value, model.fp_great.interval),

@@ -11,6 +11,7 @@ from gfscore.dashboard.pictures import show_chart
 from gfscore.dashboard.subjects import Subject
 from gfscore.dashboard.text import plain
 from gfscore.errors import PLURALS, ResultError
+from gfscore.outputs.escaping import shortened
 from gfscore.outputs.figures import class_picker, temperature_curves
 from gfscore.outputs.figures.threshold import PICKED
 from gfscore.results import Interval, ModelAudit
@@ -101,14 +102,14 @@ def _show_table(model: ModelAudit, verdicts: Sequence[str], table_key: str, clas
     names = [entry.name for entry in model.classes]
     rows = [
         {
-            model.partition: views.printable(entry.name),
+            model.partition: shortened(entry.name),
             "score": entry.score,
             "lower": None if entry.interval is None else entry.interval[0],
             "upper": None if entry.interval is None else entry.interval[1],
             "verdict": str(verdict),
             "n": entry.n,
             "accuracy": entry.accuracy,
-            "confused with": None if entry.confused_with is None else views.printable(entry.confused_with),
+            "confused with": None if entry.confused_with is None else shortened(entry.confused_with),
         }
         for entry, verdict in zip(model.classes, verdicts, strict=True)
     ]

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from gfscore import views
 from gfscore.dashboard import controls
 from gfscore.dashboard.comparison import show_comparison
 from gfscore.dashboard.downloads import show_downloads
@@ -17,6 +16,7 @@ from gfscore.dashboard.subjects import Subject, file_subjects, zoo_subjects
 from gfscore.dashboard.text import plain
 from gfscore.errors import GFScoreError
 from gfscore.inputs.data import load_data
+from gfscore.outputs.escaping import shortened
 from gfscore.results import ModelAudit
 
 COMPARED = 8  # models at first
@@ -42,7 +42,7 @@ def _show_tabs(subjects: dict[str, Subject], settings: Settings) -> None:
     one, several, take = st.tabs(["One model", "Compare models", "Download"], key="tab", on_change="rerun")
     if one.open:
         with one:
-            name = st.selectbox("Model", names, key=controls.MODEL, format_func=views.printable)
+            name = st.selectbox("Model", names, key=controls.MODEL, format_func=shortened)
             show_model(subjects[name], *audited(subjects[name], settings), settings)
     if several.open:
         with several:
@@ -54,7 +54,7 @@ def _show_tabs(subjects: dict[str, Subject], settings: Settings) -> None:
 
 def _chosen(subjects: dict[str, Subject], names: Sequence[str], settings: Settings, key: str) -> list[ModelAudit]:
     """Audits of the models that are chosen in a box."""
-    wanted = st.multiselect("Models", names, names[:COMPARED], key=key, format_func=views.printable)
+    wanted = st.multiselect("Models", names, names[:COMPARED], key=key, format_func=shortened)
     found, notes = [], []
     for name in wanted:
         model, unmet = audited(subjects[name], settings)

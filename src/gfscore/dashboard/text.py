@@ -3,8 +3,9 @@
 import re
 import string
 
-from gfscore import views
+from gfscore.outputs.escaping import shortened
 
+LONGEST = 1000  # characters of a sentence
 JOINER = "\u2060"  # has no width; between two characters it keeps them from being read as one sign
 # What is made into an icon, a colour or a link even where every character of it is escaped.
 SIGNS = re.compile(r":(?=[\w+/-]+[:\[])|(?<=:)(?=//)|(?i:www)(?=\.)|@")
@@ -17,4 +18,4 @@ def plain(text: str) -> str:
     >>> plain("<b> *x* [y](z)")
     '\\<b\\> \\*x\\* \\[y\\]\\(z\\)'
     """
-    return SIGNS.sub(lambda found: found.group() + JOINER, views.printable(text)).translate(PUNCTUATION)
+    return SIGNS.sub(lambda found: found.group() + JOINER, shortened(text, LONGEST)).translate(PUNCTUATION)
