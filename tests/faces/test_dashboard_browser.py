@@ -1,7 +1,6 @@
 """The dashboard as people see it: a server of its own, and a real browser."""
 
 import io
-import json
 import os
 import socket
 import subprocess
@@ -146,19 +145,26 @@ def test_a_click_on_a_class_shows_its_samples(page, zoo, artefact):
 
 def test_the_table_sorts_and_its_rows_select(page, zoo, standard):
     started(page, zoo)
-    table = page.get_by_test_id("stDataFrame").first
     scores = [entry.score for entry in gfscore.audit(standard.logits, standard.labels).model.classes]
-    box = table.locator("canvas").first.bounding_box()
+    table = page.get_by_test_id("stDataFrame").first
+    table.locator("td").first.wait_for(state="attached")
 
-    def column(index):
-        return [cell.inner_text() for cell in table.locator(f'[role="gridcell"][aria-colindex="{index}"]').all()]
+    def click(x: int, y: int) -> None:  # the table draws itself: only places can be clicked on
+        table.scroll_into_view_if_needed()
+        box = table.locator("canvas").first.bounding_box()
+        page.mouse.click(box["x"] + x, box["y"] + y)
+        page.wait_for_timeout(300)
 
-    until(page, lambda: column(3) == [f"{score:.3f}" for score in scores])
-    page.mouse.click(box["x"] + 120, box["y"] + 18)  # the heading of the scores
-    until(page, lambda: column(3) == [f"{score:.3f}" for score in sorted(scores)])
-    page.mouse.click(box["x"] + 15, box["y"] + 35 * 3 + 18)  # the third row's box
-    third = sorted(range(10), key=lambda k: scores[k])[2]
-    until(page, lambda: str(third) in class_box(page).input_value())
+    for position in (2, 0, 9):  # of classes from the highest score down; the box of a row is left of it
+        if position == 2:
+            click(17, 53 + 35 * 4)  # not sorted yet: the fifth row is class 4
+            until(page, lambda: class_box(page).input_value() == "4")
+            settled(page)
+            click(92, 18)  # the heading of the scores, left of its menu
+        click(17, 53 + 35 * position)
+        wanted = str(sorted(range(10), key=lambda k: -scores[k])[position])
+        until(page, lambda wanted=wanted: class_box(page).input_value() == wanted)
+        settled(page)
 
 
 def test_models_compare_and_downloads_work(page, zoo, standard, artefact):
@@ -171,6 +177,12 @@ def test_models_compare_and_downloads_work(page, zoo, standard, artefact):
     page.wait_for_timeout(1000)
     page.screenshot(path=artefact("compare.png"))
     page.get_by_role("tab", name="Download").click()
+    page.get_by_role("button", name="Clear all").click()
+    page.get_by_text("Choose at least one model.").wait_for()
+    page.get_by_role("combobox", name="Models").fill("standard")
+    page.get_by_role("option", name="standard").click()
+    page.keyboard.press("Escape")  # the list lies over the button
+    page.get_by_role("button", name="Prepare the files").click()
 
     def taken(label) -> bytes:
         with page.expect_download(timeout=60_000) as download:
@@ -179,22 +191,15 @@ def test_models_compare_and_downloads_work(page, zoo, standard, artefact):
 
     audit = Audit.from_json(taken("Result (JSON)"))
     wanted = gfscore.audit(standard.logits, standard.labels, temperature=TEMPERATURES[42]).model
-    assert len(audit.models) == 8
-    assert audit["standard"].rdi.value == pytest.approx(wanted.rdi.value, abs=1e-12)
-    page.get_by_role("checkbox", name="It holds probabilities").locator("..").click()  # the script runs again
-    settled(page)
+    assert audit.rdi.value == pytest.approx(wanted.rdi.value, abs=1e-12)
+    page.get_by_test_id("stCheckbox").get_by_text("It holds probabilities").click()  # the script runs again
     report = taken("Report (HTML)").decode()
     assert report.startswith("<!DOCTYPE html>")
-    assert "worst-class" in report
-    page.get_by_role("combobox", name="Models").click()
-    page.get_by_role("button", name="Clear all").click()
-    page.get_by_text("Choose at least one model.").wait_for()
-    page.get_by_role("combobox", name="Models").click()
-    page.get_by_role("option", name="trades").click()
-    page.get_by_role("button", name="Figures (ZIP)").wait_for()
-    settled(page)
+    assert "standard" in report
     with zipfile.ZipFile(io.BytesIO(taken("Figures (ZIP)"))) as archive:
         assert "forest.svg" in archive.namelist()
+    press(page, "Fairness weight λ", "ArrowRight")
+    page.get_by_role("button", name="Report (HTML)").wait_for(state="detached")  # it would be of other settings
 
 
 def upload(page, *files) -> None:
@@ -229,21 +234,22 @@ def test_uploads_work_and_bad_ones_are_sentences(page, zoo, tmp_path, artefact):
     upload(page, huge)
     page.get_by_text(f"File must be {LIMIT}.0MB or smaller.").wait_for()
     page.screenshot(path=artefact("refused.png"))
-    assert cards(page) == wanted | {}  # what was open stays open
+    assert cards(page) == wanted  # what was open stays open
 
 
 def test_the_server_refuses_what_the_page_would_not_send(zoo):
     request = urllib.request.Request(f"{zoo}/_stcore/upload_file/no-session/no-file", data=b"x", method="PUT")
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(request)
+    refused.value.close()
     assert refused.value.code in (400, 403)
 
 
 def test_its_own_content_is_accessible(page, zoo, accessibility):
     started(page, zoo)
-    found = accessibility(page, '[data-testid="stMain"]')
-    print("\n".join(found))
-    assert found == []
+    page.get_by_test_id("stImage").last.wait_for()
+    assert accessibility(page, '[data-testid="stMain"]') == []
+    assert accessibility(page, '[data-testid="stSidebar"]') == []
 
 
 def timed_moves(page, moves=6) -> list[float]:
@@ -259,6 +265,10 @@ def timed_moves(page, moves=6) -> list[float]:
     return found
 
 
+def say(what, seconds) -> None:
+    sys.stdout.write(f"{what}: {', '.join(f'{each:.2f}' for each in seconds)} s a move\n")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("n", "k", "limit"), [(10_000, 10, 1.0), (50_000, 1000, 3.0)])
 def test_a_slider_is_answered_in_time(page, store, tmp_path, n, k, limit, artefact):
@@ -271,7 +281,7 @@ def test_a_slider_is_answered_in_time(page, store, tmp_path, n, k, limit, artefa
         started(page, url)
         seconds = timed_moves(page)
         page.screenshot(path=artefact("page.png"))
-    print(f"\n{n} x {k}: " + ", ".join(f"{each:.2f}" for each in seconds) + " s a move")
+    say(f"{n:,} x {k:,}", seconds)
     assert min(seconds) < limit
 
 
@@ -283,6 +293,5 @@ def test_real_logits_of_a_thousand_classes(page, store, realdata, artefact):
         page.set_viewport_size({"width": 1400, "height": 2600})
         page.wait_for_timeout(1000)
         page.screenshot(path=artefact("page.png"))
-    print("\nreal logits, 5,000 x 1,000: " + ", ".join(f"{each:.2f}" for each in seconds) + " s a move")
+    say("real logits, 5,000 x 1,000", seconds)
     assert min(seconds) < 3.0
-    assert json.dumps(seconds)

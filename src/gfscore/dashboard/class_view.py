@@ -8,14 +8,13 @@ import streamlit as st
 from gfscore import views
 from gfscore.dashboard.numbers import Settings, class_samples, confusions
 from gfscore.dashboard.subjects import Subject
-from gfscore.dashboard.text import plain
 from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.thumbnails import thumbnails
 from gfscore.outputs.escaping import shortened
 from gfscore.results import ClassResult, ModelAudit
 
 CLASS = "class"
-IMAGES, ROWS = 12, 100  # samples shown
+IMAGES, IMAGES_ABREAST, ROWS = 12, 3, 100  # samples shown
 
 
 def show_class(subject: Subject, model: ModelAudit, settings: Settings, key: str) -> None:
@@ -52,12 +51,15 @@ def _show_confusions(entry: ClassResult, samples: Sequence[Mapping[str, Any]]) -
 def _show_images(images: Dataset, samples: Sequence[Mapping[str, Any]]) -> None:
     lowest = samples[:IMAGES]
     pictures = thumbnails(images, [row["row"] for row in lowest])
-    captions = [plain(f"{views.number(row['score'])} {_as(row)}") for row in lowest]
-    st.image(pictures, caption=captions, width=96)
+    columns = st.columns(IMAGES_ABREAST)
+    for position, (row, picture) in enumerate(zip(lowest, pictures, strict=True)):
+        column = columns[position % IMAGES_ABREAST]
+        column.image(picture, alt=f"sample {shortened(row['sample_id'])}", width=96)
+        column.text(f"{views.number(row['score'])} {_as(row)}")  # not a caption, which is too pale to read
 
 
 def _as(row: Mapping[str, Any]) -> str:
-    return "✓" if row["correct"] else f"as {row['predicted']}"
+    return "✓" if row["correct"] else f"as {shortened(row['predicted'])}"
 
 
 def _show_rows(samples: Sequence[Mapping[str, Any]]) -> None:

@@ -12,26 +12,34 @@ from gfscore.outputs import report
 from gfscore.outputs.figures import FIGURES, SUFFIXES, draw_all, figure_bytes
 from gfscore.results import Audit, ModelAudit
 
+PREPARED = "prepared"  # key of the session
+
 
 def show_downloads(models: Sequence[ModelAudit]) -> None:
-    """Three buttons. Each file is made when its button is clicked, so none is lost when the page is run again."""
+    """Files are made when asked for, and kept in the session: a button that made its own would lose it in a rerun."""
     if not models:
         st.info("Choose at least one model.")
         return
-    audit = audit_of(models)
-    st.text(f"{len(models)} model(s), at the settings of the sliders.")
     suffix = st.selectbox("Format of the figures", SUFFIXES, index=SUFFIXES.index(".svg"))
-    st.download_button(
-        "Report (HTML)",
-        lambda: report.html(audit),
-        "gfscore-report.html",
-        "text/html",
-        on_click="ignore",
-    )
-    st.download_button(
-        "Figures (ZIP)", lambda: figures(audit, suffix), "gfscore-figures.zip", "application/zip", on_click="ignore"
-    )
-    st.download_button("Result (JSON)", audit.to_json, "audit.json", "application/json", on_click="ignore")
+    wanted = (models, suffix)
+    if st.button("Prepare the files"):
+        with st.spinner("Writing the report and drawing the figures"):
+            st.session_state[PREPARED] = (wanted, _files(audit_of(models), suffix))
+    made_for, files = st.session_state.get(PREPARED, (None, {}))
+    if made_for != wanted:  # the sliders or the models have changed since
+        st.caption("Report, figures and result are made for the chosen models, at the settings of the sliders.")
+        return
+    for label, (name, kind, content) in files.items():
+        st.download_button(label, content, name, kind, on_click="ignore")
+
+
+def _files(audit: Audit, suffix: str) -> dict[str, tuple[str, str, bytes]]:
+    """File name, type and content, by what is on the button."""
+    return {
+        "Report (HTML)": ("gfscore-report.html", "text/html", report.html(audit).encode()),
+        "Figures (ZIP)": ("gfscore-figures.zip", "application/zip", figures(audit, suffix)),
+        "Result (JSON)": ("audit.json", "application/json", audit.to_json().encode()),
+    }
 
 
 def figures(audit: Audit, suffix: str) -> bytes:
