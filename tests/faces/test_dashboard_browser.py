@@ -155,16 +155,16 @@ def test_the_table_sorts_and_its_rows_select(page, zoo, standard):
         page.mouse.click(box["x"] + x, box["y"] + y)
         page.wait_for_timeout(300)
 
-    for position in (2, 0, 9):  # of classes from the highest score down; the box of a row is left of it
-        if position == 2:
-            click(17, 53 + 35 * 4)  # not sorted yet: the fifth row is class 4
-            until(page, lambda: class_box(page).input_value() == "4")
-            settled(page)
-            click(92, 18)  # the heading of the scores, left of its menu
-        click(17, 53 + 35 * position)
-        wanted = str(sorted(range(10), key=lambda k: -scores[k])[position])
-        until(page, lambda wanted=wanted: class_box(page).input_value() == wanted)
+    def selects(position: int, wanted: int) -> None:
+        click(17, 53 + 35 * position)  # the box left of the row
+        until(page, lambda: class_box(page).input_value() == str(wanted))
         settled(page)
+
+    selects(4, wanted=4)
+    click(92, 18)  # the heading of the scores, left of its menu
+    settled(page)
+    for position in (2, 9):
+        selects(position, wanted=sorted(range(10), key=lambda k: scores[k])[position])
 
 
 def test_models_compare_and_downloads_work(page, zoo, standard, artefact):

@@ -121,6 +121,7 @@ def _show_table(model: ModelAudit, verdicts: Sequence[str], table_key: str, clas
         height=min(len(rows), TABLE_ROWS) * 35 + 38,
         column_config={
             **dict.fromkeys(("score", "lower", "upper"), digits),
+            "verdict": st.column_config.TextColumn(width=105),
             "accuracy": st.column_config.NumberColumn(format="percent"),
         },
         on_select=lambda: _follow_table(table_key, class_key, names),

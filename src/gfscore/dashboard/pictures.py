@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import pandas  # noqa: F401 (Altair looks at it from one thread while Streamlit may be loading it in another)
 import streamlit as st
 from altair.typing import ChartType
 
