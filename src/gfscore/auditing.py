@@ -29,6 +29,7 @@ from gfscore.bounds import (
 from gfscore.errors import OptionError
 from gfscore.judge.expectation import check_accuracy, checked_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N, audit_flags
+from gfscore.judge.threshold import Verdict, judged
 from gfscore.profile import ClassProfile, class_profile
 from gfscore.results import (
     Atkinson,
@@ -284,6 +285,17 @@ def _noise(samples: Samples, local: LocalScores, options: Options) -> Noise | No
     return Noise.model_validate(asdict(floor))
 
 
+def verdicts(model: ModelAudit, threshold: float) -> tuple[Verdict, tuple[Verdict, ...]]:
+    """Is no class below the threshold? Of the model, by its WCR, and of each class, by its interval.
+
+    >>> model = audit([[9, 0], [8, 0], [0, 1], [1, 0]] * 50, [0, 0, 1, 1] * 50).model
+    >>> overall, classes = verdicts(model, 0.6)
+    >>> overall.value, [verdict.value for verdict in classes]
+    ('FAIL', ['PASS', 'FAIL'])
+    """
+    return judged(model.wcr.interval, threshold), tuple(judged(entry.interval, threshold) for entry in model.classes)
+
+
 def plan(
     *,
     radius: float | None = None,
@@ -326,6 +338,13 @@ def rdi_radii(
     """
     sizes = [round(10 ** (1 + step / 10)) for step in range(41)]
     return {"hoeffding": tuple((n, rdi_radius(n, delta, n_classes=n_classes, maximum=maximum)) for n in sizes)}
+
+
+def audit_radii(audit: Audit) -> dict[str, tuple[tuple[int, float], ...]]:
+    """The radii for the widest model of an audit, at its level."""
+    model = audit.models[0]
+    largest = max(len(each.classes) for each in audit.models)
+    return rdi_radii(largest, delta=model.interval.delta, maximum=model.score.range[1])
 
 
 def make_provenance(*, command: str | None = None, inputs: Mapping[str, str] | None = None) -> Provenance:

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import typer
 
-from gfscore.cli import audit, calibrate, demo, figures, logits, plan, report, reproduce, store, table
+from gfscore.cli import audit, calibrate, dashboard, demo, figures, logits, plan, report, reproduce, store, table
 from gfscore.cli.version import version_option
 from gfscore.errors import GFScoreError
 
@@ -33,6 +33,7 @@ app.command("plan")(plan.plan_command)
 app.command("report")(report.report_command)
 app.command("figures")(figures.figures_command)
 app.command("table")(table.table_command)
+app.command("dashboard")(dashboard.dashboard_command)
 app.command("reproduce")(reproduce.reproduce_command)
 
 

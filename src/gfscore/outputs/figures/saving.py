@@ -44,9 +44,22 @@ def save(chart: ChartType, path: str | Path, *, scale: float = 2) -> None:
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
         raise OptionError(f"a figure cannot be written as {path.name!r}. End its name in {', '.join(SUFFIXES)}.")
-    content = _content(chart, path.suffix.lower(), scale)
+    content = figure_bytes(chart, path.suffix.lower(), scale=scale)
     with replacing(path) as temporary:
         temporary.write_bytes(content)
+
+
+def figure_bytes(chart: ChartType, suffix: str, *, scale: float = 2) -> bytes:
+    """What :func:`save` writes, for whoever has no file."""
+    if suffix == ".html":
+        return html_page(chart).encode()
+    spec = chart.to_json()
+    if suffix == ".svg":
+        return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)).encode()
+    if suffix == ".pdf":
+        return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGA_LITE))
+    ppi = POINTS_PER_INCH
+    return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=scale, ppi=ppi))
 
 
 def html_page(chart: ChartType, title: str = "gfscore") -> str:
@@ -58,15 +71,3 @@ def html_page(chart: ChartType, title: str = "gfscore") -> str:
 def javascript() -> str:
     """Vega, Vega-Lite and Vega-Embed in one piece, for pages that show charts: it defines ``vegaEmbed``."""
     return str(vl_convert.javascript_bundle(vl_version=VEGA_LITE))  # type: ignore[call-arg]  # its stub has no default
-
-
-def _content(chart: ChartType, suffix: str, scale: float) -> bytes:
-    if suffix == ".html":
-        return html_page(chart).encode()
-    spec = chart.to_json()
-    if suffix == ".svg":
-        return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)).encode()
-    if suffix == ".pdf":
-        return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGA_LITE))
-    ppi = POINTS_PER_INCH
-    return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=scale, ppi=ppi))

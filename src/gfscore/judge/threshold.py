@@ -1,0 +1,26 @@
+"""Is a number at least a threshold? What its interval allows to say."""
+
+from enum import StrEnum
+
+from gfscore.results import Interval
+
+
+class Verdict(StrEnum):
+    """What follows from an interval."""
+
+    PASS = "PASS"  # noqa: S105 (a word, not a password)
+    FAIL = "FAIL"
+    UNDECIDED = "UNDECIDED"
+
+
+def judged(interval: Interval | None, threshold: float) -> Verdict:
+    """PASS when the whole interval is at or above the threshold, FAIL when it is wholly below, UNDECIDED otherwise.
+
+    >>> [judged(interval, 0.3).value for interval in ((0.3, 0.5), (0.1, 0.2), (0.2, 0.4), None)]
+    ['PASS', 'FAIL', 'UNDECIDED', 'UNDECIDED']
+    """
+    if interval is not None and interval[0] >= threshold:
+        return Verdict.PASS
+    if interval is not None and interval[1] < threshold:
+        return Verdict.FAIL
+    return Verdict.UNDECIDED
