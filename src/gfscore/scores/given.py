@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from gfscore.errors import SamplesError
 from gfscore.results import Flag
-from gfscore.samples import Samples
+from gfscore.samples import FloatArray, Samples
 from gfscore.scores.capped import capped, checked_cap
 from gfscore.scores.decisions import decisions
 from gfscore.scores.local import LocalScores
@@ -30,15 +30,14 @@ def given_scores(samples: Samples, radii: ArrayLike, *, norm: str = "l2", cap: f
     >>> local.values, [flag.code for flag in local.flags]
     (array([0.3, 0. , 0. ]), ['radius_of_misclassified'])
     """
-    values = np.asarray(radii, dtype=np.float64)
+    values: FloatArray = np.asarray(radii, dtype=np.float64)
     if values.shape != (samples.n_samples,):
         raise SamplesError(f"radii have shape {values.shape} for {samples.n_samples} samples. Give one per sample.")
     broken = ~np.isfinite(values) | (values < 0)
     if broken.any():
         row = int(np.argmax(broken))
-        raise SamplesError(
-            f"radius {values[row]:g} in row {row} is not a number of at least 0. Write 0 for a sample without a proof."
-        )
+        which = f"in row {row}" if samples.sample_ids is None else f"of sample {samples.sample_ids[row]!r}"
+        raise SamplesError(f"radius {values[row]:g} {which} is not a number of at least 0. Write 0 where none is proven.")
     limit = checked_cap(cap, norm)
     own, rival, predicted = decisions(samples)
     wrong = own <= rival

@@ -1,6 +1,7 @@
 """Randomized smoothing: from votes under Gaussian noise to certified L2 radii, or abstention."""
 
 import math
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,8 +12,24 @@ from gfscore.results import Flag
 from gfscore.samples import FloatArray, IntArray, Samples
 from gfscore.scores.local import LocalScores
 
-DEFAULT_SIGMA, DEFAULT_N0, DEFAULT_N, DEFAULT_ALPHA = 0.25, 100, 1000, 0.001
+DEFAULT_ALPHA = 0.001
 SATURATED_SHARE = 0.1  # of the samples at the largest radius: then more noise samples would certify visibly more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noise:
+    """The noise that smooths a classifier, and how often it is drawn for each sample."""
+
+    sigma: float = 0.25  # standard deviation, in [0, 1] pixels
+    n0: int = 100  # noise samples that choose the class
+    n: int = 1000  # others, that are counted
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.sigma) and self.sigma > 0):
+            raise OptionError(f"sigma {self.sigma:g} is not a positive number. 0.25 is a quarter of a pixel's range.")
+        if self.n0 < 1 or self.n < 1:
+            raise OptionError(f"n0 is {self.n0} and n is {self.n}; both must be at least 1. 100 and 1000 are usual.")
 
 
 def premise(sigma: float, alpha: float) -> str:
@@ -59,72 +76,56 @@ def certified_radii(votes: ArrayLike, n: int, *, sigma: float, alpha: float) -> 
     return np.where(abstained, 0.0, sigma * ndtri(np.maximum(shares, 0.5))), abstained
 
 
-def largest_radius(sigma: float, n: int, alpha: float) -> float:
+def largest_radius(noise: Noise, alpha: float) -> float:
     r"""What n equal votes certify: no radius is larger.
 
     .. math:: R_{\max} = \sigma\,\Phi^{-1}(\alpha^{1/n})
 
-    >>> round(largest_radius(0.25, 1000, 0.001), 3)
+    >>> round(largest_radius(Noise(sigma=0.25, n=1000), 0.001), 3)
     0.616
     """
-    check_noise(sigma, n, alpha)
-    return float(certified_radii(n, n, sigma=sigma, alpha=alpha)[0])
-
-
-def check_noise(sigma: float, n: int, alpha: float, n0: int = 1) -> None:
-    """Refuse settings that mean nothing, or that can certify nothing."""
-    if not (math.isfinite(sigma) and sigma > 0):
-        raise OptionError(f"sigma {sigma:g} is not a positive number. 0.25 is a quarter of the range of a pixel.")
     if not 0 < alpha < 0.5:
         raise OptionError(f"alpha {alpha:g} is not between 0 and 0.5. 0.001 makes one radius in a thousand too large.")
-    if n0 < 1:
-        raise OptionError(f"n0 is {n0}; choosing the class takes at least 1 noise sample. 100 is usual.")
     needed = math.floor(math.log2(1 / alpha)) + 1  # alpha ** (1 / n) > 1/2
-    if n < needed:
+    if noise.n < needed:
         raise OptionError(
-            f"n = {n} noise samples certify nothing at alpha {alpha:g}, however they vote. Give at least {needed}; "
-            "1000 or more are usual."
+            f"n = {noise.n} noise samples certify nothing at alpha {alpha:g}, however they vote. Give at least "
+            f"{needed}; 1000 or more are usual."
         )
+    return float(certified_radii(noise.n, noise.n, sigma=noise.sigma, alpha=alpha)[0])
 
 
 def smoothing_scores(
-    samples: Samples,
-    chosen: ArrayLike,
-    votes: ArrayLike,
-    *,
-    sigma: float = DEFAULT_SIGMA,
-    n0: int = DEFAULT_N0,
-    n: int = DEFAULT_N,
-    alpha: float = DEFAULT_ALPHA,
-    seed: int | None = None,
+    samples: Samples, votes: ArrayLike, *, noise: Noise | None = None, alpha: float = DEFAULT_ALPHA
 ) -> LocalScores:
     """Certified radius of each sample for its true class; 0 where another class was chosen or none could be.
 
-    ``chosen`` is the class that ``n0`` noise samples gave most often, and ``votes`` how many of ``n`` others gave it,
-    ``(N,)`` each, as :func:`gfscore.engines.smoothing.noise_votes` counts them.
+    ``votes`` is ``(N, 2)``, as :func:`gfscore.engines.smoothing.noise_votes` counts them: the class that ``n0`` noise
+    samples gave most often, and how many of ``n`` others gave it.
 
     >>> samples = Samples.of([[2.0, 0.0], [0.0, 1.0], [0.0, 1.0]], [0, 1, 0])
-    >>> local = smoothing_scores(samples, [0, 1, 1], [1000, 520, 1000])
+    >>> local = smoothing_scores(samples, [[0, 1000], [1, 520], [1, 1000]])
     >>> local.values.round(3), local.abstained
     (array([0.616, 0.   , 0.   ]), array([False,  True, False]))
     """
-    check_noise(sigma, n, alpha, n0)
-    predicted: IntArray = np.asarray(chosen, dtype=np.int64)
-    if predicted.shape != samples.labels.shape or np.shape(votes) != predicted.shape:
-        raise SamplesError(f"votes of shape {np.shape(votes)} for {samples.n_samples} samples. Give one per sample.")
-    radii, abstained = certified_radii(votes, n, sigma=sigma, alpha=alpha)
+    noise = noise or Noise()
+    maximum = largest_radius(noise, alpha)
+    counted: IntArray = np.asarray(votes, dtype=np.int64)
+    if counted.shape != (samples.n_samples, 2):
+        raise SamplesError(f"votes have shape {counted.shape} for {samples.n_samples} samples. Give (samples, 2).")
+    predicted = counted[:, 0]
+    radii, abstained = certified_radii(counted[:, 1], noise.n, sigma=noise.sigma, alpha=alpha)
     values = np.where(predicted == samples.labels, radii, 0.0)
-    maximum = largest_radius(sigma, n, alpha)
     return LocalScores(
         name="smoothing",
         values=values,
         maximum=maximum,
         predicted=predicted,
-        premise=premise(sigma, alpha),
+        premise=premise(noise.sigma, alpha),
         certified=True,
         norm="l2",
-        settings={"sigma": sigma, "n0": n0, "n": n, "alpha": alpha, "noise_seed": seed},
-        flags=_flags(abstained, values == maximum, n),
+        settings={**asdict(noise), "alpha": alpha},
+        flags=_flags(abstained, values == maximum, noise.n),
         abstained=abstained,
         failure_rate=alpha,
     )
