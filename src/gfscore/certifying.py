@@ -18,12 +18,26 @@ from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.store import Store
 from gfscore.results import Audit
 from gfscore.samples import Samples
+from gfscore.scores.capped import checked_cap
 from gfscore.scores.given import given_scores
 from gfscore.scores.lipschitz import lipschitz_scores, of_pixels
 from gfscore.scores.local import LocalScores
 from gfscore.scores.smoothing import DEFAULT_ALPHA, Noise, largest_radius, smoothing_scores
 
-__all__ = ["Noise", "certify_given", "certify_lipschitz", "certify_smoothing", "given_scores", "lipschitz_scores"]
+__all__ = [
+    "DEFAULT_ALPHA",
+    "LocalScores",
+    "Noise",
+    "certify_given",
+    "certify_lipschitz",
+    "certify_smoothing",
+    "checked_cap",
+    "given_scores",
+    "largest_radius",
+    "lipschitz_scores",
+    "pixel_constant",
+    "smoothed_scores",
+]
 
 
 def certify_smoothing(

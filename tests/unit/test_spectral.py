@@ -24,7 +24,9 @@ def convolve(image, kernel, stride, padding, dilation, groups):
             for u in range(h):
                 for v in range(w):
                     y, x = u * dilation[0], v * dilation[1]
-                    seen = padded[first + i, y : y + stride[0] * rows : stride[0], x : x + stride[1] * columns : stride[1]]
+                    seen = padded[
+                        first + i, y : y + stride[0] * rows : stride[0], x : x + stride[1] * columns : stride[1]
+                    ]
                     result[o] += kernel[o, i, u, v] * seen[:rows, :columns]
     return result
 

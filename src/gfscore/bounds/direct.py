@@ -53,8 +53,8 @@ def nrgc_interval(parts: PartScores, alpha: float, failure_rate: float = 0.0) ->
     the class is estimated by what is known of the ranking half and the estimate from the other half for the rest.
 
     With ``failure_rate`` a, each class mean may be up to a lower than that of its scores, which moves a sum with the
-    weights :math:`w_r - g/K` by at most a times the sum of its positive weights (at most 1/4) upward, or of its negative
-    ones (at most 1/4 + g) downward: the ends give way by that much.
+    weights :math:`w_r - g/K` by at most a times the sum of its positive weights (at most 1/4) upward, or of its
+    negative ones (at most 1/4 + g) downward: the ends give way by that much.
 
     In all cases the excluded g are those beyond one point, because :math:`\epsilon` is convex in g.
     """

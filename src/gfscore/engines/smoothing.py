@@ -1,7 +1,7 @@
 """Votes under Gaussian noise, shard by shard into the store; a run that was killed goes on where it was.
 
-The noise of a sample is drawn from the seed and its id alone, so its votes do not depend on the batch size, on the order
-of the samples, or on what else is run.
+The noise of a sample is drawn from the seed and its id alone, so its votes do not depend on the batch size, on the
+order of the samples, or on what else is run.
 """
 
 import hashlib

@@ -37,7 +37,9 @@ def read_radii(path: Path, samples: Samples) -> FloatArray:
         if has_ids:
             rows = joined(rows, 0, samples.sample_ids, RADIUS)
         elif len(rows) != samples.n_samples:
-            raise FileError(f"has {len(rows)} radii for {samples.n_samples} samples. Give one each, or their sample_id.")
+            raise FileError(
+                f"has {len(rows)} radii for {samples.n_samples} samples. Give one each, or their sample_id."
+            )
         return np.array([radius for _, radius in rows], dtype=np.float64)
 
 
@@ -49,7 +51,9 @@ def _from_csv(path: Path) -> tuple[Rows, bool]:
         try:
             rows.append([line[name] if name is not None else "", float(line[radius])])
         except ValueError:
-            raise FileError(f"line {number} has radius {line[radius]!r}, which is no number. Write 0 if none.") from None
+            raise FileError(
+                f"line {number} has radius {line[radius]!r}, which is no number. Write 0 if none."
+            ) from None
     return rows, name is not None
 
 
@@ -57,7 +61,9 @@ def _from_npz(path: Path) -> tuple[Rows, bool]:
     with open_npz(path) as archive:
         names = array_names(archive)
         if "radii" not in names:
-            raise FileError(f"has no 'radii'; it holds {listed(names)}. Name the array of one radius per sample 'radii'.")
+            raise FileError(
+                f"has no 'radii'; it holds {listed(names)}. Name the array of one radius per sample 'radii'."
+            )
         radii = read_member(archive, "radii")
         ids = read_member(archive, "sample_ids") if "sample_ids" in names else None
     if radii.ndim != 1 or radii.dtype.kind not in "fiu":
@@ -78,7 +84,9 @@ def _from_parquet(path: Path) -> tuple[Rows, bool]:
     _, name = _columns(table.column_names)
     radii = table[RADIUS]
     if radii.null_count or not (pyarrow.types.is_floating(radii.type) or pyarrow.types.is_integer(radii.type)):
-        raise FileError(f"column 'radius' is {radii.type} with {radii.null_count} empty rows. Make all of them numbers.")
+        raise FileError(
+            f"column 'radius' is {radii.type} with {radii.null_count} empty rows. Make all of them numbers."
+        )
     texts = [""] * len(radii) if name is None else [str(value) for value in table[SAMPLE_ID].to_pylist()]
     return [[text, radius] for text, radius in zip(texts, radii.to_pylist(), strict=True)], name is not None
 

@@ -2,8 +2,8 @@
 
 An entry is a folder named by the hash of everything that decides the logits: model, data, preprocessing, batch size
 and versions. While a run is under way it holds one safetensors file per shard, each written whole or not at all and
-carrying the checksum of its logits. A finished run is one logits file that ``gfscore audit`` reads as it is. Votes under
-noise are kept in the same way, but stay in their shards: there are two numbers a sample.
+carrying the checksum of its logits. A finished run is one logits file that ``gfscore audit`` reads as it is. Votes
+under noise are kept in the same way, but stay in their shards: there are two numbers a sample.
 """
 
 import fcntl

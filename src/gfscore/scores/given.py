@@ -37,7 +37,9 @@ def given_scores(samples: Samples, radii: ArrayLike, *, norm: str = "l2", cap: f
     if broken.any():
         row = int(np.argmax(broken))
         which = f"in row {row}" if samples.sample_ids is None else f"of sample {samples.sample_ids[row]!r}"
-        raise SamplesError(f"radius {values[row]:g} {which} is not a number of at least 0. Write 0 where none is proven.")
+        raise SamplesError(
+            f"radius {values[row]:g} {which} is not a number of at least 0. Write 0 where none is proven."
+        )
     limit = checked_cap(cap, norm)
     own, rival, predicted = decisions(samples)
     wrong = own <= rival

@@ -1,7 +1,7 @@
 r"""Upper bounds of how much a layer can stretch a difference of its inputs, in L2.
 
-Every number here is a proven upper bound, computed in float64 and moved up by far more than its rounding. Power iteration
-and the norm of a reshaped kernel are bounds from *below*: a product of those certifies nothing.
+Every number here is a proven upper bound, computed in float64 and moved up by far more than its rounding. Power
+iteration and the norm of a reshaped kernel are bounds from *below*: a product of those certifies nothing.
 """
 
 import math
@@ -40,13 +40,13 @@ def convolution_norm(
     over the frequencies of a torus that holds the padded image. ``kernel`` is (out, in / groups, height, width);
     ``padding`` is top, left, bottom, right.
 
-    Why it holds. Put the padded image on the torus: the values are the same, so is the norm. There the convolution wraps
-    around, but its outputs at which the kernel fits into the padded image are those of A; leaving out the others only
-    shrinks the norm. So the norm of the wrapped convolution is a bound, and the Fourier transform takes it apart into
+    Why it holds. Put the padded image on the torus: the values are the same, so is the norm. There the convolution
+    wraps around, but its outputs at which the kernel fits into the padded image are those of A; leaving out the others
+    only shrinks the norm. So the norm of the wrapped convolution is a bound, and the Fourier transform takes it apart into
     one matrix per frequency. A stride s first sorts the pixels of each s by s block into channels, which moves pixels
     and changes no norm: on those the convolution has stride 1. Groups act on channels of their own: the largest counts.
 
-    How tight. A plane wave cut to the image shows, without padding or with it, at stride 1, that A stretches by at least
+    How tight. A plane wave cut to the image shows, for any padding and stride 1, that A stretches by at least
     :math:`\sqrt{(H-h+1)(W-w+1)/(HW)}` of the bound, for a kernel of h by w pixels. The exact matrix of a circular
     convolution: Sedghi, Gupta and Long, ICLR 2019.
 
