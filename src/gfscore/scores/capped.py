@@ -40,8 +40,8 @@ def capped(radii: NDArray[np.floating], cap: float) -> tuple[FloatArray, tuple[F
         found = (Flag(code="capped", message=message),)
     elif 0 < largest < FAR_BELOW * cap:
         message = (
-            f"the largest radius is {largest:.2g}, far below the cap of {cap:.4g}, and intervals are as wide as the cap "
-            "makes them. Fix a smaller --cap before looking at other data."
+            f"the largest radius is {largest:.2g}, far below the cap of {cap:.4g}, and intervals are as wide as the "
+            "cap makes them. Fix a smaller --cap before looking at other data."
         )
         found = (Flag(code="far_below_cap", message=message),)
     return np.minimum(radii, cap), found

@@ -42,9 +42,10 @@ def convolution_norm(
 
     Why it holds. Put the padded image on the torus: the values are the same, so is the norm. There the convolution
     wraps around, but its outputs at which the kernel fits into the padded image are those of A; leaving out the others
-    only shrinks the norm. So the norm of the wrapped convolution is a bound, and the Fourier transform takes it apart into
-    one matrix per frequency. A stride s first sorts the pixels of each s by s block into channels, which moves pixels
-    and changes no norm: on those the convolution has stride 1. Groups act on channels of their own: the largest counts.
+    only shrinks the norm. So the norm of the wrapped convolution is a bound, and the Fourier transform takes it apart
+    into one matrix per frequency. A stride s first sorts the pixels of each s by s block into channels, which moves
+    pixels and changes no norm: on those the convolution has stride 1. Groups act on channels of their own: the largest
+    counts.
 
     How tight. A plane wave cut to the image shows, for any padding and stride 1, that A stretches by at least
     :math:`\sqrt{(H-h+1)(W-w+1)/(HW)}` of the bound, for a kernel of h by w pixels. The exact matrix of a circular
