@@ -2,7 +2,7 @@
 
     GFSCORE_REALDATA=FOLDER python scripts/certificate_tables.py
 
-``FOLDER`` holds the networks and the CIFAR-10 test set. Takes about ten minutes on two cores.
+``FOLDER`` holds the networks and the CIFAR-10 test set. Takes some minutes on two cores.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 from gfscore import Audit, ModelAudit
 from gfscore.cli.main import run
 
-PER_CLASS = 50  # images, drawn with seed 0
+PER_CLASS = 25  # images, drawn with seed 0
 SMOOTHED = ("cifar_cnn_a_adv", "cifar_sgd_8px")
 SIGMAS = (0.12, 0.25)
 BOUNDED = ("cifar_cnn_a_adv", "cifar_sgd_8px", "cifar_conv_small_pgd", "cifar_base_kw", "cifar_wide_kw")
