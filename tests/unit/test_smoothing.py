@@ -1,5 +1,12 @@
 """Votes under noise: the same whatever the batch, the order and the interruptions; and what is made of them."""
 
+import json
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 from fakes import FakeData, FakeModel
@@ -89,6 +96,42 @@ def test_an_interrupted_run_goes_on_where_it_was(store, tmp_path):
     resumed = votes_of(store, model)
     assert sum(model.batches) == (12 - 6) * (NOISE.n0 + NOISE.n)  # what was kept is not computed again
     np.testing.assert_array_equal(resumed, votes_of(Store(tmp_path / "undisturbed")))
+
+
+RUN = """
+    import sys
+    sys.path.insert(0, {tests!r})
+    from pathlib import Path
+    from fakes import FakeData, FakeModel
+    from test_smoothing import NOISE, Store, smoothing, votes_of
+    smoothing.SHARD_PASSES = 3 * (NOISE.n0 + NOISE.n)
+    print("ready", flush=True)
+    model = FakeModel(delay=0.002)
+    votes = votes_of(Store(Path({root!r})), model, FakeData(n=60))
+    print(sum(model.batches) // (NOISE.n0 + NOISE.n), votes.ravel().tolist())
+"""
+
+
+def start(root):
+    code = textwrap.dedent(RUN).format(tests=str(Path(__file__).parent), root=str(root))
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 20))])
+def test_a_killed_run_ends_in_the_same_votes(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(2):
+        process = start(tmp_path / "store")
+        time.sleep(rng.uniform(0, 0.3))
+        process.kill()
+        process.communicate()
+    kept = len(list(tmp_path.glob("store/??/*/shard-*.safetensors")))
+    assert kept < 20  # it was killed on the way
+    computed, votes = start(tmp_path / "store").communicate()[0].split(maxsplit=1)
+    assert int(computed) == 60 - 3 * kept  # what was kept is not computed again
+    assert json.loads(votes) == votes_of(Store(tmp_path / "undisturbed"), data=FakeData(n=60)).ravel().tolist()
 
 
 def test_a_damaged_shard_is_computed_again(store):
