@@ -96,6 +96,9 @@ class ClassResult(Result):
     refuted: Metric | None = Field(
         default=None, description="share of claimed radii in which an adversarial example was found"
     )
+    abstained: Share | None = Field(
+        default=None, description="share of the samples for which no class was named; null where none can be withheld"
+    )
 
 
 class WorstCase(Metric):
@@ -217,6 +220,7 @@ class ModelAudit(Result):
     robust_accuracy: Metric | None = Field(
         default=None, description="share of radii above eps; the interval covers sampling only: it is no bound"
     )
+    abstained: Share | None = Field(default=None, description="share of all samples for which no class was named")
     noise: Noise | None = None
     flags: tuple[Flag, ...]
     claim: Claim

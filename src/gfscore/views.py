@@ -100,12 +100,16 @@ def headline(model: "ModelAudit") -> str:
 
 
 def settings(score: "ScoreInfo") -> list[str]:
-    """Activation and temperature, of a score that has them."""
+    """What decides a score: activation and temperature, norm, and what else was recorded."""
     found: list[str] = []
     if score.activation is not None:
         found.append("probabilities as given" if score.probabilities else score.activation)
     if score.temperature is not None:
         found.append(f"T = {score.temperature:g}")
+    if score.norm is not None:
+        found.append(score.norm)
+    for name, value in (score.settings or {}).items():
+        found.append(f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}")
     return found
 
 

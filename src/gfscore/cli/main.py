@@ -7,7 +7,20 @@ from typing import NoReturn
 
 import typer
 
-from gfscore.cli import audit, calibrate, dashboard, demo, figures, logits, plan, report, reproduce, store, table
+from gfscore.cli import (
+    audit,
+    calibrate,
+    certify,
+    dashboard,
+    demo,
+    figures,
+    logits,
+    plan,
+    report,
+    reproduce,
+    store,
+    table,
+)
 from gfscore.cli.version import version_option
 from gfscore.errors import GFScoreError
 
@@ -29,6 +42,7 @@ app.command("audit")(audit.audit_command)
 app.command("logits")(logits.logits_command)
 app.add_typer(store.store_app, name="store")
 app.command("calibrate")(calibrate.calibrate_command)
+app.command("certify")(certify.certify_command)
 app.command("plan")(plan.plan_command)
 app.command("report")(report.report_command)
 app.command("figures")(figures.figures_command)

@@ -46,6 +46,8 @@ Groups = Annotated[
     Path | None, typer.Option(help="Profile over these groups: a name per line, or a CSV with a column each.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print audit.json instead of tables; write it only with --out.")]
+PerSample = Annotated[Path | None, typer.Option(help="Also write a row per sample, to .csv or .parquet.")]
+Out = Annotated[Path | None, typer.Option(help="Folder for audit.json.  [default: gfscore-audit]")]
 Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
 StoreFolder = Annotated[
     Path | None, typer.Option("--store", help="Where logits are kept.  [default: $GFSCORE_STORE or the user's cache]")
@@ -112,13 +114,9 @@ class RunOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditOptions:
-    """How samples are scored and judged, for every command that audits."""
+class ProfileOptions:
+    """What is made of scores, whatever they are, for every command that audits."""
 
-    activation: Annotated[str, typer.Option(help="How logits become confidences: softmax or sigmoid.")] = (
-        DEFAULTS.activation
-    )
-    temperature: Annotated[float, typer.Option(help="Divides the logits first.")] = DEFAULTS.temperature
     fairness_weight: Annotated[float, typer.Option(help="Lambda of FP-GREAT = class mean - lambda * RDI.")] = (
         DEFAULTS.fairness_weight
     )
@@ -140,3 +138,13 @@ class AuditOptions:
     def checked(self) -> auditing.Options:
         """The same, checked."""
         return auditing.Options(**asdict(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOptions(ProfileOptions):
+    """The same for the GREAT score, with what makes it."""
+
+    activation: Annotated[str, typer.Option(help="How logits become confidences: softmax or sigmoid.")] = (
+        DEFAULTS.activation
+    )
+    temperature: Annotated[float, typer.Option(help="Divides the logits first.")] = DEFAULTS.temperature
