@@ -1,0 +1,133 @@
+"""The adaptive gate: is the worst class at least tau? Forward passes are drawn until the answer is sure.
+
+PASS when every class is shown above tau, each at level delta: if a class is below, PASS needs the evidence of that very
+class to be wrong. FAIL when the average over classes of the evidence for "below tau" reaches 1/delta: if no class is
+below, that average is a fair game. Both hold whichever class is drawn from next, and whenever one stops.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gfscore.bounds.parts import check_level
+from gfscore.bounds.sequential import Evidence, log_average
+from gfscore.errors import OptionError
+from gfscore.samples import FloatArray, IntArray
+from gfscore.verdicts import Verdict
+
+ROUND = 16  # forward passes between two looks
+EXPLORATION = 0.5  # deviations by which a class may be worse than it looks; half the range is the largest there is
+
+Score = Callable[[IntArray], FloatArray]  # rows of the data, (n,), in; their local scores, (n,), out
+Progress = Callable[[int, int], None]  # forward passes used, samples there are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Drawn:
+    """Where an adaptive gate ended."""
+
+    verdict: Verdict
+    evidence: Evidence  # over the classes that have samples
+    present: IntArray  # (K,), their labels
+    sizes: IntArray  # (K,), samples there are of each
+    rounds: int
+    seed: int
+
+    @property
+    def used(self) -> int:
+        """Forward passes that were needed."""
+        return int(self.evidence.counts.sum())
+
+    @property
+    def available(self) -> int:
+        """Samples there are."""
+        return int(self.sizes.sum())
+
+
+def adaptive_gate(
+    score: Score,
+    labels: IntArray,
+    *,
+    threshold: float,
+    maximum: float,
+    delta: float = 0.05,
+    seed: int = 0,
+    shuffle: bool = True,
+    finite: bool = False,
+    size: int = ROUND,
+    progress: Progress = lambda _used, _available: None,
+) -> Drawn:
+    """Draw samples, ``size`` at a time, until it is sure on which side of ``threshold`` the worst class lies.
+
+    ``score`` gives the local scores, in [0, ``maximum``], of some rows of the data whose ``labels`` are ``(N,)``; it is
+    asked for no row twice. Within a class the order is random, fixed by ``seed`` (``shuffle`` False: as they stand, for
+    samples that a generator draws independently anyway). The same scores give the same draws. A verdict is wrong
+    with probability at most ``delta``: about the distribution behind the samples, or, with ``finite``, about the WCR of
+    this very set, which is known for sure when all of it was drawn.
+
+    The question and the choice of the next class are after Kaufmann, Koolen and Garivier, "Sequential test for the
+    lowest mean", NeurIPS 2018; the evidence is of :class:`~gfscore.bounds.sequential.Evidence`.
+
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.repeat([0, 1, 2], 1000)
+    >>> scores = rng.beta(2, 2, 3000) * np.array([0.9, 0.3, 1.0])[labels]
+    >>> drawn = adaptive_gate(lambda rows: scores[rows], labels, threshold=0.3, maximum=1.0)
+    >>> drawn.verdict.value, drawn.used, drawn.available
+    ('FAIL', 48, 3000)
+    """
+    check_level(delta)
+    if size < 1:
+        raise OptionError(f"a round of {size} samples draws nothing. Give at least 1.")
+    present, sizes = np.unique(labels, return_counts=True)
+    if len(present) < 2:
+        raise OptionError("the samples have one class only, so none is the worst. Give samples of two or more.")
+    orders = [_order(labels, label, seed, shuffle=shuffle) for label in present.tolist()]
+    evidence = Evidence.start(len(present), threshold, maximum=maximum, sizes=sizes if finite else None)
+    rounds = 0
+    while True:
+        progress(int(evidence.counts.sum()), len(labels))
+        passed, failed = judged(evidence.above, evidence.below, delta)
+        open_ = ~passed & (evidence.counts < sizes)
+        if failed or passed.all() or not open_.any():
+            break
+        wanted = next_draws(evidence, sizes, open_, size)
+        rows = np.concatenate(
+            [order[n : n + more] for order, n, more in zip(orders, evidence.counts, wanted, strict=True)]
+        )
+        evidence = evidence.add(score(rows), np.repeat(np.arange(len(present)), wanted))
+        rounds += 1
+    verdict = Verdict.FAIL if failed else Verdict.PASS if passed.all() else Verdict.UNDECIDED
+    return Drawn(verdict=verdict, evidence=evidence, present=present, sizes=sizes, rounds=rounds, seed=seed)
+
+
+def judged(above: FloatArray, below: FloatArray, delta: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which classes are shown above, ``(..., K)``, and whether one is shown to be below, ``(...)``."""
+    level = math.log(1.0 / delta)
+    return above >= level, np.asarray(log_average(below) >= level)
+
+
+def next_draws(evidence: Evidence, sizes: IntArray, open_: NDArray[np.bool_], size: int) -> IntArray:
+    """How many samples to draw from each class next, ``(..., K)``, ``size`` in all if there are so many.
+
+    One by one from the class that may be the lowest: its mean, less what so few samples may hide. PASS needs every
+    class, in whatever order; FAIL comes soonest from the worst. A class that has passed is left alone.
+    """
+    counts = evidence.counts.reshape(open_.shape)
+    totals = evidence.totals.reshape(open_.shape)
+    means = (totals + evidence.threshold) / (counts + 1.0)  # as if each had begun with one score at the threshold
+    wanted = np.zeros_like(counts)
+    for _ in range(size):
+        still = open_ & (counts + wanted < sizes)
+        lowest = np.where(still, means - EXPLORATION / np.sqrt(counts + wanted + 1.0), np.inf).argmin(axis=-1)
+        one = np.arange(open_.shape[-1]) == lowest[..., None]
+        wanted += one & still
+    return wanted
+
+
+def _order(labels: IntArray, label: int, seed: int, *, shuffle: bool) -> IntArray:
+    """The rows of a class in the order they are drawn; that of one class does not depend on the others."""
+    rows = np.flatnonzero(labels == label)
+    return np.random.default_rng([seed, label]).permutation(rows) if shuffle else rows
