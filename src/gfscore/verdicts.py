@@ -13,7 +13,7 @@ GATE_SCHEMA, COMPARISON_SCHEMA = "gfscore.gate/1", "gfscore.comparison/1"
 class Verdict(StrEnum):
     """What the data say about a rule: it holds, it does not, or they cannot tell."""
 
-    PASS = "PASS"
+    PASS = "PASS"  # noqa: S105 (no password)
     FAIL = "FAIL"
     UNDECIDED = "UNDECIDED"
 
@@ -54,9 +54,9 @@ class AdaptiveClass(Result):
     n: int = Field(ge=0, description="forward passes spent on it")
     available: int = Field(ge=1)
     score: float | None = Field(description="mean of the scores drawn; null when none was")
+    accuracy: float | None = Field(description="share predicted rightly of those drawn; null when none was")
     log_above: float | None = Field(description="natural logarithm of the evidence for above; null: it is certain")
     log_below: float | None = Field(description="natural logarithm of the evidence for below; null: it is certain")
-    passed: bool = Field(description="shown to be above the threshold")
 
 
 class AdaptiveRun(Result):

@@ -1,8 +1,8 @@
 r"""Evidence that grows one score at a time: is a mean above a threshold, or below it? May be looked at whenever.
 
 Against each of the two answers somebody bets, with a capital of 1 to begin with. If the answer is right, no strategy
-wins on average: the chance that the capital *ever* reaches 1/alpha is at most alpha (Ville's inequality). So one may stop
-at any time, for any reason, and may choose which class to draw from next by what was seen so far.
+wins on average: the chance that the capital *ever* reaches 1/alpha is at most alpha (Ville's inequality). So one may
+stop at any time, for any reason, and may choose which class to draw from next by what was seen so far.
 """
 
 from dataclasses import dataclass, replace
@@ -134,4 +134,4 @@ def _before(scores: FloatArray, parts: IntArray) -> tuple[FloatArray, FloatArray
     """How many scores of the same part come before each, and their sum; parts are in ascending order."""
     starts = np.searchsorted(parts, parts)
     sums = np.concatenate(([0.0], np.cumsum(scores)))
-    return np.arange(len(parts)) - starts, sums[:-1] - sums[starts]
+    return np.arange(len(parts), dtype=np.float64) - starts, sums[:-1] - sums[starts]
