@@ -20,9 +20,9 @@ from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals, meet
 from gfscore.errors import SamplesError
 from gfscore.samples import FloatArray, IntArray
 
-TEST_SHARE = 0.4  # of delta, for the tests of all classes
-BOX_SHARE = 0.35  # for the intervals of the changes of all classes
-VERSION_SHARE = 0.1  # for the intervals of either version, which say what the lowest and the highest class may be
+TEST_SHARE = 0.5  # of delta, for the tests of all classes
+BOX_SHARE = 0.3  # for the intervals of the changes of all classes
+VERSION_SHARE = 0.075  # for the intervals of either version, which say what the lowest and the highest class may be
 MEAN_SHARE = 0.05  # for both ends of two averages of the changes
 
 

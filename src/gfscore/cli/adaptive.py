@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from gfscore import auditing, gating
 from gfscore.cli.options import RunOptions
-from gfscore.cli.running import Loaded, load, progress_bar
+from gfscore.cli.running import Loaded, advance, load, progress_bar
 from gfscore.engines.local import check_run, forward_rows
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.score_log import ScoreLog
@@ -31,7 +31,6 @@ def judge_adaptively(
     verdicts = []
     with progress_bar(quiet=run.quiet) as bar:
         for loaded in load(models, data, run):
-            task = bar.add_task(loaded.name, total=len(loaded.data.labels))
             with naming(loaded.name):
                 verdicts.append(
                     _judged(
@@ -41,7 +40,7 @@ def judge_adaptively(
                         Store(run.store),
                         size=size,
                         finite=finite,
-                        progress=lambda used, total, task=task: bar.update(task, completed=used, total=total),
+                        progress=advance(bar, loaded),
                     )
                 )
     return verdicts

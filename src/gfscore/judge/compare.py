@@ -95,8 +95,8 @@ def hidden_fall(classes: tuple[ClassChange, ...], metrics: Mapping[str, MetricCh
 def judged(classes: tuple[ClassChange, ...], tolerance: float | None, parts: str) -> tuple[Verdict, str]:
     """The verdict on a new version, and why.
 
-    FAIL when a class is worse. Without a tolerance everything else is PASS: no fall was found. With one, PASS needs
-    every class shown to have fallen by no more.
+    FAIL when a class is worse. Without a tolerance everything else is PASS: no fall was found, which is no proof that
+    there is none. With one, PASS needs every class shown to have fallen by no more.
     """
     worse = [entry for entry in classes if entry.verdict == "worse"]
     by = "" if not tolerance else f" by more than {tolerance:g}"
@@ -108,7 +108,7 @@ def judged(classes: tuple[ClassChange, ...], tolerance: float | None, parts: str
         more = f" and {len(worse) - NAMED:,} more" if len(worse) > NAMED else ""
         return Verdict.FAIL, f"{len(worse):,} of {len(classes):,} {parts} fell{by}: {names}{more}."
     if tolerance is None:
-        return Verdict.PASS, f"None of {len(classes):,} {parts} is shown to have fallen, which shows that none did not."
+        return Verdict.PASS, f"None of {len(classes):,} {parts} is shown to have fallen; smaller falls may be there."
     unsure = [entry for entry in classes if entry.change.interval is None or entry.change.interval[0] < -tolerance]
     if unsure:
         lowest = min(unsure, key=lambda entry: (entry.change.interval or (0.0, 0.0))[0])

@@ -100,8 +100,9 @@ def _accuracy(rule: Rule, model: ModelAudit, level: float, policy: Policy) -> Es
     entries = [entry for entry in model.classes if EVERY in asked or entry.name in asked]
     shares = [(model.accuracy, model.samples.n)] if None in asked else []
     shares += [(entry.accuracy, entry.n) for entry in entries]
-    if not shares:  # the only class that is asked about has no sample
-        return *_of_part(rule, {}, model.absent_classes)[:2], model.samples.n, ""
+    names = [entry.name for entry in model.classes]
+    if not shares:  # the only class that is asked about has no sample, or there is none of that name
+        return *_of_part(rule, {}, model.absent_classes, names)[:2], model.samples.n, ""
     lower, upper = clopper_pearson([round(share * n) for share, n in shares], [n for _, n in shares], level)
     intervals = [(float(low), float(high)) for low, high in zip(lower, upper, strict=True)]
     if rule.part is None:
@@ -110,7 +111,6 @@ def _accuracy(rule: Rule, model: ModelAudit, level: float, policy: Policy) -> Es
         entry.name: (entry.accuracy, interval)
         for entry, interval in zip(entries, intervals[len(shares) - len(entries) :], strict=True)
     }
-    names = [entry.name for entry in model.classes]
     value, interval, name = _of_part(rule, found, model.absent_classes, names)
     n = next((entry.n for entry in entries if entry.name == name), model.samples.n)
     return value, interval, n, _lowest(rule, name)

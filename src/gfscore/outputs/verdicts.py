@@ -35,10 +35,10 @@ def _model(model: ModelVerdict) -> RenderableType:
     lines: list[RenderableType] = [
         Text.assemble((model.verdict.value, COLOURS[model.verdict]), f"  {views.printable(model.name)}")
     ]
-    lines += [
-        Text.assemble("  ", (f"{rule.verdict.value:<9}", COLOURS[rule.verdict]), f"  {rule.reason}")
-        for rule in model.rules
-    ]
+    rules = Table(box=None, show_header=False)
+    for rule in model.rules:
+        rules.add_row(Text(rule.verdict.value, style=COLOURS[rule.verdict]), Text(rule.reason))
+    lines.append(rules)
     if model.adaptive is not None:
         lines += [Text(), _adaptive(model.adaptive)]
     lines.append(Text(_level(model), style="dim"))
