@@ -271,35 +271,33 @@ class Provenance(Result):
     inputs: dict[str, str] = Field(default_factory=dict, description="SHA-256 of each input file")
 
 
-class Audit(Result):
-    """Audits of one or more models; with exactly one, its numbers can be read from here directly."""
+class ResultFile(Result):
+    """Base of what is a file of its own, with the name of its schema in it."""
 
-    schema_: str = Field(default=SCHEMA, alias="schema", pattern=r"^gfscore\.audit/1$")
-    models: tuple[ModelAudit, ...] = Field(min_length=1)
-    calibration: Calibration | None = None
-    ranking: dict[str, Any] | None = None
-    provenance: Provenance
+    schema_: str = Field(alias="schema")
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
         """Read what :meth:`to_json` wrote; keys that this version does not know are ignored."""
+        schema = cls.model_fields["schema_"].default
+        name = schema.removeprefix("gfscore.").partition("/")[0]
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise FileError(f"is not JSON ({error}). Give the audit.json that an audit wrote.") from error
-        schema = data.get("schema") if isinstance(data, dict) else None
-        if schema != SCHEMA:
-            raise FileError(f"has schema {schema!r}; this version reads {SCHEMA!r}. Run the audit again.")
+            raise FileError(f"is not JSON ({error}). Give the {name}.json that gfscore wrote.") from error
+        found = data.get("schema") if isinstance(data, dict) else None
+        if found != schema:
+            raise FileError(f"has schema {found!r}; this version reads {schema!r}. Run the {name} again.")
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"])
-            raise FileError(f"breaks the schema at {place}: {first['msg']}. Run the audit again.") from error
+            raise FileError(f"breaks the schema at {place}: {first['msg']}. Run the {name} again.") from error
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read an ``audit.json``."""
+        """Read a file that :meth:`save` wrote."""
         with naming(path):
             try:
                 text = Path(path).read_bytes()
@@ -308,12 +306,22 @@ class Audit(Result):
             return cls.from_json(text)
 
     def to_json(self) -> str:
-        """The contents of ``audit.json``."""
+        """The contents of the file, and what ``--json`` prints."""
         return self.model_dump_json(indent=1) + "\n"
 
     def save(self, path: str | Path) -> None:
         """Write :meth:`to_json` to a file, whole or not at all."""
         write_text(Path(path), self.to_json())
+
+
+class Audit(ResultFile):
+    """Audits of one or more models; with exactly one, its numbers can be read from here directly."""
+
+    schema_: str = Field(default=SCHEMA, alias="schema", pattern=r"^gfscore\.audit/1$")
+    models: tuple[ModelAudit, ...] = Field(min_length=1)
+    calibration: Calibration | None = None
+    ranking: dict[str, Any] | None = None
+    provenance: Provenance
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per model and class (needs pandas, from the extra ``tables``)."""

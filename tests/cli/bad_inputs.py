@@ -583,7 +583,7 @@ def groups_file_with_ids_alone(folder):
 
 
 @case(
-    "{folder}/audit.json: is not JSON (Expecting property name enclosed in double quotes: line 1 column 3 (char 2)). Give the audit.json that an audit wrote."
+    "{folder}/audit.json: is not JSON (Expecting property name enclosed in double quotes: line 1 column 3 (char 2)). Give the audit.json that gfscore wrote."
 )
 def result_that_is_not_json(folder):
     return ["table", text_file(folder, "audit.json", "{ not json")]

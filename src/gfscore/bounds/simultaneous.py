@@ -96,20 +96,20 @@ def audit_intervals(
 
     alpha = DIRECT_SHARE * delta / 6
     equal, shares = np.full(len(means), 1.0 / len(means)), parts.counts / parts.counts.sum()
-    class_mean = _meet(
+    class_mean = meet(
         "the class mean",
         box.mean_range(lower, upper),
         direct.mean_interval(parts, equal, alpha, failure_rate),
         float(means.mean()),
     )
-    aggregate = _meet(
+    aggregate = meet(
         "the aggregate",
         box.mean_range(lower, upper, shares),
         direct.mean_interval(parts, shares, alpha, failure_rate),
         float(np.dot(shares, means)),
     )
     rdi = box.rdi_range(lower, upper)
-    fp_great = _meet(
+    fp_great = meet(
         "FP-GREAT",
         box.fp_great_range(lower, upper, fairness_weight),
         (class_mean[0] - fairness_weight * rdi[1], class_mean[1] - fairness_weight * rdi[0]),
@@ -142,10 +142,10 @@ def _nrgc(
     by_box, by_itself = inequality.nrgc_range(lower, upper), direct.nrgc_interval(parts, alpha, failure_rate)
     if estimate is None or by_box is None or by_itself is None:
         return None
-    return _meet("NRGC", by_box, by_itself, estimate)
+    return meet("NRGC", by_box, by_itself, estimate)
 
 
-def _meet(what: str, first: Interval, second: Interval, estimate: float) -> Interval:
+def meet(what: str, first: Interval, second: Interval, estimate: float) -> Interval:
     """What two intervals have in common, and the estimate."""
     low, high = max(first[0], second[0]), min(first[1], second[1])
     if low > high + ROUNDING:

@@ -11,9 +11,11 @@ from gfscore.cli import (
     audit,
     calibrate,
     certify,
+    compare,
     dashboard,
     demo,
     figures,
+    gate,
     logits,
     plan,
     report,
@@ -43,6 +45,8 @@ app.command("logits")(logits.logits_command)
 app.add_typer(store.store_app, name="store")
 app.command("calibrate")(calibrate.calibrate_command)
 app.command("certify")(certify.certify_command)
+app.command("gate")(gate.gate_command)
+app.command("compare")(compare.compare_command)
 app.command("plan")(plan.plan_command)
 app.command("report")(report.report_command)
 app.command("figures")(figures.figures_command)
@@ -52,7 +56,10 @@ app.command("reproduce")(reproduce.reproduce_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit: 0 done, 2 unusable input or usage, 4 failed inside, 130 interrupted."""
+    """Run the command line and exit.
+
+    0 done or PASS, 1 FAIL, 2 unusable input or usage, 3 UNDECIDED, 4 failed inside, 130 interrupted.
+    """
     sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
 
 
