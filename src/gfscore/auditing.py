@@ -2,7 +2,7 @@
 
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -24,6 +24,7 @@ from gfscore.bounds import (
     plan_radius,
     plan_samples,
     rdi_radius,
+    share_intervals,
     shrunken_scores,
 )
 from gfscore.errors import OptionError
@@ -47,11 +48,17 @@ from gfscore.results import (
     ScoreInfo,
     WorstCase,
 )
-from gfscore.samples import IntArray, Samples
-from gfscore.scores import SCORE_MAX, Activation, LocalScores, great_scores
+from gfscore.samples import FloatArray, IntArray, Samples
+from gfscore.scores import SCORE_MAX, Activation, great_scores
+from gfscore.scores import FirstOrder as FirstOrder  # commands take them from here: they import no mathematics
+from gfscore.scores import LocalScores as LocalScores
+from gfscore.scores.directions import Logits
+from gfscore.scores.first_order import first_order_scores, forward_only_norms, gradient_norms, strongest_rivals
 from gfscore.scores.great import checked_activation, checked_temperature
 from gfscore.temperature.curve import temperature_curve
 from gfscore.temperature.stored import stored_curves
+
+SHARE_OF_SHARES = 0.5  # of delta, for all shares of radii above eps, where they are asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +165,47 @@ def audit_models(models: Mapping[str, Samples], options: Options | None = None) 
     return Audit(models=tuple(audited), provenance=make_provenance())
 
 
+def audit_first_order(
+    logits: Logits,
+    pixels: ArrayLike,
+    labels: ArrayLike,
+    *,
+    norm: str,
+    eps: float | None = None,
+    gradients: Callable[[FloatArray, IntArray, IntArray], FloatArray] | None = None,
+    class_names: Sequence[str] | None = None,
+    sample_ids: Sequence[object] | None = None,
+    name: str = "model",
+    options: Options | None = None,
+    **settings: Any,
+) -> Audit:
+    r"""Audit how evenly the first-order radius of one model is spread over its classes.
+
+    ``logits`` is a function from pixels (n, ...) in [0, 1] to logits (n, K), ``pixels`` are the images and ``labels``
+    (N,) their classes; all of it is held in memory. ``gradients``, if there is such a function, gives the gradients
+    (n, R, D) of :math:`f_y - f_j` with respect to the pixels for images, labels (n,) and rivals j (n, R); without it
+    the radii are forward-only estimates. ``settings`` are the other fields of :class:`FirstOrder`. With ``eps``,
+    ``robust_accuracy`` is the share of radii above it.
+
+    >>> weights, images = np.eye(2), np.array([[0.8, 0.2], [0.6, 0.5], [0.1, 0.9], [0.5, 0.4]])
+    >>> found = audit_first_order(lambda x: x @ weights, images, [0, 0, 1, 1], norm="linf", max_radius=1, eps=0.2,
+    ...                           gradients=lambda x, y, rivals: weights[y][:, None] - weights[rivals])
+    >>> [(entry.name, round(entry.score, 2), entry.robust_accuracy.value) for entry in found.classes]
+    [('0', 0.18, 0.5), ('1', 0.2, 0.5)]
+    """
+    how, images = FirstOrder(norm=norm, eps=eps, **settings), np.asarray(pixels)
+    samples = Samples.of(logits(images), labels, class_names=class_names, sample_ids=sample_ids)
+    rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
+    halved = None
+    if gradients is not None:
+        norms = gradient_norms(gradients(images, samples.labels, rivals), how.kind)
+    else:
+        norms, halved = forward_only_norms(logits, images, samples, rivals, how)
+    local = first_order_scores(samples, norms, how, gradients=gradients is not None, halved=halved)
+    audited = audit_scores(samples, local, options or Options(), name=name)
+    return Audit(models=(audited,), provenance=make_provenance())
+
+
 def score_samples(samples: Samples, options: Options) -> LocalScores:
     """The first stage: a local score per sample."""
     return great_scores(samples, activation=options.activation, temperature=options.temperature)
@@ -176,6 +224,8 @@ def sample_table(samples: Samples, local: LocalScores, *, name: str) -> dict[str
     }
     if local.abstained is not None:
         table["abstained"] = local.abstained.tolist()
+    if local.errors is not None:
+        table["standard_error"] = local.errors.tolist()
     if samples.groups is not None:
         table["group"] = np.asarray(samples.groups.names, dtype=object)[samples.groups.codes].tolist()
     return table
@@ -198,18 +248,21 @@ def audit_scores(
         check_accuracy(profile.accuracy, samples.n_samples, options.expect_accuracy)
     scores, weight = profile.scores, options.fairness_weight
     codes, n_parts = samples.partition
+    sizes = None if class_sizes is None else _padded(class_sizes, n_parts)
+    for_shares = 0.0 if local.eps is None else SHARE_OF_SHARES * options.delta
     intervals = audit_intervals(
         local.values,
         codes,
         n_parts,
         maximum=local.maximum,
-        delta=options.delta,
+        delta=options.delta - for_shares,
         method=options.interval,
         fairness_weight=weight,
         seed=options.seed,
-        sizes=None if class_sizes is None else _padded(class_sizes, n_parts),
         failure_rate=local.failure_rate,
+        sizes=sizes,
     )
+    robust, robust_parts = _robust_accuracy(local, samples, for_shares, sizes)
     highest, lowest = disparity.rdi_classes(scores)
     return ModelAudit(
         name=name,
@@ -226,7 +279,7 @@ def audit_scores(
         samples=SamplesInfo(source=source, n=samples.n_samples, seed=data_seed),
         run=None if run is None else dict(run),
         interval=IntervalInfo(
-            method=intervals.method, delta=intervals.delta, target=intervals.target, seed=intervals.seed
+            method=intervals.method, delta=options.delta, target=intervals.target, seed=intervals.seed
         ),
         partition=profile.partition,
         accuracy=profile.accuracy,
@@ -234,7 +287,7 @@ def audit_scores(
         aggregate_interval=intervals.aggregate,
         class_mean=profile.class_mean,
         class_mean_interval=intervals.class_mean,
-        classes=_class_results(profile, intervals),
+        classes=_class_results(profile, intervals, robust_parts),
         absent_classes=profile.absent,
         worst_set=tuple(profile.names[k] for k in intervals.worst_set),
         rdi=Disparity(
@@ -252,6 +305,7 @@ def audit_scores(
             adjusted_mean=disparity.atkinson_adjusted_mean(scores),
         ),
         abstained=None if local.abstained is None else float(local.abstained.mean()),
+        robust_accuracy=robust,
         noise=_noise(samples, local, options),
         flags=audit_flags(samples, local, profile, min_n=options.min_n) + local.flags,
         claim=Claim(premise=local.premise, certified=local.certified),
@@ -264,6 +318,18 @@ def with_curves(audited: ModelAudit, samples: Samples, options: Options) -> Mode
         return audited
     curve = temperature_curve(samples, activation=options.activation)
     return audited.model_copy(update={"curves": stored_curves(curve, audited)})
+
+
+def _robust_accuracy(
+    local: LocalScores, samples: Samples, delta: float, sizes: IntArray | None
+) -> tuple[Metric | None, tuple[Metric | None, ...] | None]:
+    """Share of radii above eps, whole and per part; None where no eps was given."""
+    if local.eps is None:
+        return None, None
+    codes, n_parts = samples.partition
+    ends = share_intervals(local.values > local.eps, codes, n_parts, delta=delta, sizes=sizes)
+    *parts, whole = (Metric(value=share, interval=(low, high)) for share, low, high in zip(*ends, strict=True))
+    return whole, tuple(parts)
 
 
 def _padded(class_sizes: ArrayLike, n_parts: int) -> IntArray:
@@ -364,7 +430,9 @@ def make_provenance(*, command: str | None = None, inputs: Mapping[str, str] | N
     )
 
 
-def _class_results(profile: ClassProfile, intervals: AuditIntervals) -> tuple[ClassResult, ...]:
+def _class_results(
+    profile: ClassProfile, intervals: AuditIntervals, robust: Sequence[Metric | None] | None
+) -> tuple[ClassResult, ...]:
     shrunken = shrunken_scores(profile.scores, profile.stds, profile.counts)
     return tuple(
         ClassResult(
@@ -378,6 +446,7 @@ def _class_results(profile: ClassProfile, intervals: AuditIntervals) -> tuple[Cl
             confused_with=profile.confused_with[k],
             confused_share=float(profile.confused_shares[k]),
             abstained=None if profile.abstained is None else float(profile.abstained[k]),
+            robust_accuracy=None if robust is None else robust[k],
         )
         for k, name in enumerate(profile.names)
     )

@@ -77,7 +77,7 @@ def test_votes_are_found_again(store):
     model = FakeModel()
     votes_of(store, model)
     assert model.batches == []
-    assert store.entries()[0].complete
+    assert store.entries()[0].finished.exists()
 
 
 def test_an_interrupted_run_goes_on_where_it_was(store, tmp_path):
@@ -90,7 +90,7 @@ def test_an_interrupted_run_goes_on_where_it_was(store, tmp_path):
     with pytest.raises(RuntimeError, match="out of luck"):
         votes_of(store, Failing())
     (entry,) = store.entries()
-    assert not entry.complete
+    assert not entry.finished.exists()
     assert len(list(entry.path.glob("shard-*"))) == 2
     model = FakeModel()
     resumed = votes_of(store, model)

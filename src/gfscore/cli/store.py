@@ -10,7 +10,7 @@ from rich.text import Text
 from gfscore import views
 from gfscore.cli import options as shared
 from gfscore.errors import OptionError
-from gfscore.inputs.store import LOGITS, VOTES, Entry, Store, recipe_of
+from gfscore.inputs.store import Entry, Store, recipe_of
 
 store_app = typer.Typer(help="Look after the logits on disk.", no_args_is_help=True)
 
@@ -20,12 +20,13 @@ def list_command(store: shared.StoreFolder = None) -> None:
     """List what is kept, oldest first."""
     kept = Store(store)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("key", "model", "data", "samples", "state", "size"):
+    for heading in ("key", "holds", "model", "data", "samples", "state", "size"):
         table.add_column(heading, justify="right" if heading in ("samples", "size") else "left", overflow="fold")
     for entry in kept.entries():
         about = entry.info["about"]
-        state = "finished" if entry.complete else "under way"
-        cells = (entry.path.name[:12], about["model"], about["data"], f"{about['n']:,}", state, _size(entry.size))
+        state = "finished" if entry.finished.exists() else "under way"
+        what = (entry.path.name[:12], entry.content.replace("_", " "), about["model"], about["data"])
+        cells = (*what, f"{about['n']:,}", state, _size(entry.size))
         table.add_row(*(Text(views.printable(str(cell))) for cell in cells))
     console = Console()
     console.print(table if table.row_count else "Nothing is kept yet.")
@@ -64,11 +65,10 @@ def clear_command(
 
 
 def _damaged(entry: Entry) -> bool:
-    recipe = recipe_of(entry.info)
-    shards, array = recipe.shards(), LOGITS if recipe.noise is None else VOTES
+    shards = recipe_of(entry.info).shards()
     if entry.finished.exists():
         return entry.damaged_shards(shards) != []
-    return any(entry.shard_exists(index) and entry.read_shard(index, array) is None for index in range(len(shards)))
+    return any(entry.shard_exists(index) and entry.read_shard(index) is None for index in range(len(shards)))
 
 
 def _size(n_bytes: int) -> str:

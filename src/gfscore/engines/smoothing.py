@@ -12,18 +12,20 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import safe_open
 
+from gfscore.engines.local import Progress, fill
 from gfscore.errors import ModelError
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.protocols import Dataset
-from gfscore.inputs.store import VOTES, Recipe, Store
+from gfscore.inputs.store import Recipe, Store
 from gfscore.samples import FloatArray, IntArray
 from gfscore.scores.smoothing import Noise
 
+NAME = "votes"  # of what is stored
 SHARD_PASSES = 1 << 15  # forward passes after which something is kept, about
 
 Classify = Callable[[NDArray[np.float32]], FloatArray]  # [0, 1] pixels (m, ...) in, logits (m, K) out
-Progress = Callable[[int, int], None]  # samples done, samples in all
 
 
 def noise_votes(
@@ -71,27 +73,24 @@ def compute_votes(
         preprocessing=model.preprocessing.describe(),
         batch_size=batch_size,
         shard_rows=max(1, SHARD_PASSES // (noise.n0 + noise.n)),
-        noise={**asdict(noise), "ids": hashlib.sha256("\n".join(ids).encode()).hexdigest()},
+        measure={"name": NAME, **asdict(noise), "ids": hashlib.sha256("\n".join(ids).encode()).hexdigest()},
     )
     about = {"model": model.model.name, "data": f"{data.source}, noise {noise.sigma:g} x {noise.n:,}", "n": n_samples}
     entry = store.entry(recipe, about)
-    parts: list[IntArray] = []
-    with entry.locked():
-        for index, rows in enumerate(recipe.shards()):
-            votes = entry.read_shard(index, VOTES)
-            if votes is None:
-                votes = noise_votes(
-                    model,
-                    model.pixels(data, rows),
-                    ids[rows],
-                    noise,
-                    batch_size=batch_size,
-                    progress=partial(_report, progress, rows.start, n_samples),
-                )
-                entry.write_shard(index, votes, VOTES)
-            parts.append(votes.astype(np.int64))
-            progress(rows.stop, n_samples)
-    return np.concatenate(parts)
+
+    def count(rows: slice) -> FloatArray:
+        votes = noise_votes(
+            model,
+            model.pixels(data, rows),
+            ids[rows],
+            noise,
+            batch_size=batch_size,
+            progress=partial(_report, progress, rows.start, n_samples),
+        )
+        return votes.astype(np.float32)  # the store's type: counts below 16 million are exact in it
+
+    with safe_open(fill(entry, recipe, data, count, progress), framework="np") as file:
+        return np.asarray(file.get_tensor(NAME), dtype=np.int64)
 
 
 def _report(progress: Progress, before: int, total: int, done: int) -> None:

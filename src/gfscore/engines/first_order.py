@@ -1,0 +1,134 @@
+"""First-order radii of a model on data: norms of gradients, or their forward-only estimates, shard by shard."""
+
+import uuid
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from safetensors import safe_open
+
+from gfscore.engines.local import DEFAULT_BATCH, Progress, fill
+from gfscore.errors import MissingExtraError, ModelError, OptionError
+from gfscore.inputs.pixels import PixelModel
+from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.inputs.protocols import Dataset, Model
+from gfscore.inputs.store import Recipe, Store
+from gfscore.samples import FloatArray, IntArray, Samples
+from gfscore.scores.first_order import (
+    FirstOrder,
+    first_order_scores,
+    forward_only_norms,
+    gradient_norms,
+    is_leading,
+    strongest_rivals,
+)
+from gfscore.scores.local import LocalScores
+
+NAME = "gradient_norms"  # of what is stored
+SHARD_ROWS = 256  # about; a sample costs a hundred times what its logits do, so that fewer are at risk
+
+
+class Gradients(StrEnum):
+    """Whether gradients are used."""
+
+    NO = "no"  # forward passes alone, which every model has
+    AUTO = "auto"  # where the model has them; forward passes otherwise, with a flag that says why
+    YES = "yes"  # or an error
+
+    @classmethod
+    def named(cls, name: str) -> "Gradients":
+        """The choice of that name, or an error that lists them."""
+        try:
+            return cls(name)
+        except ValueError:
+            raise OptionError(f"gradients {name!r} is not a choice. Choose no, auto or yes.") from None
+
+
+def score_first_order(
+    model: Model,
+    data: Dataset,
+    preprocessing: Preprocessing,
+    store: Store,
+    samples: Samples,
+    how: FirstOrder,
+    *,
+    gradients: Gradients | str = Gradients.NO,
+    batch_size: int = DEFAULT_BATCH,
+    progress: Progress = lambda _done, _total: None,
+) -> LocalScores:
+    """First-order radii of ``samples``, the model's logits on the data; the norms they rest on are kept in the store.
+
+    A second call, also with another ``eps`` or largest radius, computes nothing again.
+    """
+    pixel_model = PixelModel(model=model, preprocessing=preprocessing, batch_size=batch_size)
+    module, fallback = _module(pixel_model, data, Gradients.named(gradients))
+    recipe = Recipe(
+        model=model.fingerprint or f"unknown-{uuid.uuid4().hex}",  # found by nobody again
+        data=data.fingerprint,
+        n_samples=samples.n_samples,
+        preprocessing=preprocessing.describe(),
+        batch_size=batch_size,
+        shard_rows=batch_size * max(1, round(SHARD_ROWS / batch_size)),
+        measure={"name": NAME, "norm": str(how.kind), **how.measure(gradients=module is not None)},
+    )
+    entry = store.entry(recipe, {"model": model.name, "data": data.source, "n": samples.n_samples})
+    rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
+    shard = _Shard(model=pixel_model, module=module, data=data, samples=samples, rivals=rivals, how=how)
+    path = fill(entry, recipe, data, shard.from_gradients if module is not None else shard.forward_only, progress)
+    with safe_open(path, framework="np") as file:
+        stored = file.get_tensor(NAME)
+    n_rivals = rivals.shape[1]
+    return first_order_scores(
+        samples,
+        stored[:, :n_rivals],
+        how,
+        gradients=module is not None,
+        halved=stored[:, n_rivals:] if module is None else None,
+        fallback=fallback,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shard:
+    """What is computed for some rows."""
+
+    model: PixelModel
+    module: Any
+    data: Dataset
+    samples: Samples
+    rivals: IntArray
+    how: FirstOrder
+
+    def from_gradients(self, rows: slice) -> FloatArray:
+        """Norms of gradients (n, R), a batch at a time; NaN for misclassified samples."""
+        from gfscore.inputs.models.gradients import margin_gradients
+
+        pixels, labels, rivals = self.model.pixels(self.data, rows), self.samples.labels[rows], self.rivals[rows]
+        norms = np.full(rivals.shape, np.nan, dtype=np.float32)
+        correct = np.flatnonzero(is_leading(self.samples.logits[rows], labels, rivals))
+        for start in range(0, len(correct), self.model.batch_size):
+            few = correct[start : start + self.model.batch_size]
+            gradients = margin_gradients(self.module, pixels[few], labels[few], rivals[few])
+            norms[few] = gradient_norms(gradients, self.how.kind)
+        return norms
+
+    def forward_only(self, rows: slice) -> FloatArray:
+        """Estimated norms, and beside them those with half the step: (n, 2R)."""
+        pixels = self.model.pixels(self.data, rows)
+        norms = forward_only_norms(self.model, pixels, self.samples, self.rivals, self.how, first=rows.start)
+        return np.concatenate(norms, axis=1).astype(np.float32)
+
+
+def _module(model: PixelModel, data: Dataset, gradients: Gradients) -> tuple[Any, str | None]:
+    """The model as a differentiable module, or None; and why it is not one, if that was asked for."""
+    if gradients is Gradients.NO:
+        return None, None
+    from gfscore.inputs.models.gradients import COMPARED, differentiable
+
+    try:
+        return differentiable(model, model.pixels(data, slice(0, COMPARED))), None
+    except (ModelError, MissingExtraError) as error:
+        if gradients is Gradients.YES:
+            raise
+        return None, str(error)

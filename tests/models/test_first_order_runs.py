@@ -1,0 +1,126 @@
+"""First-order radii of models that are run: stored, resumed, from gradients where there are any."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import gfscore.engines.first_order as engine
+from gfscore import Audit
+from gfscore.cli.main import run
+from gfscore.engines.first_order import Gradients, score_first_order
+from gfscore.engines.local import compute_logits
+from gfscore.errors import ModelError
+from gfscore.inputs.data import load_data
+from gfscore.inputs.logits_files import read_samples
+from gfscore.inputs.models import CallableModel, load_model
+from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.inputs.store import Store
+from gfscore.scores.first_order import FirstOrder
+
+with_gradients = pytest.mark.skipif(find_spec("onnx2torch") is None, reason="needs gfscore[gradients]")
+HOW = FirstOrder(norm="l2", eps=0.5, directions=4)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+def digits():
+    return load_data("zoo:digits")
+
+
+def scores(store, how=HOW, model=None, **options):
+    model, data, plain = model or load_model("zoo:standard", threads=1), digits(), Preprocessing()
+    samples = read_samples(compute_logits(model, data, plain, store))
+    return score_first_order(model, data, plain, store, samples, how, **options)
+
+
+def test_a_second_run_computes_nothing_even_for_another_eps(store, monkeypatch):
+    first = scores(store)
+    monkeypatch.setattr(engine, "forward_only_norms", None)  # calling it would fail
+    again = scores(store, FirstOrder(norm="l2", eps=0.1, max_radius=1.0, directions=4))
+    np.testing.assert_array_equal(again.values, np.minimum(first.values, 1.0))
+
+
+@pytest.mark.parametrize("changed", [{"norm": "linf", "eps": 0.1}, {"seed": 1}, {"directions": 5}, {"step": 0.02}])
+def test_whatever_decides_the_radii_is_part_of_the_key(store, changed):
+    first = scores(store)
+    settings = {"norm": "l2", "eps": 0.5, "directions": 4} | changed
+    other = scores(store, FirstOrder(**settings))
+    assert not np.isclose(first.values[first.values > 0], other.values[first.values > 0], rtol=1e-9).all()
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(store, monkeypatch):
+    whole, computed = scores(Store(store.root / "whole")), []
+    real = engine.forward_only_norms
+
+    def stopping(*arguments, first, **options):
+        if len(computed) == 2:
+            raise KeyboardInterrupt
+        computed.append(first)
+        return real(*arguments, first=first, **options)
+
+    monkeypatch.setattr(engine, "forward_only_norms", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        scores(store)
+    done = list(computed)
+    monkeypatch.setattr(
+        engine, "forward_only_norms", lambda *a, first, **o: computed.append(first) or real(*a, first=first, **o)
+    )
+    resumed = scores(store)
+    assert sorted(computed) == sorted(set(computed))  # nothing twice
+    assert set(done) < set(computed)
+    np.testing.assert_array_equal(resumed.values, whole.values)
+
+
+@with_gradients
+def test_gradients_and_forward_passes_agree(store):
+    exact = scores(store, gradients=Gradients.YES)
+    many = scores(store, FirstOrder(norm="l2", eps=0.5, directions=256))
+    correct = exact.values > 0
+    assert ((many.values > 0) == correct).all()
+    ratios = np.log(many.values[correct] / exact.values[correct])
+    assert np.abs(np.median(ratios)) < 0.02
+    assert ratios.std() < 1.5 / np.sqrt(2 * 256)
+    assert exact.errors is None
+    assert exact.settings == {"rivals": 3, "gradients": True}
+
+
+def black_box():
+    onnx = load_model("zoo:standard", threads=1)
+    return CallableModel(onnx, name="black box", fingerprint="1")
+
+
+@with_gradients
+def test_a_model_without_gradients_falls_back_and_says_so(store):
+    local = scores(store, model=black_box(), gradients="auto")
+    assert local.settings["gradients"] is False
+    (flag,) = (flag for flag in local.flags if flag.code == "no_gradients")
+    assert flag.message.startswith("black box: has no gradients: it is a function that nobody can look into.")
+    with pytest.raises(ModelError, match="has no gradients"):
+        scores(store, model=black_box(), gradients="yes")
+
+
+def test_the_command_shows_radii_and_robust_accuracy(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    options = ["--score", "first-order", "--norm", "l2", "--eps", "0.5", "--directions", "8", "--store", "store"]
+    assert run(["audit", "--model", "zoo:scaled", "--data", "zoo:digits", *options, "--per-sample", "rows.csv"]) == 0
+    text = capsys.readouterr().out
+    assert "first-order radius, L2, forward-only, 8 directions" in text
+    assert "GREAT" not in text.replace("FP-GREAT", "")
+    model = Audit.load(tmp_path / "gfscore-audit" / "audit.json").model
+    assert f"{100 * model.robust_accuracy.value:.1f} % [" in text
+    assert model.score.settings["directions"] == 8
+    rows = np.genfromtxt(tmp_path / "rows.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    assert rows["score"].mean() == pytest.approx(model.aggregate)
+    np.testing.assert_allclose(rows["standard_error"], rows["score"] / 4, rtol=1e-9)  # 1 / sqrt(2 * 8)
+    assert (rows["score"] > 0.5).mean() == pytest.approx(model.robust_accuracy.value)
+
+
+def test_scaling_the_logits_changes_no_radius(store):
+    """The network that fools the GREAT score: the standard one with all logits times 64."""
+    plain, scaled = (scores(store, model=load_model(f"zoo:{name}", threads=1)) for name in ("standard", "scaled"))
+    np.testing.assert_allclose(scaled.values, plain.values, rtol=2e-2, atol=1e-6)
