@@ -52,9 +52,10 @@ def stand_in_for_autoattack() -> None:
 
 @contextmanager
 def no_deprecations() -> Iterator[None]:
-    """Keep to ourselves what libraries say about their own future while they are imported or load a model."""
+    """Keep to ourselves what libraries say about their own future while they are imported, load a model or run it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)
         warnings.filterwarnings("ignore", message="pkg_resources is deprecated", category=UserWarning)
+        warnings.filterwarnings("ignore", message="Using a non-tuple sequence", category=UserWarning)  # onnx2torch
         yield

@@ -1,0 +1,110 @@
+"""A model as a differentiable torch module of [0, 1] pixels, the unit of every radius, or the reason why not."""
+
+from typing import Any
+
+import numpy as np
+
+from gfscore.errors import ModelError
+from gfscore.inputs.layouts import along_channels
+from gfscore.inputs.models.onnx_conversion import EXTRA, converted
+from gfscore.inputs.models.onnx_model import OnnxModel
+from gfscore.inputs.models.shims import no_deprecations, torch_for
+from gfscore.inputs.models.torch_model import TorchModel, picked
+from gfscore.inputs.pixels import PixelModel
+from gfscore.inputs.preprocessing import Pixels
+from gfscore.inputs.protocols import Model
+from gfscore.inputs.raw import reason
+from gfscore.samples import FloatArray, IntArray
+
+TOLERANCE = 1e-4  # of the largest logit: runtimes that sum in another order differ by about 1e-6
+COMPARED = 16  # images, at most
+
+
+def differentiable(model: PixelModel, pixels: Pixels) -> Any:
+    """A ``torch.nn.Module`` from [0, 1] pixels in the model's layout to logits, checked on ``pixels`` (n, ...) first.
+
+    Torch models are used as they are, ONNX graphs are converted. The module must give the logits that the model itself
+    gives on the first images, within ``TOLERANCE`` of the largest: another network has other gradients. A model that
+    has none raises :class:`~gfscore.errors.ModelError`, a missing package :class:`~gfscore.errors.MissingExtraError`.
+    """
+    torch = torch_for("the gradient of a model", extra=EXTRA)
+    few = np.ascontiguousarray(pixels[:COMPARED])
+    expected, inner, told = model(few), _torch_model(model.model, torch), ""
+    for fixed_batch in dict.fromkeys((None, inner.fixed_batch)):  # any batch first: a converted graph often takes it
+        module = _pixel_module(torch, model, inner, fixed_batch)
+        try:
+            inputs = torch.from_numpy(few).to(inner.device).requires_grad_(requires_grad=True)
+            logits = module(inputs)
+            torch.autograd.grad(logits.sum(), inputs)
+            off = float(np.abs(logits.detach().cpu().numpy() - expected).max() / max(1.0, np.abs(expected).max()))
+        except Exception as error:  # a forward pass may raise anything
+            told = reason(error)
+            continue
+        if off <= TOLERANCE:
+            return module
+        told = f"as a torch module its logits are off by {off:.1e} of the largest"
+    raise ModelError(f"has no gradients to rely on ({told}). Go without them: --gradients no.").found_in(
+        model.model.name
+    )
+
+
+def margin_gradients(module: Any, pixels: Pixels, labels: IntArray, rivals: IntArray) -> FloatArray:
+    """Gradients of ``f_y - f_j`` with respect to the pixels, (n, R, D), for the rivals j (n, R) of each of n images.
+
+    The images of a batch must not depend on each other, as in eval mode they do not.
+    """
+    torch = torch_for("the gradient of a model", extra=EXTRA)
+    device = module.scale.device
+    inputs = torch.from_numpy(np.ascontiguousarray(pixels)).to(device).requires_grad_(requires_grad=True)
+    logits = module(inputs)
+    own = logits.gather(1, torch.from_numpy(labels[:, None]).to(device))
+    margins = own - logits.gather(1, torch.from_numpy(np.ascontiguousarray(rivals)).to(device))
+    sums = margins.sum(dim=0)
+    gradients = [torch.autograd.grad(one, inputs, retain_graph=True)[0].flatten(1) for one in sums]
+    return np.asarray(torch.stack(gradients, dim=1).cpu().numpy())
+
+
+def _torch_model(model: Model, torch: Any) -> TorchModel:
+    """The model itself, or what its graph was converted to."""
+    if isinstance(model, TorchModel):
+        return model
+    if not isinstance(model, OnnxModel):
+        raise ModelError(
+            "has no gradients: it is a function that nobody can look into. Go without them: --gradients no."
+        ).found_in(model.name)
+    return TorchModel(
+        module=converted(model),
+        name=model.name,
+        fingerprint=model.fingerprint,
+        device=torch.device("cpu"),
+        dtype=torch.from_numpy(np.empty(0, model.dtype)).dtype,
+        layout=model.layout,
+        fixed_batch=model.fixed_batch,
+    )
+
+
+def _pixel_module(torch: Any, model: PixelModel, inner: TorchModel, fixed_batch: int | None) -> Any:
+    """Mean and std in front of a module; ``fixed_batch`` images at a time, where it takes no other number."""
+    mean, std = np.asarray(model.preprocessing.mean), np.asarray(model.preprocessing.std)
+
+    class PixelModule(torch.nn.Module):  # type: ignore[misc]  # torch is an extra, so its classes are Any here
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = inner.module
+            self.register_buffer("scale", torch.from_numpy(along_channels(1 / std, inner.layout)).to(inner.device))
+            self.register_buffer("offset", torch.from_numpy(along_channels(-mean / std, inner.layout)).to(inner.device))
+
+        def forward(self, pixels: Any) -> Any:
+            inputs = (pixels * self.scale + self.offset).to(inner.dtype)
+            pieces = inputs.split(fixed_batch or len(inputs))
+            return torch.cat([self.logits(piece) for piece in pieces]).float()
+
+        def logits(self, piece: Any) -> Any:
+            filled = piece
+            if fixed_batch is not None:  # copies of the last row, as batches.padded has it
+                filled = torch.cat([piece, piece[-1:].expand(fixed_batch - len(piece), *piece.shape[1:])])
+            with no_deprecations():
+                returned = picked(self.inner(filled), inner.output, torch.Tensor)
+            return returned.flatten(1)[: len(piece)]  # (n, K, 1, 1) from a convolutional head becomes (n, K)
+
+    return PixelModule()
