@@ -1,10 +1,12 @@
 """Refuting a radius by forward passes alone: walk towards an image that the model labels otherwise."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gfscore.attacks.witnesses import Classifier, Targets, Witnesses, distance, verified
+from gfscore.attacks.witnesses import BoolArray, Classifier, Targets, Witnesses, distance, verified
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.samples import FloatArray, IntArray
 
@@ -52,7 +54,7 @@ def _nearest_otherwise(targets: Targets, pool: Pool) -> tuple[IntArray, IntArray
     return near[rows], rows
 
 
-def _changed(classify: Classifier, points: Pixels, labels: IntArray) -> FloatArray:
+def _changed(classify: Classifier, points: Pixels, labels: IntArray) -> BoolArray:
     return np.asarray(classify(points).argmax(axis=1) != labels)
 
 
@@ -116,6 +118,6 @@ def _along(start: Pixels, towards: Pixels, share: FloatArray) -> Pixels:
     return np.clip(start + _images(share, start) * towards, 0, 1).astype(np.float32)
 
 
-def _images(values: FloatArray, like: Pixels) -> FloatArray:
+def _images(values: NDArray[Any], like: Pixels) -> NDArray[Any]:
     """A value per image, in a shape that broadcasts over the images."""
     return values.reshape(-1, *[1] * (like.ndim - 1))

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.samples import FloatArray, IntArray
 
+BoolArray = NDArray[np.bool_]
 Classifier = Callable[[Pixels], FloatArray]  # logits (n, K) of images (n, ...) in [0, 1]
 
 
@@ -47,7 +49,7 @@ class Witnesses:
         return cls(pixels=targets.pixels, distances=np.full(len(targets.radii), np.inf), predicted=targets.labels)
 
     @property
-    def found(self) -> FloatArray:
+    def found(self) -> BoolArray:
         """Which targets are refuted, (n,) bool."""
         return np.isfinite(self.distances)
 
@@ -69,7 +71,7 @@ def distance(first: Pixels, second: Pixels, norm: str) -> FloatArray:
     (array([0.707]), array([0.5]))
     """
     apart = (first.astype(np.float64) - second.astype(np.float64)).reshape(len(first), -1)
-    return np.abs(apart).max(axis=1) if norm == "linf" else np.sqrt(np.einsum("nd,nd->n", apart, apart))
+    return np.asarray(np.abs(apart).max(axis=1) if norm == "linf" else np.sqrt(np.einsum("nd,nd->n", apart, apart)))
 
 
 def verified(targets: Targets, candidates: FloatArray) -> Witnesses:

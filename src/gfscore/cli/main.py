@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import typer
 
-from gfscore.cli import audit, calibrate, demo, figures, logits, plan, reproduce, store, table
+from gfscore.cli import audit, calibrate, check, demo, figures, logits, plan, reproduce, store, table
 from gfscore.cli.version import version_option
 from gfscore.errors import GFScoreError
 
@@ -29,6 +29,7 @@ app.command("audit")(audit.audit_command)
 app.command("logits")(logits.logits_command)
 app.add_typer(store.store_app, name="store")
 app.command("calibrate")(calibrate.calibrate_command)
+app.command("check")(check.check_command)
 app.command("plan")(plan.plan_command)
 app.command("figures")(figures.figures_command)
 app.command("table")(table.table_command)

@@ -101,7 +101,7 @@ def run_models(models: Sequence[str], data: Sequence[str], options: RunOptions) 
                 loaded.preprocessing,
                 store,
                 batch_size=loaded.batch_size,
-                progress=_advance(bar, loaded),
+                progress=advance(bar, loaded.name),
             )
             yield Run(loaded=loaded, logits=logits)
 
@@ -121,9 +121,9 @@ def _position(output: str | None) -> str | int | None:
     return int(output) if output is not None and output.isdecimal() else output
 
 
-def _advance(bar: Progress, loaded: Loaded) -> Callable[[int, int], None]:
-    """What moves the bar of one run."""
-    task = bar.add_task(loaded.name, total=len(loaded.data.labels))
+def advance(bar: Progress, description: str) -> Callable[[int, int], None]:
+    """What moves the bar of one piece of work."""
+    task = bar.add_task(description, total=None)
     return lambda done, total: bar.update(task, completed=done, total=total)
 
 
