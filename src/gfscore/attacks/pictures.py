@@ -40,7 +40,7 @@ def save(path: Path, sample: Pixels, witness: Pixels, layout: Layout) -> None:
     Both are one image in [0, 1] and in ``layout``. The file is written whole or not at all.
     """
     apart = witness - sample
-    shown = (sample, witness, 0.5 + apart / (2 * max(float(np.abs(apart).max()), np.finfo(np.float32).tiny)))
+    shown = (sample, witness, 0.5 + apart / (2 * np.abs(apart).max()))
     panels = [_enlarged(moved(image[None], layout, "NHWC")[0]) for image in shown]
     gap = np.full((panels[0].shape[0], GAP, panels[0].shape[2]), 255, dtype=np.uint8)
     row = np.concatenate([panels[0], gap, panels[1], gap, panels[2]], axis=1)
@@ -51,5 +51,6 @@ def save(path: Path, sample: Pixels, witness: Pixels, layout: Layout) -> None:
 def _enlarged(image: Pixels) -> NDArray[np.uint8]:
     """Bytes (H, W, 1 or 3) of an image (H, W, C)."""
     channels = image if image.shape[2] in (1, 3) else image.mean(axis=2, keepdims=True)
-    factor = math.ceil(LEAST_SIDE / max(image.shape[0], image.shape[1]))
+    height, width, _ = image.shape
+    factor = math.ceil(LEAST_SIDE / max(height, width))
     return np.rint(255 * channels).astype(np.uint8).repeat(factor, axis=0).repeat(factor, axis=1)
