@@ -49,6 +49,8 @@ from gfscore.results import (
 from gfscore.samples import IntArray, Samples
 from gfscore.scores import SCORE_MAX, Activation, LocalScores, great_scores
 from gfscore.scores.great import checked_activation, checked_temperature
+from gfscore.temperature.curve import temperature_curve
+from gfscore.temperature.stored import stored_curves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +137,7 @@ def audit(
     )
     local = score_samples(samples, options)
     audited = audit_scores(samples, local, options, name=name, class_sizes=class_sizes)
-    return Audit(models=(audited,), provenance=make_provenance())
+    return Audit(models=(with_curves(audited, samples, options),), provenance=make_provenance())
 
 
 def audit_models(models: Mapping[str, Samples], options: Options | None = None) -> Audit:
@@ -148,10 +150,11 @@ def audit_models(models: Mapping[str, Samples], options: Options | None = None) 
     if not models:
         raise OptionError("there is no model to audit. Give at least one set of samples.")
     options = options or Options()
-    audited = tuple(
-        audit_scores(samples, score_samples(samples, options), options, name=name) for name, samples in models.items()
-    )
-    return Audit(models=audited, provenance=make_provenance())
+    audited = []
+    for name, samples in models.items():
+        scored = audit_scores(samples, score_samples(samples, options), options, name=name)
+        audited.append(with_curves(scored, samples, options))
+    return Audit(models=tuple(audited), provenance=make_provenance())
 
 
 def score_samples(samples: Samples, options: Options) -> LocalScores:
@@ -248,6 +251,14 @@ def audit_scores(
         flags=audit_flags(samples, local, profile, min_n=options.min_n) + local.flags,
         claim=Claim(premise=local.premise, certified=local.certified),
     )
+
+
+def with_curves(audited: ModelAudit, samples: Samples, options: Options) -> ModelAudit:
+    """The audit with class scores and metrics by temperature, where its score has one: another pass over the logits."""
+    if audited.score.temperature is None:
+        return audited
+    curve = temperature_curve(samples, activation=options.activation)
+    return audited.model_copy(update={"curves": stored_curves(curve, audited)})
 
 
 def _padded(class_sizes: ArrayLike, n_parts: int) -> IntArray:

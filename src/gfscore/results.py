@@ -196,6 +196,9 @@ class Curves(Result):
     temperature: tuple[float, ...]
     aggregate: tuple[float, ...]
     scores: dict[str, tuple[float, ...]] = Field(description="by class")
+    metrics: dict[str, tuple[float | None, ...]] = Field(
+        default_factory=dict, description="class_mean, wcr, rdi, nrgc, fp_great, theil and atkinson of all classes"
+    )
     error: float = Field(description="no value is further from the score at that temperature")
 
 

@@ -164,7 +164,7 @@ def test_results_without_what_a_figure_needs_say_so(results):
         "reranking": "the re-ranking compares at least 2 models; this result holds 1. Audit several.",
         "vulnerability": "the count of worst classes compares at least 2 models; this result holds 1. Audit several.",
         "calibration": "this result has no calibration curve. Calibrate first: gfscore audit --calibrate OBJECTIVE.",
-        "temperature": "there are no scores by temperature in this result. Run gfscore audit --calibrate OBJECTIVE.",
+        "temperature": "there are no scores by temperature in this result. Run gfscore audit on the logits.",
     }.items():
         with pytest.raises(ResultError) as caught:
             drawn(name, one)

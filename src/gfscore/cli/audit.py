@@ -91,7 +91,9 @@ def audit_command(
                     class_sizes=sizes,
                 )
             )
-            if calibrate is not None:
+            if calibrate is None:
+                models[-1] = auditing.with_curves(models[-1], samples, options)
+            else:
                 sources[name], curves[name] = (source, sizes), calibrating.curve_of(samples, options)
         if per_sample is not None:
             tables.append(auditing.sample_table(samples, local, name=name))

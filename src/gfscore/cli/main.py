@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import typer
 
-from gfscore.cli import audit, calibrate, check, demo, figures, logits, plan, reproduce, store, table
+from gfscore.cli import audit, calibrate, check, demo, figures, logits, plan, report, reproduce, store, table
 from gfscore.cli.version import version_option
 from gfscore.errors import GFScoreError
 
@@ -31,6 +31,7 @@ app.add_typer(store.store_app, name="store")
 app.command("calibrate")(calibrate.calibrate_command)
 app.command("check")(check.check_command)
 app.command("plan")(plan.plan_command)
+app.command("report")(report.report_command)
 app.command("figures")(figures.figures_command)
 app.command("table")(table.table_command)
 app.command("reproduce")(reproduce.reproduce_command)

@@ -1,6 +1,7 @@
 """Class scores as functions of the temperature: one pass over the logits gives every T of a range."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -71,9 +72,11 @@ class TemperatureCurve:
         """Score over all samples at each temperature."""
         return np.asarray(self.scores(temperature) @ self.weights)
 
-    def as_dict(self, points: int = 101) -> dict[str, Any]:
-        """The curve at temperatures evenly spread in log T, for a file or a picture."""
-        temperatures = np.geomspace(*self.temperature_range, points)
+    def as_dict(self, points: int = 101, also: Iterable[float] = ()) -> dict[str, Any]:
+        """The curve at temperatures evenly spread in log T, and at others in its range, for a file or a picture."""
+        low, high = self.temperature_range
+        wanted = [temperature for temperature in also if low <= temperature <= high]
+        temperatures = np.union1d(np.geomspace(low, high, points), wanted)
         values = self.scores(temperatures)
         return {
             "temperature": temperatures.tolist(),

@@ -16,7 +16,7 @@ from gfscore.outputs.figures.heatmap import class_heatmap
 from gfscore.outputs.figures.inequality import lorenz
 from gfscore.outputs.figures.radar import radar
 from gfscore.outputs.figures.ranking import reranking, robustness_disparity
-from gfscore.outputs.figures.saving import SUFFIXES, html_page, javascript, save, script_json
+from gfscore.outputs.figures.saving import SUFFIXES, html_page, javascript, save
 from gfscore.outputs.figures.temperature import calibration_curve, temperature_curves
 from gfscore.outputs.figures.vulnerability import class_vulnerability
 
@@ -38,7 +38,6 @@ __all__ = [
     "reranking",
     "robustness_disparity",
     "save",
-    "script_json",
     "temperature_curves",
 ]
 

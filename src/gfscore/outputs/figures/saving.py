@@ -1,6 +1,5 @@
 """A chart as a file: PNG, SVG, PDF, or a page that works offline; all from the same definition."""
 
-import json
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -11,6 +10,7 @@ from altair.typing import ChartType
 
 from gfscore.errors import OptionError
 from gfscore.files import replacing
+from gfscore.outputs.escaping import script_json
 
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
 POINTS_PER_INCH = 72
@@ -58,14 +58,6 @@ def html_page(chart: ChartType, title: str = "gfscore") -> str:
 def javascript() -> str:
     """Vega, Vega-Lite and Vega-Embed in one piece, for pages that show charts: it defines ``vegaEmbed``."""
     return str(vl_convert.javascript_bundle(vl_version=VEGA_LITE))  # type: ignore[call-arg]  # its stub has no default
-
-
-def script_json(value: object) -> str:
-    """JSON that can stand inside a script: no text in it, such as the name ``</script>``, can end it."""
-    text = json.dumps(value, ensure_ascii=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
 
 
 def _content(chart: ChartType, suffix: str, scale: float) -> bytes:
