@@ -13,12 +13,10 @@ from rich.console import Console
 from gfscore import auditing
 from gfscore.cli import options as shared
 from gfscore.cli.grouping import expand
-from gfscore.cli.running import Run, advance, audit_run, progress_bar, run_models
+from gfscore.cli.running import advance, audit_run, progress_bar, run_models, subject_of
 from gfscore.errors import OptionError
-from gfscore.inputs.logits_files import read_samples
-from gfscore.inputs.pixels import PixelModel
 from gfscore.outputs import checks
-from gfscore.refuting import PER_CLASS, Assault, Refuter, Subject, refute, with_cross_check, with_refutation
+from gfscore.refuting import PER_CLASS, Assault, Refuter, refute, with_cross_check, with_refutation
 from gfscore.results import Audit
 
 RESULT = "audit.json"
@@ -83,17 +81,6 @@ def check_command(
         sys.stdout.write(audit.to_json())
     elif not run.quiet:
         checks.show(audit, folder, Console())
-
-
-def subject_of(run: Run, options: auditing.Options) -> Subject:
-    """What is put to the test: the model of a run, its data, and its scores."""
-    samples, loaded = read_samples(run.logits), run.loaded
-    return Subject(
-        model=PixelModel(model=loaded.model, preprocessing=loaded.preprocessing, batch_size=loaded.batch_size),
-        data=loaded.data,
-        samples=samples,
-        local=auditing.score_samples(samples, options),
-    )
 
 
 def _assault(*, autoattack: bool, quick: bool, norm: str, eps: str | None) -> Assault | None:

@@ -16,9 +16,11 @@ from gfscore.inputs.data import load_data
 from gfscore.inputs.generators import GENERATOR
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models import load_model
+from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
 from gfscore.inputs.store import Store
+from gfscore.refuting import Subject
 from gfscore.results import ModelAudit
 
 
@@ -114,6 +116,17 @@ def audit_run(run: Run, options: auditing.Options) -> ModelAudit:
         return auditing.audit_scores(
             samples, local, options, name=run.name, source=data.source, data_seed=data.seed, run=run.loaded.about
         )
+
+
+def subject_of(run: Run, options: auditing.Options) -> Subject:
+    """What is put to the test: the model of a run, its data, and its scores."""
+    samples, loaded = read_samples(run.logits), run.loaded
+    return Subject(
+        model=PixelModel(model=loaded.model, preprocessing=loaded.preprocessing, batch_size=loaded.batch_size),
+        data=loaded.data,
+        samples=samples,
+        local=auditing.score_samples(samples, options),
+    )
 
 
 def _position(output: str | None) -> str | int | None:
