@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gfscore.attacks.libraries import foolbox_model, load, seeded
+from gfscore.attacks.libraries import foolbox_model, load, seeded, tensors
 from gfscore.attacks.witnesses import Targets, Witnesses, verified
 from gfscore.errors import ModelError
 from gfscore.inputs.layouts import moved
@@ -34,9 +34,10 @@ def autoattack(
             f"has {n_classes} classes; AutoAttack needs {LEAST_CLASSES}, for its targeted loss. Use --quick (PGD)."
         )
     library = load("pyautoattack")
-    with seeded(seed) as torch, _remarks() as remarks:
-        images = torch.from_numpy(np.ascontiguousarray(moved(targets.pixels, layout, "NCHW"))).to(module.scale.device)
-        labels = torch.from_numpy(targets.labels).to(module.scale.device)
+    images, labels = tensors(targets, module)
+    if layout == "NHWC":
+        images = images.permute(0, 3, 1, 2).contiguous()
+    with seeded(seed), _remarks() as remarks:
 
         def predict(batch: Any) -> Any:
             return module(batch if layout == "NCHW" else batch.permute(0, 2, 3, 1))
@@ -53,13 +54,10 @@ def pgd(targets: Targets, module: Any, *, seed: int = 0) -> Witnesses:
     """Projected gradient descent with foolbox's settings: quick, and kinder. Madry et al., ICLR 2018."""
     attacks = load("foolbox.attacks")
     attack = attacks.LinfPGD() if targets.norm == "linf" else attacks.L2PGD()
-    model, found = foolbox_model(module), []
-    with seeded(seed) as torch:
-        for start in range(0, len(targets.labels), BATCH):
-            piece = slice(start, start + BATCH)
-            images = torch.from_numpy(np.ascontiguousarray(targets.pixels[piece])).to(module.scale.device)
-            labels = torch.from_numpy(targets.labels[piece]).to(module.scale.device)
-            found.append(attack(model, images, labels, epsilons=float(targets.radii[0]))[1].cpu().numpy())
+    model, eps, found = foolbox_model(module), float(targets.radii[0]), []
+    with seeded(seed):
+        for images, labels in zip(*(tensor.split(BATCH) for tensor in tensors(targets, module)), strict=True):
+            found.append(attack(model, images, labels, epsilons=eps)[1].cpu().numpy())
     return _broken(targets, np.concatenate(found))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from gfscore.attacks.witnesses import Targets
 from gfscore.extras import require
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 
@@ -22,10 +23,16 @@ def foolbox_model(module: Any) -> Any:
     return load("foolbox").PyTorchModel(module.eval(), bounds=(0, 1), device=module.scale.device)
 
 
+def tensors(targets: Targets, module: Any) -> tuple[Any, Any]:
+    """Images and labels as tensors of their own, where the module is."""
+    torch = torch_for(PURPOSE, extra=EXTRA)
+    return tuple(torch.tensor(array, device=module.scale.device) for array in (targets.pixels, targets.labels))
+
+
 @contextmanager
-def seeded(seed: int) -> Iterator[Any]:
-    """Torch, whose random numbers start at ``seed`` inside the block and go on afterwards as if nothing had been."""
+def seeded(seed: int) -> Iterator[None]:
+    """Torch's random numbers start at ``seed`` inside the block and go on afterwards as if nothing had been."""
     torch = torch_for(PURPOSE, extra=EXTRA)
     with torch.random.fork_rng(), no_deprecations():
         torch.manual_seed(seed)
-        yield torch
+        yield

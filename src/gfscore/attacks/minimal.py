@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gfscore.attacks.libraries import foolbox_model, load, seeded
+from gfscore.attacks.libraries import foolbox_model, load, seeded, tensors
 from gfscore.attacks.witnesses import Targets, Witnesses, verified
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.samples import FloatArray
@@ -33,10 +33,8 @@ def attack(targets: Targets, module: Any, *, seed: int = 0) -> Witnesses:
         if len(standing) == 0:
             break
         some = targets.only(standing)
-        with seeded(seed) as torch:
-            device = module.scale.device
-            images = torch.from_numpy(np.ascontiguousarray(some.pixels)).to(device)
-            adversarial = found_by(images, torch.from_numpy(some.labels).to(device)).detach().cpu().numpy()
+        with seeded(seed):
+            adversarial = found_by(*tensors(some, module)).detach().cpu().numpy()
         witnesses = witnesses.updated(standing, verified(some, _further(some.pixels, adversarial)))
     return witnesses
 

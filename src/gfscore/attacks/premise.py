@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gfscore.attacks.libraries import tensors
 from gfscore.attacks.witnesses import BoolArray, Targets, distance
 from gfscore.inputs.models.shims import torch_for
 from gfscore.inputs.preprocessing import Pixels
@@ -44,11 +45,11 @@ def violated(targets: Targets, module: Any, *, activation: Activation | str, tem
 def margin_gradients(targets: Targets, module: Any, *, activation: Activation | str, temperature: float) -> Pixels:
     """Gradient of the margin of confidences at each target, in the shape of its pixels."""
     torch = torch_for("the gradient of a margin", extra="gradients")
-    device = module.scale.device
-    inputs = torch.from_numpy(np.ascontiguousarray(targets.pixels)).to(device).requires_grad_(requires_grad=True)
+    images, labels = tensors(targets, module)
+    inputs = images.requires_grad_(requires_grad=True)
     logits = module(inputs) / temperature
     confidences = logits.softmax(dim=1) if activation == Activation.SOFTMAX else logits.sigmoid()
-    labels = torch.from_numpy(targets.labels[:, None]).to(device)
+    labels = labels[:, None]
     rivals = confidences.scatter(1, labels, -1.0).amax(dim=1)  # below every confidence: no class is its own rival
     margins = confidences.gather(1, labels)[:, 0] - rivals
     return np.asarray(torch.autograd.grad(margins.sum(), inputs)[0].cpu().numpy())

@@ -106,8 +106,8 @@ def _caught(highest: ModelAudit, test: Audit) -> list[Text]:
         Text.assemble(
             ("Caught: ", "bold red"),
             f"radius reading of “{_network(highest)}” refuted on {views.percent(share)} of samples by forward passes "
-            f"alone ({highest.claim.tried_on:,} tried): closer than the score says lies an image that it takes for another "
-            f"digit. The least refuted of all is “{_network(least)}”, on "
+            f"alone ({highest.claim.tried_on:,} tried): closer than the score says lies an image that it takes for "
+            f"another digit. The least refuted of all is “{_network(least)}”, on "
             f"{views.percent(least.claim.radius_refuted_share or 0.0)}.",
         )
     ]
