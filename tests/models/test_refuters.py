@@ -39,7 +39,7 @@ def images(pixels, labels):
 
 @pytest.fixture(scope="module")
 def lipschitz():
-    """Orthogonal layers, so logits that move no further than the pixels; labels are what the network says.
+    """Orthogonal layers and sorted pairs, so logits move no further than pixels; labels are what the network says.
 
     The Jacobian of softmax has norm at most 1/2 and a difference of two of its entries at most 1/sqrt(2): logits times
     2/sqrt(pi) make the margin of confidences exactly sqrt(2/pi)-Lipschitz, and the GREAT score a true radius.
@@ -47,17 +47,18 @@ def lipschitz():
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
 
-    class Folded(torch.nn.Module):
+    class Sorted(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.first, self.second = (torch.nn.Linear(SIDE * SIDE, SIDE * SIDE) for _ in range(2))
+            self.first, self.second = (torch.nn.Linear(SIDE * SIDE, SIDE * SIDE, bias=False) for _ in range(2))
             torch.nn.init.orthogonal_(self.first.weight)
             torch.nn.init.orthogonal_(self.second.weight)
 
         def forward(self, x):
-            return 2 / math.sqrt(math.pi) * self.second(self.first(x.flatten(1)).abs())[:, :CLASSES]
+            pairs = self.first((x - 0.5).flatten(1)).unflatten(1, (-1, 2))
+            return 2 / math.sqrt(math.pi) * self.second(pairs.sort(dim=2).values.flatten(1))[:, :CLASSES]
 
-    model = PixelModel(model=wrap_module(Folded().eval(), name="orthogonal"), preprocessing=Preprocessing())
+    model = PixelModel(model=wrap_module(Sorted().eval(), name="orthogonal"), preprocessing=Preprocessing())
     pixels = np.random.default_rng(0).random((400, 1, SIDE, SIDE), dtype=np.float32).round()  # black and white
     return model, images(pixels, model(pixels).argmax(axis=1).astype(np.int64))
 
@@ -66,8 +67,8 @@ def lipschitz():
 def test_a_network_with_a_true_lipschitz_bound_is_refuted_on_none(lipschitz):
     tested = subject(*lipschitz, 400)
     found = refute(tested, list(Refuter), per_class=20)
-    assert len(found.rows) > 50
-    assert tested.local.values[found.rows].mean() > 0.2  # radii that say something
+    assert len(found.rows) == 20 * CLASSES
+    assert tested.local.values[found.rows].mean() > 0.1  # not refuted for want of a claim
     assert not found.refuted.any()
     assert not found.violated.any()
 
@@ -108,11 +109,20 @@ def test_the_score_of_a_standard_resnet_is_refuted_on_nearly_all_its_correct_sam
         assert logits.argmax() == pair.predicted != tested.samples.labels[pair.row]
 
 
+def linear(weights):
+    """A linear network and twenty images that small attacks do not move to black or white."""
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, len(weights), bias=False)).eval()
+    module[1].weight.data = torch.from_numpy(weights)
+    model = PixelModel(model=wrap_module(module, name="linear"), preprocessing=Preprocessing())
+    pixels = (0.3 + 0.4 * np.random.default_rng(1).random((20, 1, 8, 8))).astype(np.float32)
+    return subject(model, images(pixels, model(pixels).argmax(axis=1).astype(np.int64)), 20)
+
+
 @needs_attacks
-def test_the_gradient_of_the_margin_is_its_slope(lipschitz):
-    tested = subject(*lipschitz, 20)
-    pixels = tested.model.pixels(tested.data, slice(0, 20))
-    labels = tested.samples.labels
+def test_the_gradient_of_the_margin_is_its_slope():
+    tested = linear(0.1 * np.random.default_rng(0).standard_normal((5, 64)).astype(np.float32))
+    pixels, labels = tested.data.pixels, tested.samples.labels
     targets = Targets(classify=tested.model, pixels=pixels, labels=labels, radii=tested.local.values)
     direction = np.random.default_rng(1).standard_normal(pixels.shape).astype(np.float32)
     for activation, temperature in (("softmax", 0.5), ("sigmoid", 2.0)):
@@ -126,26 +136,19 @@ def test_the_gradient_of_the_margin_is_its_slope(lipschitz):
 
 
 @needs_attacks
-@pytest.mark.parametrize("norm", ["l2", "linf"])
+@pytest.mark.parametrize("norm", ["linf", pytest.param("l2", marks=pytest.mark.long)])
 def test_attacks_of_a_size_break_what_lies_within_it_and_nothing_else(norm):
     """A linear network: which samples lie within eps of another class is known exactly."""
-    torch = pytest.importorskip("torch")
-    rng = np.random.default_rng(0)
-    weights = rng.standard_normal((5, 64)).astype(np.float32)
-    linear = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 5, bias=False)).eval()
-    linear[1].weight.data = torch.from_numpy(weights)
-    model = PixelModel(model=wrap_module(linear, name="linear"), preprocessing=Preprocessing())
-    pixels = (0.3 + 0.4 * rng.random((20, 1, 8, 8))).astype(np.float32)  # no attack of this size reaches black or white
-    logits = model(pixels)
-    labels = logits.argmax(axis=1).astype(np.int64)
+    weights = np.random.default_rng(0).standard_normal((5, 64)).astype(np.float32)
+    tested = linear(weights)
+    pixels, labels, logits = tested.data.pixels, tested.samples.labels, tested.samples.logits
     apart = weights[labels][:, None] - weights
     norms = np.abs(apart).sum(axis=2) if norm == "linf" else np.linalg.norm(apart, axis=2)
     with np.errstate(invalid="ignore"):
         truth = np.nanmin((logits.max(axis=1)[:, None] - logits) / norms, axis=1)
     eps = float(np.median(truth))
     clear = np.abs(truth - eps) > 0.03 * eps
-    targets = Targets(classify=model, pixels=pixels, labels=labels, radii=np.full(20, eps), norm=norm)
-    tested = subject(model, images(pixels, labels), 20)
+    targets = Targets(classify=tested.model, pixels=pixels, labels=labels, radii=np.full(20, eps), norm=norm)
     by_autoattack, remarks = autoattack(targets, tested.gradients(), "NCHW", n_classes=5)
     assert remarks == ()
     np.testing.assert_array_equal(by_autoattack.found[clear], (truth < eps)[clear])
