@@ -24,6 +24,7 @@ from gfscore.bounds import (
     plan_radius,
     plan_samples,
     rdi_radius,
+    share_intervals,
     shrunken_scores,
 )
 from gfscore.errors import OptionError
@@ -51,6 +52,8 @@ from gfscore.scores import SCORE_MAX, Activation, LocalScores, great_scores
 from gfscore.scores.great import checked_activation, checked_temperature
 from gfscore.temperature.curve import temperature_curve
 from gfscore.temperature.stored import stored_curves
+
+SHARE_OF_SHARES = 0.5  # of delta, for all shares of radii above eps, where they are asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +176,8 @@ def sample_table(samples: Samples, local: LocalScores, *, name: str) -> dict[str
         "correct": (local.predicted == samples.labels).tolist(),
         "score": local.values.tolist(),
     }
+    if local.errors is not None:
+        table["standard_error"] = local.errors.tolist()
     if samples.groups is not None:
         table["group"] = np.asarray(samples.groups.names, dtype=object)[samples.groups.codes].tolist()
     return table
@@ -195,17 +200,20 @@ def audit_scores(
         check_accuracy(profile.accuracy, samples.n_samples, options.expect_accuracy)
     scores, weight = profile.scores, options.fairness_weight
     codes, n_parts = samples.partition
+    sizes = None if class_sizes is None else _padded(class_sizes, n_parts)
+    for_shares = 0.0 if local.eps is None else SHARE_OF_SHARES * options.delta
     intervals = audit_intervals(
         local.values,
         codes,
         n_parts,
         maximum=local.maximum,
-        delta=options.delta,
+        delta=options.delta - for_shares,
         method=options.interval,
         fairness_weight=weight,
         seed=options.seed,
-        sizes=None if class_sizes is None else _padded(class_sizes, n_parts),
+        sizes=sizes,
     )
+    robust, robust_parts = _robust_accuracy(local, samples, for_shares, sizes)
     highest, lowest = disparity.rdi_classes(scores)
     return ModelAudit(
         name=name,
@@ -222,7 +230,7 @@ def audit_scores(
         samples=SamplesInfo(source=source, n=samples.n_samples, seed=data_seed),
         run=None if run is None else dict(run),
         interval=IntervalInfo(
-            method=intervals.method, delta=intervals.delta, target=intervals.target, seed=intervals.seed
+            method=intervals.method, delta=options.delta, target=intervals.target, seed=intervals.seed
         ),
         partition=profile.partition,
         accuracy=profile.accuracy,
@@ -230,7 +238,7 @@ def audit_scores(
         aggregate_interval=intervals.aggregate,
         class_mean=profile.class_mean,
         class_mean_interval=intervals.class_mean,
-        classes=_class_results(profile, intervals),
+        classes=_class_results(profile, intervals, robust_parts),
         absent_classes=profile.absent,
         worst_set=tuple(profile.names[k] for k in intervals.worst_set),
         rdi=Disparity(
@@ -247,6 +255,7 @@ def audit_scores(
             interval=intervals.atkinson,
             adjusted_mean=disparity.atkinson_adjusted_mean(scores),
         ),
+        robust_accuracy=robust,
         noise=_noise(samples, local, options),
         flags=audit_flags(samples, local, profile, min_n=options.min_n) + local.flags,
         claim=Claim(premise=local.premise, certified=local.certified),
@@ -259,6 +268,18 @@ def with_curves(audited: ModelAudit, samples: Samples, options: Options) -> Mode
         return audited
     curve = temperature_curve(samples, activation=options.activation)
     return audited.model_copy(update={"curves": stored_curves(curve, audited)})
+
+
+def _robust_accuracy(
+    local: LocalScores, samples: Samples, delta: float, sizes: IntArray | None
+) -> tuple[Metric | None, tuple[Metric | None, ...] | None]:
+    """Share of radii above eps, whole and per part; None where no eps was given."""
+    if local.eps is None:
+        return None, None
+    codes, n_parts = samples.partition
+    ends = share_intervals(local.values > local.eps, codes, n_parts, delta=delta, sizes=sizes)
+    *parts, whole = (Metric(value=share, interval=(low, high)) for share, low, high in zip(*ends, strict=True))
+    return whole, tuple(parts)
 
 
 def _padded(class_sizes: ArrayLike, n_parts: int) -> IntArray:
@@ -341,7 +362,9 @@ def make_provenance(*, command: str | None = None, inputs: Mapping[str, str] | N
     )
 
 
-def _class_results(profile: ClassProfile, intervals: AuditIntervals) -> tuple[ClassResult, ...]:
+def _class_results(
+    profile: ClassProfile, intervals: AuditIntervals, robust: Sequence[Metric | None] | None
+) -> tuple[ClassResult, ...]:
     shrunken = shrunken_scores(profile.scores, profile.stds, profile.counts)
     return tuple(
         ClassResult(
@@ -354,6 +377,7 @@ def _class_results(profile: ClassProfile, intervals: AuditIntervals) -> tuple[Cl
             shrunken=float(shrunken.scores[k]),
             confused_with=profile.confused_with[k],
             confused_share=float(profile.confused_shares[k]),
+            robust_accuracy=None if robust is None else robust[k],
         )
         for k, name in enumerate(profile.names)
     )

@@ -187,6 +187,9 @@ class CrossCheck(Result):
     accuracy: Metric = Field(description="share of samples that no attack moved to another class")
     delta: float = Field(description="this interval and those of all classes hold together with probability 1 - delta")
     seconds: dict[str, float] = Field(description="time taken by the attack and by each score, on the same samples")
+    scores: dict[str, dict[str, float]] = Field(
+        description="clean accuracy, great, and first-order (share of radii above eps), by class, on the same samples"
+    )
     agreement: dict[str, dict[str, Any]] = Field(description="ranks of the classes by score and by accuracy attacked")
 
 

@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 from gfscore.attacks import pictures
 from gfscore.attacks.bisection import Pool, bisect
 from gfscore.attacks.witnesses import Targets, Witnesses, distance, verified
-from gfscore.refuting.claims import share, shares_by_class
+from gfscore.refuting.claims import shares
 
 WIDTH = 6
 
@@ -127,21 +127,14 @@ def test_distances_are_computed_in_double_precision():
     assert distance(one, other, "l2")[0] == pytest.approx(1000 * np.float64(np.float32(1e-3)), rel=1e-12)
 
 
-@pytest.mark.parametrize(("times", "n"), [(0, 20), (7, 20), (20, 20), (1, 1)])
-def test_the_share_has_the_interval_of_clopper_and_pearson(times, n):
-    metric = share(np.arange(n) < times, 0.05)
-    exact = binomtest(times, n).proportion_ci(0.95, method="exact")
-    assert metric.value == times / n
-    assert metric.interval == pytest.approx((exact.low, exact.high), abs=1e-12)
-
-
-def test_the_shares_of_classes_hold_together():
+def test_shares_have_the_intervals_of_clopper_and_pearson_and_hold_together():
     labels, happened = np.array([0] * 10 + [2] * 30), np.array([True] * 4 + [False] * 6 + [True] * 30)
-    found = shares_by_class(happened, labels, ("a", "b", "c"), 0.1)
-    assert list(found) == ["a", "c"]  # nothing of b was tried: no share, not 0
-    for name, times, n in (("a", 4, 10), ("c", 30, 30)):
-        exact = binomtest(times, n).proportion_ci(1 - 0.1 / 2, method="exact")
-        assert found[name].interval == pytest.approx((exact.low, exact.high), abs=1e-12)
+    whole, by_class = shares(happened, labels, ("a", "b", "c"), 0.1)
+    assert list(by_class) == ["a", "c"]  # nothing of b was tried: no share, not 0
+    for metric, times, n in ((by_class["a"], 4, 10), (by_class["c"], 30, 30), (whole, 34, 40)):
+        exact = binomtest(times, n).proportion_ci(1 - 0.1 / 3, method="exact")  # three intervals share the level
+        assert metric.value == pytest.approx(times / n)
+        assert metric.interval == pytest.approx((exact.low, exact.high), abs=1e-12)
 
 
 def test_a_picture_shows_sample_witness_and_difference(tmp_path):

@@ -16,6 +16,7 @@ from gfscore.bounds.mixture import BettingSums
 from gfscore.bounds.noise import NoiseFloor, noise_floor
 from gfscore.bounds.parts import check_level
 from gfscore.bounds.planning import Pilot, Plan, plan_radius, plan_samples
+from gfscore.bounds.shares import share_intervals
 from gfscore.bounds.shrinkage import ShrunkenScores, shrunken_scores
 from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals
 
@@ -41,5 +42,6 @@ __all__ = [
     "plan_samples",
     "rdi_radius",
     "rdi_sample_size",
+    "share_intervals",
     "shrunken_scores",
 ]

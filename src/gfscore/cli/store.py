@@ -20,12 +20,13 @@ def list_command(store: shared.StoreFolder = None) -> None:
     """List what is kept, oldest first."""
     kept = Store(store)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("key", "model", "data", "samples", "state", "size"):
+    for heading in ("key", "holds", "model", "data", "samples", "state", "size"):
         table.add_column(heading, justify="right" if heading in ("samples", "size") else "left", overflow="fold")
     for entry in kept.entries():
         about = entry.info["about"]
         state = "finished" if entry.finished.exists() else "under way"
-        cells = (entry.path.name[:12], about["model"], about["data"], f"{about['n']:,}", state, _size(entry.size))
+        what = (entry.path.name[:12], entry.content.replace("_", " "), about["model"], about["data"])
+        cells = (*what, f"{about['n']:,}", state, _size(entry.size))
         table.add_row(*(Text(views.printable(str(cell))) for cell in cells))
     console = Console()
     console.print(table if table.row_count else "Nothing is kept yet.")

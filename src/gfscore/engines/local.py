@@ -12,7 +12,7 @@ from gfscore.errors import naming
 from gfscore.inputs.guards import check_batch_independence, check_class_count
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
-from gfscore.inputs.store import Recipe, Store
+from gfscore.inputs.store import Entry, Recipe, Store
 from gfscore.samples import FloatArray
 
 DEFAULT_BATCH = 128
@@ -43,8 +43,19 @@ def compute_logits(
         batch_size=batch_size,
         shard_rows=batch_size * max(1, round(SHARD_ROWS / batch_size)),
     )
-    shards = recipe.shards()
     entry = store.entry(recipe, {"model": model.name, "data": data.source, "n": n_samples, "classes": n_classes})
+
+    def forward(rows: slice) -> FloatArray:
+        return _forward(model, data, preprocessing, rows, batch_size, progress)
+
+    return fill(entry, recipe, data, forward, progress)
+
+
+def fill(
+    entry: Entry, recipe: Recipe, data: Dataset, compute: Callable[[slice], FloatArray], progress: Progress
+) -> Path:
+    """The finished file of an entry: as it is there, or with the shards computed that are missing or damaged."""
+    shards, n_samples = recipe.shards(), recipe.n_samples
     with entry.locked():
         damaged = entry.damaged_shards(shards)
         if damaged == []:
@@ -55,7 +66,7 @@ def compute_logits(
             entry.reopen(shards, damaged)
         for index, rows in enumerate(shards):
             if entry.read_shard(index) is None:
-                entry.write_shard(index, _forward(model, data, preprocessing, rows, batch_size, progress))
+                entry.write_shard(index, compute(rows))
             progress(rows.stop, n_samples)
         return entry.finish(len(shards), data.labels, _metadata(data))
 

@@ -91,16 +91,22 @@ def _json_list(text: str, name: str) -> list[str]:
 
 
 def write_safetensors(
-    path: Path, parts: Iterable[FloatArray], shape: tuple[int, int], labels: IntArray, metadata: Mapping[str, str]
+    path: Path,
+    parts: Iterable[FloatArray],
+    shape: tuple[int, int],
+    labels: IntArray,
+    metadata: Mapping[str, str],
+    *,
+    name: str = "logits",
 ) -> None:
-    """Write float32 logits that come in parts, and labels, without holding the whole; atomically.
+    """Write float32 logits (or rows of another ``name``) that come in parts, and labels, without holding the whole.
 
-    The library's own writer wants every array in memory. The format is a length, a JSON header and the bytes.
+    Atomically. The library's own writer wants every array in memory. The format is a length, a JSON header and bytes.
     """
     size = 4 * shape[0] * shape[1]
     header = {
         "__metadata__": dict(metadata),
-        "logits": {"dtype": "F32", "shape": list(shape), "data_offsets": [0, size]},
+        name: {"dtype": "F32", "shape": list(shape), "data_offsets": [0, size]},
         "labels": {"dtype": "I64", "shape": [shape[0]], "data_offsets": [size, size + 8 * shape[0]]},
     }
     text = json.dumps(header, separators=(",", ":")).encode()

@@ -1,8 +1,9 @@
 """Logits on disk: found by what they were made of, written shard by shard, checked whenever they are read.
 
 An entry is a folder named by the hash of everything that decides the logits: model, data, preprocessing, batch size
-and versions. While a run is under way it holds one safetensors file per shard, each written whole or not at all and
-carrying the checksum of its logits. A finished run is one logits file that ``gfscore audit`` reads as it is.
+and versions. What else is measured per sample, such as gradient norms, is kept in the same way. While a run is under
+way it holds one safetensors file per shard, each written whole or not at all and carrying the checksum of its rows. A
+finished run is one file; one of logits is what ``gfscore audit`` reads as it is.
 """
 
 import fcntl
@@ -26,7 +27,7 @@ from gfscore.inputs.safetensors_file import write_safetensors
 from gfscore.samples import FloatArray, IntArray
 
 FORMAT = 1
-INFO, LOCK, FINISHED = "entry.json", "lock", "logits.safetensors"
+INFO, LOCK = "entry.json", "lock"
 DIGESTS = "shard_sha256"  # metadata of a finished file: the checksum of each shard's rows
 
 
@@ -48,6 +49,7 @@ class Recipe:
     preprocessing: Mapping[str, Any]
     batch_size: int
     shard_rows: int  # a multiple of the batch size: a shard never cuts a batch
+    measure: Mapping[str, Any] | None = None  # what is measured besides the logits: its "name", and all that decides it
 
     @property
     def key(self) -> str:
@@ -57,6 +59,7 @@ class Recipe:
 
     def as_dict(self) -> dict[str, Any]:
         """The recipe, for JSON."""
+        measured = {} if self.measure is None else {"measure": dict(self.measure)}
         return {
             "model": self.model,
             "data": self.data,
@@ -64,6 +67,7 @@ class Recipe:
             "preprocessing": dict(self.preprocessing),
             "batch_size": self.batch_size,
             "shard_rows": self.shard_rows,
+            **measured,
         }
 
     def shards(self) -> list[slice]:
@@ -80,9 +84,14 @@ class Entry:
         self.info = info
 
     @property
+    def content(self) -> str:
+        """What it holds per sample: logits, or what else was measured."""
+        return str(self.info["recipe"].get("measure", {}).get("name", "logits"))
+
+    @property
     def finished(self) -> Path:
-        """The logits file of a finished run."""
-        return self.path / FINISHED
+        """The file of a finished run."""
+        return self.path / f"{self.content}.safetensors"
 
     @property
     def size(self) -> int:
@@ -105,7 +114,7 @@ class Entry:
         path = self._shard_path(index)
         try:
             with safe_open(path, framework="np") as file:
-                logits, recorded = file.get_tensor("logits"), (file.metadata() or {}).get("sha256")
+                logits, recorded = file.get_tensor(self.content), (file.metadata() or {}).get("sha256")
         except (FileNotFoundError, SafetensorError, OSError):
             return None
         return logits if recorded == _digest(logits) else None
@@ -113,14 +122,14 @@ class Entry:
     def write_shard(self, index: int, logits: FloatArray) -> None:
         """Put a shard in its place, whole."""
         with replacing(self._shard_path(index)) as temporary:
-            save_file({"logits": logits}, temporary, metadata={"sha256": _digest(logits)})
+            save_file({self.content: logits}, temporary, metadata={"sha256": _digest(logits)})
 
     def finish(self, n_shards: int, labels: IntArray, metadata: Mapping[str, str]) -> Path:
         """Join the shards into one logits file, and drop them."""
         digests = json.dumps([_digest(self._sound_shard(index)) for index in range(n_shards)])
         shards = (self._sound_shard(index) for index in range(n_shards))
         shape = (len(labels), self._sound_shard(0).shape[1])
-        write_safetensors(self.finished, shards, shape, labels, {**metadata, DIGESTS: digests})
+        write_safetensors(self.finished, shards, shape, labels, {**metadata, DIGESTS: digests}, name=self.content)
         self.drop_shards()
         return self.finished
 
@@ -134,7 +143,7 @@ class Entry:
         try:
             with safe_open(self.finished, framework="np") as file:
                 digests = json.loads((file.metadata() or {})[DIGESTS])
-                logits = file.get_slice("logits")
+                logits = file.get_slice(self.content)
                 return [index for index, rows in enumerate(shards) if _digest(logits[rows]) != digests[index]]
         except (FileNotFoundError, SafetensorError, OSError, ValueError, KeyError, IndexError):
             return None
@@ -142,7 +151,7 @@ class Entry:
     def reopen(self, shards: list[slice], damaged: list[int]) -> None:
         """Turn a damaged finished file back into its sound shards, so that only the others are computed again."""
         with safe_open(self.finished, framework="np") as file:
-            logits = file.get_slice("logits")
+            logits = file.get_slice(self.content)
             for index, rows in enumerate(shards):
                 if index not in damaged:
                     self.write_shard(index, logits[rows])

@@ -60,8 +60,9 @@ def _about_shares(delta: float) -> str:
 def _cross_check(model: ModelAudit, found: CrossCheck) -> RenderableType:
     columns: tuple[Column, ...] = (
         ("accuracy attacked", lambda entry: _share(entry.attacked)),
-        ("clean", lambda entry: views.percent(entry.accuracy)),
-        ("score", lambda entry: views.estimate(entry.score, entry.interval)),
+        ("first-order", lambda entry: _percent(found.scores["first-order"].get(entry.name))),
+        ("clean", lambda entry: _percent(found.scores["clean accuracy"].get(entry.name))),
+        ("GREAT", lambda entry: views.number(found.scores["great"].get(entry.name))),
     )
     title = {"autoattack": "AutoAttack (standard)", "pgd": "PGD"}[found.attack]
     whole = f"{title}, {found.norm} {found.eps:.4g}: accuracy {_share(found.accuracy)} of {found.n:,} samples"
@@ -90,6 +91,10 @@ def _classes(model: ModelAudit, columns: Sequence[Column]) -> Table:
     for entry in high:
         table.add_row(Text(views.printable(entry.name)), *(cell(entry) for _, cell in columns))
     return table
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else views.percent(share)
 
 
 def _share(metric: Metric | None) -> str:

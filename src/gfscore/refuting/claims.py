@@ -8,7 +8,7 @@ import numpy as np
 
 from gfscore.attacks import pictures
 from gfscore.attacks.witnesses import BoolArray
-from gfscore.bounds import clopper_pearson
+from gfscore.bounds import share_intervals
 from gfscore.refuting.trying import Pair, Refutation, Subject
 from gfscore.results import Metric, ModelAudit, Witness
 from gfscore.samples import IntArray
@@ -21,10 +21,9 @@ def with_refutation(
 ) -> ModelAudit:
     r"""The audit with its claim filled in; the strongest witness of each class is drawn into ``folder``, if given.
 
-    A share is over the samples that were tried, all of which claim a positive radius. Its interval is Clopper and
-    Pearson's, with half of ``delta`` for the whole and half over the classes. Samples were drawn by class, so the
-    whole is a sum of unequal coins, which is never further from its mean than equal ones (Hoeffding, 1956): it is
-    about the classes in the numbers in which they were tried.
+    A share is over the samples that were tried, all of which claim a positive radius; the whole is about the classes in
+    the numbers in which they were tried. The intervals are Clopper and Pearson's and hold together with probability
+    1 - ``delta``: a level of their own, beside that of the scores.
     """
     names = subject.samples.class_names
     update: dict[str, Any] = {"tried_by": tuple(found.tried_by), "tried_on": len(found.rows), "delta": delta}
@@ -32,9 +31,8 @@ def with_refutation(
         update["premise_violated_share"] = float(found.violated.mean())
     classes = audited.classes
     if found.tried_radii:
-        whole = share(found.refuted, delta / 2)
+        whole, by_class = shares(found.refuted, found.labels, names, delta)
         update |= {"radius_refuted_share": whole.value, "radius_refuted_interval": whole.interval}
-        by_class = shares_by_class(found.refuted, found.labels, names, delta / 2)
         classes = tuple(entry.model_copy(update={"refuted": by_class.get(entry.name)}) for entry in classes)
         update["witnesses"] = tuple(
             _recorded(audited.name, pair, subject, folder) for pair in found.strongest[:PICTURES]
@@ -48,21 +46,13 @@ def with_refutation(
     )
 
 
-def share(happened: BoolArray, delta: float) -> Metric:
-    """How often it happened, with the interval of Clopper and Pearson."""
-    lower, upper = clopper_pearson(int(happened.sum()), len(happened), delta)
-    return Metric(value=float(happened.mean()), interval=(float(lower), float(upper)))
-
-
-def shares_by_class(happened: BoolArray, labels: IntArray, names: Sequence[str], delta: float) -> dict[str, Metric]:
-    """How often it happened in each class that was tried; all intervals together hold with probability 1 - delta."""
-    present, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    happened_in = np.bincount(codes, weights=happened).astype(np.int64)
-    lower, upper = clopper_pearson(happened_in, counts, delta)
-    return {
-        names[label]: Metric(value=float(happened_in[place] / counts[place]), interval=(low, high))
-        for place, (label, low, high) in enumerate(zip(present.tolist(), lower.tolist(), upper.tolist(), strict=True))
-    }
+def shares(
+    happened: BoolArray, labels: IntArray, names: Sequence[str], delta: float
+) -> tuple[Metric, dict[str, Metric]]:
+    """How often it happened, as a whole and in each class that was tried, with intervals that hold together."""
+    ends = share_intervals(happened, labels, len(names), delta=delta)
+    *parts, whole = (Metric(value=share, interval=(low, high)) for share, low, high in zip(*ends, strict=True))
+    return whole, {names[label]: part for label, part in zip(np.unique(labels).tolist(), parts, strict=True)}
 
 
 def _recorded(model: str, pair: Pair, subject: Subject, folder: Path | None) -> Witness:

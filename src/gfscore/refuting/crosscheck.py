@@ -8,16 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gfscore.attacks.autoattack import autoattack, pgd
+from gfscore.attacks.autoattack import BATCH, autoattack, pgd
 from gfscore.attacks.witnesses import BoolArray, Targets
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.data.views import random_rows
+from gfscore.inputs.models.gradients import margin_gradients
+from gfscore.inputs.preprocessing import Pixels
 from gfscore.ranking import agreement
-from gfscore.refuting.claims import share, shares_by_class
+from gfscore.refuting.claims import shares
 from gfscore.refuting.trying import Subject
 from gfscore.results import CrossCheck, Flag, ModelAudit
 from gfscore.samples import FloatArray, IntArray, Samples
 from gfscore.scores import great_scores
+from gfscore.scores.directions import Norm
+from gfscore.scores.first_order import FirstOrder, first_order_radii, gradient_norms, strongest_rivals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +55,8 @@ def with_cross_check(
 ) -> ModelAudit:
     """The audit with the accuracy under attack, whole and per class, of a random part of each class, or of all.
 
-    A wrongly classified sample counts as broken, as AutoAttack and RobustBench have it. Half of ``delta`` goes to the
-    interval of the whole, half to those of the classes (Clopper and Pearson).
+    A wrongly classified sample counts as broken, as AutoAttack and RobustBench have it. Intervals are as in
+    :func:`~gfscore.refuting.claims.with_refutation`.
     """
     labels = subject.samples.labels
     rows = np.arange(len(labels)) if per_class is None else random_rows(labels, per_class, seed)
@@ -63,16 +67,19 @@ def with_cross_check(
         standing, remarks = _standing(subject, correct, module, assault, seed)
         seconds = {assault.name: time.perf_counter() - started}
     survived = np.isin(rows, correct[standing])
-    scores = _scores(subject, rows, seconds)
-    attacked = shares_by_class(survived, labels[rows], subject.samples.class_names, delta / 2)
+    scores = _scores(subject, rows, module, assault, seconds)
+    whole, attacked = shares(survived, labels[rows], subject.samples.class_names, delta)
     found = CrossCheck(
         attack=assault.name,
         norm=assault.norm,
         eps=assault.eps,
         n=len(rows),
-        accuracy=share(survived, delta / 2),
+        accuracy=whole,
         delta=delta,
         seconds=seconds,
+        scores={
+            name: dict(zip(attacked, by_class(values, labels[rows]), strict=True)) for name, values in scores.items()
+        },
         agreement=_agreement(scores, survived, labels[rows]),
     )
     flags = tuple(Flag(code="autoattack", message=f"AutoAttack remarks: {remark}") for remark in remarks)
@@ -100,26 +107,50 @@ def _standing(
     return ~witnesses.found, remarks
 
 
-def _scores(subject: Subject, rows: IntArray, seconds: dict[str, float]) -> dict[str, FloatArray]:
+def _scores(
+    subject: Subject, rows: IntArray, module: Any, assault: Assault, seconds: dict[str, float]
+) -> dict[str, NDArray[Any]]:
     """Scores of the same samples that need no attack; ``seconds`` learns what each took."""
-    pixels = subject.model.rows(subject.data, rows)
+    pixels, labels = subject.model.rows(subject.data, rows), subject.samples.labels[rows]
+    activation, temperature = subject.local.activation or "softmax", subject.local.temperature or 1.0
     started = time.perf_counter()
-    logits = subject.model(pixels)
-    seconds["forward passes"] = time.perf_counter() - started
-    samples = Samples.of(logits, subject.samples.labels[rows])
-    started = time.perf_counter()
-    great = great_scores(
-        samples, activation=subject.local.activation or "softmax", temperature=subject.local.temperature or 1.0
-    )
-    seconds["great, from logits"] = time.perf_counter() - started
-    return {"clean accuracy": (great.predicted == samples.labels).astype(np.float64), "great": great.values}
+    samples = Samples.of(subject.model(pixels), labels)
+    forward = time.perf_counter()
+    great = great_scores(samples, activation=activation, temperature=temperature)
+    scored = time.perf_counter()
+    radii = _first_order_radii(samples, pixels, module, assault.norm)
+    done = time.perf_counter()
+    seconds |= {
+        "forward passes": forward - started,
+        "great from logits": scored - forward,
+        "first-order": done - scored + forward - started,
+    }
+    return {"clean accuracy": great.predicted == labels, "great": great.values, "first-order": radii > assault.eps}
 
 
-def _agreement(scores: Mapping[str, FloatArray], survived: BoolArray, labels: IntArray) -> dict[str, dict[str, Any]]:
-    """How alike each score and the accuracy under attack rank the classes."""
+def _first_order_radii(samples: Samples, pixels: Pixels, module: Any, norm: str) -> FloatArray:
+    """First-order radii from gradients, a batch at a time."""
+    rivals = strongest_rivals(samples.logits, samples.labels, FirstOrder(norm=norm).rivals)
+    own = np.take_along_axis(samples.logits, samples.labels[:, None], axis=1)
+    margins = own - np.take_along_axis(samples.logits, rivals, axis=1)
+    pieces = [slice(start, start + BATCH) for start in range(0, len(pixels), BATCH)]
+    norms = [
+        gradient_norms(
+            margin_gradients(module, pixels[piece], np.array(samples.labels[piece]), rivals[piece]), Norm(norm)
+        )
+        for piece in pieces
+    ]
+    return first_order_radii(margins, np.concatenate(norms))
+
+
+def by_class(values: NDArray[Any], labels: IntArray) -> list[float]:
+    """Mean of each class that has samples, in the order of the labels."""
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    means: list[float] = (np.bincount(codes, weights=values) / counts).tolist()
+    return means
 
-    def by_class(values: NDArray[Any]) -> FloatArray:
-        return np.asarray(np.bincount(codes, weights=values) / counts)
 
-    return {name: agreement(by_class(values), by_class(survived)).as_dict() for name, values in scores.items()}
+def _agreement(scores: Mapping[str, NDArray[Any]], survived: BoolArray, labels: IntArray) -> dict[str, dict[str, Any]]:
+    """How alike each score and the accuracy under attack rank the classes."""
+    attacked = by_class(survived, labels)
+    return {name: agreement(by_class(values, labels), attacked).as_dict() for name, values in scores.items()}

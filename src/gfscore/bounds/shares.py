@@ -1,0 +1,35 @@
+"""Intervals for the share of samples of which something is true, whole and per class, all at one level."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gfscore.bounds.binomial import clopper_pearson
+from gfscore.bounds.methods import Method, class_box
+from gfscore.bounds.parts import PartScores
+from gfscore.samples import FloatArray, IntArray
+
+
+def share_intervals(
+    counted: NDArray[np.bool_], codes: IntArray, n_parts: int, *, delta: float, sizes: ArrayLike | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Share, lower and upper end of each part with samples, and last of the whole: ``(K + 1,)`` each.
+
+    ``counted`` says of which samples it is true and ``codes`` to which part each belongs, ``(N,)``. All intervals hold
+    together with probability 1 - ``delta``. For draws from a distribution they are Clopper-Pearson's; that the numbers
+    per class are fixed makes the whole only less spread than a binomial (Hoeffding, "On the distribution of the number
+    of successes in independent trials", Annals of Mathematical Statistics 27, 1956). For a fixed set of ``sizes`` per
+    part, of which a random part was looked at, they are KL, and the whole is what its parts allow.
+
+    >>> share, lower, upper = share_intervals(np.arange(8) < 5, np.repeat([0, 1], 4), 2, delta=0.05)
+    >>> share, lower.round(2), upper.round(2)
+    (array([1.   , 0.25 , 0.625]), array([0.3 , 0.  , 0.19]), array([1.  , 0.86, 0.94]))
+    """
+    parts = PartScores.of(counted, codes, n_parts, maximum=1.0, sizes=sizes)
+    weights = parts.counts / parts.counts.sum()
+    shares = np.append(parts.means, np.dot(weights, parts.means))
+    if sizes is None:
+        counts = np.append(parts.counts, parts.counts.sum())
+        lower, upper = clopper_pearson(np.rint(shares * counts), counts, delta)
+        return shares, lower, upper
+    lower, upper = (np.append(ends, np.dot(weights, ends)) for ends in class_box(parts, delta, Method.KL))
+    return shares, lower, upper

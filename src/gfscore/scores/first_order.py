@@ -1,0 +1,249 @@
+"""The first-order radius: how far to the decision boundary, were the logits as steep all the way as they are here."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from gfscore.errors import OptionError
+from gfscore.results import Flag
+from gfscore.samples import FloatArray, IntArray, Samples, row_chunks
+from gfscore.scores.directions import Norm, relative_error
+from gfscore.scores.local import LocalScores
+
+PREMISE = (
+    "The first-order radius is an estimate: the distance at which a rival would win if the logits went on as steeply "
+    "as they do at the sample. It bounds nothing, and a network that hides its gradients (masking) fools it."
+)
+DIRECTIONS = {Norm.L2: 32, Norm.LINF: 64}  # relative standard error of a radius: 12.5 and 19.6 %
+MAX_RADIUS = {Norm.L2: 2.0, Norm.LINF: 32 / 255}  # four times the radius that RobustBench attacks CIFAR-10 with
+STEP_CHECKS = 64  # samples, over the whole set, whose radius is found a second time with half the step
+STEP_CHANGE = 0.1  # median relative change of their radii above which the step is flagged
+CAPPED_SHARE = 0.05  # of the radii at the maximum, above which the mean radius says too little
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstOrder:
+    """How a first-order radius is found; checked when made."""
+
+    norm: Norm | str | None = None  # must be given: a radius without a norm means nothing
+    eps: float | None = None  # the share of radii above it estimates robust accuracy at it
+    rivals: int = 3  # the classes with the largest other logits, which the minimum is taken over
+    max_radius: float | None = None  # larger radii count as this; None: MAX_RADIUS of the norm
+    directions: int | None = None  # of the forward-only estimate; None: DIRECTIONS of the norm
+    step: float = 0.01  # of the same: L2 length of a step in [0, 1] pixel units
+    seed: int = 0  # of the directions
+
+    def __post_init__(self) -> None:
+        if self.rivals < 1 or self.count < 1:
+            raise OptionError("rivals and directions are counted from 1. The defaults are 3, and 32 (l2) or 64 (linf).")
+        if not 0 < self.step < 1:
+            raise OptionError(f"step {self.step} is not between 0 and 1, the range of a pixel. The default is 0.01.")
+        if not 0 < self.largest < math.inf:
+            raise OptionError(f"max_radius {self.largest} is not a positive number. Radii are in [0, 1] pixels.")
+        if self.eps is not None and not 0 <= self.eps < self.largest:
+            raise OptionError(
+                f"eps {self.eps:g} is not between 0 and the largest radius, {self.largest:g}. "
+                "Give it in [0, 1] pixels, such as 0.00784 for 2/255, or raise --max-radius."
+            )
+
+    @property
+    def kind(self) -> Norm:
+        """The norm, checked."""
+        return Norm.named(self.norm)
+
+    @property
+    def count(self) -> int:
+        """Directions, as given or by the norm."""
+        return DIRECTIONS[self.kind] if self.directions is None else self.directions
+
+    @property
+    def largest(self) -> float:
+        """The largest radius, as given or by the norm."""
+        return MAX_RADIUS[self.kind] if self.max_radius is None else self.max_radius
+
+    def measure(self, *, gradients: bool) -> dict[str, Any]:
+        """What decides the gradient norms, apart from model and data: neither eps nor the largest radius."""
+        how = {} if gradients else {"directions": self.count, "step": self.step, "seed": self.seed}
+        return {"rivals": self.rivals, "gradients": gradients, **how}
+
+
+def strongest_rivals(logits: FloatArray, labels: IntArray, count: int) -> IntArray:
+    """The ``count`` classes with the largest logits apart from the true one, (n, count), strongest first.
+
+    >>> strongest_rivals(np.array([[3.0, 1.0, 2.0, 0.0]]), np.array([0]), 2)
+    array([[2, 1]])
+    """
+    count = min(count, logits.shape[1] - 1)
+    found = np.empty((len(labels), count), dtype=np.int64)
+    for rows in row_chunks(*logits.shape):
+        others = np.negative(logits[rows], dtype=np.float64)
+        others[np.arange(len(others)), labels[rows]] = np.inf  # the true class is not its own rival
+        found[rows] = np.argsort(others, axis=1, kind="stable")[:, :count]
+    return found
+
+
+def gradient_norms(gradients: FloatArray, norm: Norm) -> FloatArray:
+    """Dual norm of gradients (..., D): L2 for L2, L1 for Linf, in float64.
+
+    >>> [float(gradient_norms(np.array([3.0, -4.0]), norm)) for norm in Norm]
+    [5.0, 7.0]
+    """
+    wide = np.asarray(gradients, dtype=np.float64)
+    return np.asarray(np.linalg.norm(wide, axis=-1) if norm is Norm.L2 else np.abs(wide).sum(axis=-1))
+
+
+def first_order_radii(margins: FloatArray, norms: FloatArray) -> FloatArray:
+    r"""First-order radius of each sample, (n,): 0 where a rival leads, infinite where nothing moves.
+
+    .. math:: r(x) = \min_j \frac{f_y(x) - f_j(x)}{\|\nabla_x (f_y - f_j)\|_q}, \qquad
+              q = 2 \text{ for } L_2,\; q = 1 \text{ for } L_\infty
+
+    ``margins`` and ``norms`` are (n, R), over the strongest rivals j. Exact for a linear classifier with no more
+    rivals than that. A norm that is not a finite number gives 0: such a radius is not there to be claimed.
+
+    >>> first_order_radii(np.array([[1.0, 2.0], [-1.0, 3.0], [1.0, 1.0]]), np.array([[4.0, 2.0], [1, 1], [0, 0]]))
+    array([0.25, 0.  ,  inf])
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(margins > 0, margins / norms, 0.0)
+    return np.asarray(np.where(np.isfinite(norms), ratios, 0.0).min(axis=1))
+
+
+def first_order_scores(
+    samples: Samples,
+    norms: FloatArray,
+    how: FirstOrder,
+    *,
+    gradients: bool,
+    halved: FloatArray | None = None,
+    fallback: str | None = None,
+) -> LocalScores:
+    """Radii, at most ``how.max_radius``, of checked samples from the norms (N, R) of their margins' gradients.
+
+    ``gradients`` says whether the norms are those of gradients or forward-only estimates; ``halved`` (N, R) are
+    estimates with half the step, NaN where none was made; rows of misclassified samples are never read.
+    ``fallback`` says why there are no gradients although they were asked for.
+    """
+    if samples.probabilities:
+        raise OptionError("the first-order radius is a ratio of logits. Give a model that returns logits.")
+    rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
+    own, others = (
+        np.take_along_axis(samples.logits, classes, axis=1).astype(np.float64)
+        for classes in (samples.labels[:, None], rivals)
+    )
+    margins = own - others  # the strongest rival comes first
+    predicted = np.where(margins[:, 0] > 0, samples.labels, rivals[:, 0])
+    predicted = np.where(margins[:, 0] == 0, np.minimum(samples.labels, rivals[:, 0]), predicted)  # as argmax has it
+    correct = margins[:, 0] > 0
+    radii = np.where(correct, first_order_radii(margins, norms), 0.0)
+    values = np.minimum(radii, how.largest)
+    settings = how.measure(gradients=gradients)
+    errors = None
+    if not gradients:
+        relative = relative_error(how.kind, how.count)
+        errors = values * relative
+        again = 0 if halved is None else int(np.isfinite(halved).all(axis=1).sum())
+        settings["forward_passes"] = samples.n_samples + 2 * how.count * (int(correct.sum()) + again)
+        settings["relative_error"] = relative
+        if how.eps is not None:
+            settings["share_error"] = share_error(values, how.eps, relative)
+    found = (
+        _fallback(fallback),
+        _zero(np.isinf(radii), how.largest),
+        _broken(correct & ~np.isfinite(norms).all(axis=1)),
+        _capped(values >= how.largest, how.largest),
+        None if halved is None else _step(radii, first_order_radii(margins, halved), how.step),
+    )
+    return LocalScores(
+        name="first-order",
+        values=values,
+        errors=errors,
+        maximum=how.largest,
+        predicted=predicted,
+        premise=PREMISE,
+        own_logits=own[:, 0],
+        rival_logits=others[:, 0],
+        norm=str(how.kind),
+        eps=how.eps,
+        settings=settings,
+        flags=tuple(flag for flag in found if flag is not None),
+    )
+
+
+def share_error(radii: FloatArray, eps: float, relative: float) -> float:
+    r"""Standard error of the share of radii above ``eps`` that the random directions cause.
+
+    Each estimate is log-normal, about, with deviation ``relative``; so a sample is counted with a probability
+    :math:`p_i = \Phi(\ln(r_i / \epsilon) / s)`, and the share has the deviation
+    :math:`\sqrt{\sum_i p_i (1 - p_i)} / N`.
+
+    >>> round(share_error(np.array([0.1, 0.2, 5.0]), 0.1, 0.2), 3)
+    0.167
+    """
+    if eps == 0:
+        return 0.0
+    with np.errstate(divide="ignore"):
+        counted = ndtr(np.log(radii / eps) / relative)
+    return float(np.sqrt((counted * (1 - counted)).sum()) / len(radii))
+
+
+def _fallback(reason: str | None) -> Flag | None:
+    if reason is None:
+        return None
+    return Flag(
+        code="no_gradients", message=f"{reason} The radii are forward-only estimates, with the standard errors stated."
+    )
+
+
+def _zero(zero: NDArray[np.bool_], maximum: float) -> Flag | None:
+    if not zero.any():
+        return None
+    return Flag(
+        code="zero_gradient",
+        message=f"{_share(zero)} have no gradient at all and count as the largest radius, {maximum:.4g}: that is how "
+        "masked gradients look, not how robustness looks. Check with an attack.",
+    )
+
+
+def _broken(broken: NDArray[np.bool_]) -> Flag | None:
+    if not broken.any():
+        return None
+    return Flag(
+        code="broken_gradient",
+        message=f"{_share(broken)} have a gradient that is infinite or not a number, so their radius counts as 0. "
+        "Look for an overflow in the model.",
+    )
+
+
+def _capped(capped: NDArray[np.bool_], maximum: float) -> Flag | None:
+    if capped.mean() <= CAPPED_SHARE:
+        return None
+    return Flag(
+        code="capped_radii",
+        message=f"{_share(capped)} have a radius of at least {maximum:.4g} and count as that: the mean radius says "
+        "little about them. Raise --max-radius.",
+    )
+
+
+def _step(radii: FloatArray, again: FloatArray, step: float) -> Flag | None:
+    """Whether half the step finds other radii; samples that were not tried again have none."""
+    tried = (again > 0) & (radii > 0) & ~(np.isinf(again) & np.isinf(radii))
+    if not tried.any():
+        return None
+    change = float(np.median(np.abs(again[tried] / radii[tried] - 1)))
+    if change <= STEP_CHANGE:
+        return None
+    by = f"by {100 * change:.0f} %" if change < 1 else "to twice as much or more"
+    return Flag(
+        code="step_matters",
+        message=f"with half the step, {step / 2:g}, the radii of {int(tried.sum())} samples change {by} (median): the "
+        "model is too rough, or too coarsely rounded, for its slopes to be measured so. Try another --step.",
+    )
+
+
+def _share(chosen: NDArray[np.bool_]) -> str:
+    return f"{100 * float(chosen.mean()):.2g} % of the samples"
