@@ -52,6 +52,7 @@ def shares(
     """How often it happened, as a whole and in each class that was tried, with intervals that hold together."""
     ends = share_intervals(happened, labels, len(names), delta=delta)
     *parts, whole = (Metric(value=share, interval=(low, high)) for share, low, high in zip(*ends, strict=True))
+    whole = whole.model_copy(update={"value": float(happened.mean())})  # not rounded by a sum over classes
     return whole, {names[label]: part for label, part in zip(np.unique(labels).tolist(), parts, strict=True)}
 
 

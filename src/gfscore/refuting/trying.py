@@ -171,8 +171,7 @@ def _possible(subject: Subject, methods: Sequence[Refuter] | None) -> tuple[tupl
 def _not_tried(error: GFScoreError, tried: Sequence[Refuter]) -> Flag:
     return Flag(
         code="not_all_refuters",
-        message=f"tried by {' and '.join(tried)} only: {' '.join(str(error).split())} "
-        "What stands may fall to the others.",
+        message=f"tried by {' and '.join(tried)} only: {str(error).rstrip('.')}. What stands may fall to the others.",
     )
 
 
