@@ -1,6 +1,6 @@
-"""Print the tables of ``docs/refuters.md``: ``python scripts/refuter_tables.py FOLDER_OF_REAL_DATA [PER_CLASS]``.
+"""Print the tables of ``docs/refuters.md``: ``python scripts/refuter_tables.py FOLDER [PER_CLASS [NETWORK...]]``.
 
-Needs the extra ``attacks``. The folder holds the CIFAR-10 test set, eight networks that others trained, and a manifest
+Needs the extra ``attacks``. The folder of real data holds the CIFAR-10 test set, eight networks that others trained, and a manifest
 with their preprocessing and their accuracy under PGD. Each refuter sees the same random samples of each class.
 """
 
@@ -78,12 +78,13 @@ def _percent(share: float) -> str:
 
 def main() -> None:
     """Print both tables, a row as soon as it is known."""
-    folder, per_class = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    folder, per_class, *only = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20, *sys.argv[3:]
     head = "| network | accuracy attacked | GREAT | tried | refuted by bisection | by attacks | premise | seconds |"
     for title, networks in (("digits", digits()), ("CIFAR-10", cifar(folder))):
         print(f"\n{title}\n\n{head}\n|---|--:|--:|--:|--:|--:|--:|--:|", flush=True)
         for name, tested, attacked in networks:
-            print(row(name, tested, attacked, per_class), flush=True)
+            if not only or name in only:
+                print(row(name, tested, attacked, per_class), flush=True)
 
 
 if __name__ == "__main__":
