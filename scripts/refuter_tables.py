@@ -1,7 +1,8 @@
 """Print the tables of ``docs/refuters.md``: ``python scripts/refuter_tables.py FOLDER [PER_CLASS [NETWORK...]]``.
 
-Needs the extra ``attacks``. The folder of real data holds the CIFAR-10 test set, eight networks that others trained, and a manifest
-with their preprocessing and their accuracy under PGD. Each refuter sees the same random samples of each class.
+Needs the extra ``attacks``. The folder of real data holds the CIFAR-10 test set, eight networks that others
+trained, and a manifest with their preprocessing and their accuracy under PGD. Each refuter sees the same random samples
+of each class.
 """
 
 import json
