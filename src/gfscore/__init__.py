@@ -1,7 +1,7 @@
 """Audit how evenly a classifier's robustness is spread over its classes, without attacks."""
 
 from gfscore.__about__ import __version__
-from gfscore.auditing import Options, audit, audit_models
+from gfscore.auditing import Options, audit, audit_first_order, audit_models
 from gfscore.calibrating import calibrate
 from gfscore.disparity import (
     atkinson,
@@ -31,6 +31,7 @@ __all__ = [
     "atkinson",
     "atkinson_adjusted_mean",
     "audit",
+    "audit_first_order",
     "audit_models",
     "calibrate",
     "fp_great",

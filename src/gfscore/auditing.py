@@ -2,7 +2,7 @@
 
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -47,8 +47,12 @@ from gfscore.results import (
     ScoreInfo,
     WorstCase,
 )
-from gfscore.samples import IntArray, Samples
-from gfscore.scores import SCORE_MAX, Activation, LocalScores, great_scores
+from gfscore.samples import FloatArray, IntArray, Samples
+from gfscore.scores import SCORE_MAX, Activation, great_scores
+from gfscore.scores import FirstOrder as FirstOrder  # commands take them from here: they import no mathematics
+from gfscore.scores import LocalScores as LocalScores
+from gfscore.scores.directions import Logits
+from gfscore.scores.first_order import first_order_scores, forward_only_norms, gradient_norms, strongest_rivals
 from gfscore.scores.great import checked_activation, checked_temperature
 from gfscore.temperature.curve import temperature_curve
 from gfscore.temperature.stored import stored_curves
@@ -158,6 +162,47 @@ def audit_models(models: Mapping[str, Samples], options: Options | None = None) 
         scored = audit_scores(samples, score_samples(samples, options), options, name=name)
         audited.append(with_curves(scored, samples, options))
     return Audit(models=tuple(audited), provenance=make_provenance())
+
+
+def audit_first_order(
+    logits: Logits,
+    pixels: ArrayLike,
+    labels: ArrayLike,
+    *,
+    norm: str,
+    eps: float | None = None,
+    gradients: Callable[[FloatArray, IntArray, IntArray], FloatArray] | None = None,
+    class_names: Sequence[str] | None = None,
+    sample_ids: Sequence[object] | None = None,
+    name: str = "model",
+    options: Options | None = None,
+    **settings: Any,
+) -> Audit:
+    r"""Audit how evenly the first-order radius of one model is spread over its classes.
+
+    ``logits`` is a function from pixels (n, ...) in [0, 1] to logits (n, K), ``pixels`` are the images and ``labels``
+    (N,) their classes; all of it is held in memory. ``gradients``, if there is such a function, gives the gradients
+    (n, R, D) of :math:`f_y - f_j` with respect to the pixels for images, labels (n,) and rivals j (n, R); without it
+    the radii are forward-only estimates. ``settings`` are the other fields of :class:`FirstOrder`. With ``eps``,
+    ``robust_accuracy`` is the share of radii above it.
+
+    >>> weights, images = np.eye(2), np.array([[0.8, 0.2], [0.6, 0.5], [0.1, 0.9], [0.5, 0.4]])
+    >>> found = audit_first_order(lambda x: x @ weights, images, [0, 0, 1, 1], norm="linf", max_radius=1, eps=0.2,
+    ...                           gradients=lambda x, y, rivals: weights[y][:, None] - weights[rivals])
+    >>> [(entry.name, round(entry.score, 2), entry.robust_accuracy.value) for entry in found.classes]
+    [('0', 0.18, 0.5), ('1', 0.2, 0.5)]
+    """
+    how, images = FirstOrder(norm=norm, eps=eps, **settings), np.asarray(pixels)
+    samples = Samples.of(logits(images), labels, class_names=class_names, sample_ids=sample_ids)
+    rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
+    halved = None
+    if gradients is not None:
+        norms = gradient_norms(gradients(images, samples.labels, rivals), how.kind)
+    else:
+        norms, halved = forward_only_norms(logits, images, samples, rivals, how)
+    local = first_order_scores(samples, norms, how, gradients=gradients is not None, halved=halved)
+    audited = audit_scores(samples, local, options or Options(), name=name)
+    return Audit(models=(audited,), provenance=make_provenance())
 
 
 def score_samples(samples: Samples, options: Options) -> LocalScores:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 NOISE_LEVEL = 0.05  # of the p-value below which a gap is called more than noise
 SHOWN = 10  # classes at each end, when there are many
+SCORE_NAMES = {"great": "GREAT score", "first-order": "first-order radius"}  # others are called what they are
+COLUMN_NAMES = {"great": "GREAT", "first-order": "radius"}  # the same where there is little room
+SMALL = 0.5  # the largest value of a score below which three digits after the point say too little
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -45,34 +48,62 @@ def lowest_and_highest(model: "ModelAudit") -> tuple[list["ClassResult"], list["
     return ordered[:SHOWN], ordered[-SHOWN:]
 
 
+def score_name(score: "ScoreInfo") -> str:
+    """What a local score is called."""
+    return SCORE_NAMES.get(score.name, score.name)
+
+
+def column_name(score: "ScoreInfo") -> str:
+    """The same as the heading of a column."""
+    return COLUMN_NAMES.get(score.name, score.name)
+
+
+def digits_of(score: "ScoreInfo") -> int:
+    """Digits after the point that its values are shown with."""
+    return 4 if score.range[1] < SMALL else 3
+
+
+def robust_text(metric: "Metric | None") -> str:
+    """A robust accuracy with its interval, as ``48.5 % [45.1 %, 51.9 %]``."""
+    if metric is None or metric.value is None:
+        return "–"
+    return f"{percent(metric.value)}{_between(metric.interval)}"
+
+
 def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
     """Name, value and meaning of each metric of the whole model."""
+    digits = digits_of(model.score)
 
-    def shown(metric: "Metric") -> str:
-        return estimate(metric.value, metric.interval)
+    def shown(metric: "Metric", digits: int = 3) -> str:
+        return estimate(metric.value, metric.interval, digits)
 
     part = PLURALS[model.partition]
     best, worst = model.rdi.classes
+    robust = []
+    if model.robust_accuracy is not None:
+        meaning = f"share of radii above {model.score.eps:g}: an estimate, and the interval covers sampling only"
+        robust.append(("robust accuracy", robust_text(model.robust_accuracy), meaning))
     return [
+        *robust,
         (
-            "GREAT score",
-            estimate(model.aggregate, model.aggregate_interval),
+            score_name(model.score),
+            estimate(model.aggregate, model.aggregate_interval, digits),
             f"mean over all {model.samples.n:,} samples",
         ),
         (
             "class mean",
-            estimate(model.class_mean, model.class_mean_interval),
+            estimate(model.class_mean, model.class_mean_interval, digits),
             f"every one of the {part} counts the same",
         ),
-        ("WCR", shown(model.wcr), f"the worst: {model.wcr.class_}"),
-        ("RDI", shown(model.rdi), f"best minus worst: {best} − {worst}"),
+        ("WCR", shown(model.wcr, digits), f"the worst: {model.wcr.class_}"),
+        ("RDI", shown(model.rdi, digits), f"best minus worst: {best} − {worst}"),
         ("NRGC", shown(model.nrgc), f"Gini coefficient of the {part}: 0 is equal"),
-        ("FP-GREAT", shown(model.fp_great), f"class mean − {model.fp_great.weight:g} × RDI"),
+        ("FP-GREAT", shown(model.fp_great, digits), f"class mean − {model.fp_great.weight:g} × RDI"),
         ("Theil", shown(model.theil), "entropy index: 0 is equal"),
         (
             "Atkinson",
             shown(model.atkinson),
-            f"share of the mean lost to inequality; adjusted mean {number(model.atkinson.adjusted_mean)}",
+            f"share of the mean lost to inequality; adjusted mean {number(model.atkinson.adjusted_mean, digits)}",
         ),
     ]
 
@@ -81,18 +112,18 @@ def noise_text(model: "ModelAudit") -> str | None:
     """Whether the gap between best and worst is more than chance, in words."""
     if model.noise is None:
         return None
-    null, parts = model.noise.rdi, PLURALS[model.partition]
+    null, parts, digits = model.noise.rdi, PLURALS[model.partition], digits_of(model.score)
     verdict = "more than noise" if null.p_value <= NOISE_LEVEL else "it may be noise"
     return (
-        f"Were all {parts} equal, chance alone would give an RDI of {number(null.null_mean)} on average and above "
-        f"{number(null.null_q95)} in 5 % of cases; observed is {number(model.rdi.value)} (p = {null.p_value:.2g}): "
-        f"{verdict}."
+        f"Were all {parts} equal, chance alone would give an RDI of {number(null.null_mean, digits)} on average and "
+        f"above {number(null.null_q95, digits)} in 5 % of cases; observed is {number(model.rdi.value, digits)} "
+        f"(p = {null.p_value:.2g}): {verdict}."
     )
 
 
 def headline(model: "ModelAudit") -> str:
     """What was scored, and how, in one line."""
-    how = [f"{model.score.name.upper()} score", *settings(model.score)]
+    how = [score_name(model.score), *settings(model.score)]
     return (
         f"{model.name}: {model.samples.n:,} samples, {len(model.classes):,} "
         f"{PLURALS[model.partition]}, clean accuracy {percent(model.accuracy, 2)}; " + ", ".join(how)
@@ -100,12 +131,17 @@ def headline(model: "ModelAudit") -> str:
 
 
 def settings(score: "ScoreInfo") -> list[str]:
-    """Activation and temperature, of a score that has them."""
+    """Activation and temperature, or norm and how it was found, of a score that has them."""
     found: list[str] = []
     if score.activation is not None:
         found.append("probabilities as given" if score.probabilities else score.activation)
     if score.temperature is not None:
         found.append(f"T = {score.temperature:g}")
+    if score.norm is not None:
+        found.append(score.norm.capitalize())
+    if score.settings is not None and "gradients" in score.settings:
+        forward = f"forward-only, {score.settings.get('directions')} directions"
+        found.append("by gradients" if score.settings["gradients"] else forward)
     return found
 
 
@@ -163,13 +199,16 @@ def model_html(model: "ModelAudit") -> str:
     """A model's audit for a notebook; every name is escaped."""
     metrics = "".join(_html_row(row) for row in metric_rows(model))
     low, high = lowest_and_highest(model)
-    gap = [("…", "", "", "", "")] if high else []
+    robust = ["robust accuracy"] if model.robust_accuracy else []
+    headings = (model.partition, "n", "score", "accuracy", *robust, "most confused with")
+    gap = [("…", *[""] * (len(headings) - 1))] if high else []
     rows = [
         (
             entry.name,
             f"{entry.n:,}",
-            estimate(entry.score, entry.interval),
+            estimate(entry.score, entry.interval, digits_of(model.score)),
             percent(entry.accuracy),
+            *([robust_text(entry.robust_accuracy)] if robust else []),
             entry.confused_with or "–",
         )
         for entry in (*low, *high)
@@ -177,7 +216,7 @@ def model_html(model: "ModelAudit") -> str:
     rows[len(low) : len(low)] = gap
     notes = [text for text in (noise_text(model), *(flag.message for flag in model.flags)) if text]
     items = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    head = _html_row((model.partition, "n", "score", "accuracy", "most confused with"), tag="th")
+    head = _html_row(headings, tag="th")
     return (
         f"<h4>{escape(headline(model))}</h4><table>{metrics}</table>"
         f"<table>{head}{''.join(map(_html_row, rows))}</table>"
@@ -204,6 +243,7 @@ def frame(audit: "Audit") -> Any:
                 "lower": None if entry.interval is None else entry.interval[0],
                 "upper": None if entry.interval is None else entry.interval[1],
                 "accuracy": entry.accuracy,
+                "robust_accuracy": None if entry.robust_accuracy is None else entry.robust_accuracy.value,
                 "shrunken": entry.shrunken,
                 "confused_with": entry.confused_with,
                 "confused_share": entry.confused_share,

@@ -22,7 +22,7 @@ def share_intervals(
 
     >>> share, lower, upper = share_intervals(np.arange(8) < 5, np.repeat([0, 1], 4), 2, delta=0.05)
     >>> share, lower.round(2), upper.round(2)
-    (array([1.   , 0.25 , 0.625]), array([0.3 , 0.  , 0.19]), array([1.  , 0.86, 0.94]))
+    (array([1.   , 0.25 , 0.625]), array([0.3 , 0.  , 0.19]), array([1.  , 0.87, 0.94]))
     """
     parts = PartScores.of(counted, codes, n_parts, maximum=1.0, sizes=sizes)
     weights = parts.counts / parts.counts.sum()

@@ -14,6 +14,7 @@ from rich.console import Console
 from gfscore import auditing, calibrating
 from gfscore.cli import options as shared
 from gfscore.cli.grouping import expand
+from gfscore.cli.running import first_order_scores
 from gfscore.cli.sources import Source, logits_sources
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples, sha256
@@ -42,6 +43,7 @@ def audit_command(
     model: shared.ModelSpecs = None,
     data: shared.DataSpecs = None,
     probabilities: shared.Probabilities = False,
+    local_score: shared.ScoreOptions,
     scoring: shared.AuditOptions,
     target: Annotated[
         Target, typer.Option(help="What intervals are about: the world the samples come from, or the fixed data set.")
@@ -64,7 +66,9 @@ def audit_command(
 
     Prints the class profile and its disparity (RDI, NRGC, WCR, FP-GREAT), and writes audit.json.
     """
-    options, names = scoring.checked(), run.names
+    options, names, radius = scoring.checked(), run.names, local_score.first_order()
+    if radius is not None and calibrate is not None:
+        raise OptionError("--calibrate finds a temperature, which a radius does not have. Leave out one of them.")
     if per_sample is not None:
         check_suffix(per_sample)
     run = replace(run, quiet=run.quiet or as_json)  # nothing may stand beside the JSON
@@ -78,7 +82,7 @@ def audit_command(
         samples, sizes = read(source), None
         with naming(source.path if source.loaded is None else name):
             sizes = _sizes(source, target, groups)
-            local = auditing.score_samples(samples, options)
+            local = _score(source, samples, options, radius, local_score.gradients, run)
             models.append(
                 auditing.audit_scores(
                     samples,
@@ -129,6 +133,22 @@ def audit_command(
         terminal.show(audit, console)
         for path in written:
             console.print(f"Written: {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _score(
+    source: Source,
+    samples: Samples,
+    options: auditing.Options,
+    radius: auditing.FirstOrder | None,
+    gradients: str,
+    run: shared.RunOptions,
+) -> auditing.LocalScores:
+    """The local score that was asked for."""
+    if radius is None:
+        return auditing.score_samples(samples, options)
+    if source.loaded is None:
+        raise OptionError("holds logits, and a radius takes the model itself. Say --model and --data.")
+    return first_order_scores(source.loaded, samples, radius, gradients, run)
 
 
 def _sizes(source: Source, target: Target, groups: Path | None) -> IntArray | None:

@@ -9,9 +9,11 @@ import typer
 
 from gfscore import auditing
 from gfscore.engines.local import DEFAULT_BATCH
+from gfscore.errors import OptionError
 from gfscore.inputs.logits_files import read_class_names
 
 DEFAULTS = auditing.Options()
+FIRST_ORDER = auditing.FirstOrder(norm="linf")
 PREPROCESSING = ("preset", "mean", "std", "layout", "resize", "crop", "interpolation", "grey", "value_range")
 
 ModelSpecs = Annotated[
@@ -109,6 +111,49 @@ class RunOptions:
     def names(self) -> Sequence[str] | None:
         """The class names in the file that was given."""
         return None if self.class_names is None else read_class_names(self.class_names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreOptions:
+    """Which local score, for every command that audits models."""
+
+    score: Annotated[str, typer.Option(help="great, or first-order: an estimated radius, which needs --model.")] = (
+        "great"
+    )
+    norm: Annotated[str | None, typer.Option(help="Norm of a radius: l2 or linf.")] = None
+    eps: Annotated[
+        float | None,
+        typer.Option(help="Also the share of radii above this, in [0, 1] pixels: it estimates robust accuracy."),
+    ] = None
+    rivals: Annotated[int, typer.Option(help="Strongest other classes that a first-order radius looks at.")] = (
+        FIRST_ORDER.rivals
+    )
+    directions: Annotated[
+        int | None,
+        typer.Option(help="Random directions of a forward-only radius, two passes each.  [default: l2 32, linf 64]"),
+    ] = None
+    step: Annotated[float, typer.Option(help="L2 length of a step along them, in [0, 1] pixels.")] = FIRST_ORDER.step
+    max_radius: Annotated[
+        float | None,
+        typer.Option(help="Larger first-order radii count as this.  [default: l2 2, linf 32/255]"),
+    ] = None
+    gradients: Annotated[
+        str, typer.Option(help="Whether radii use gradients: no (forward passes alone), auto or yes.")
+    ] = "no"
+    seed: Seed = 0
+
+    def first_order(self) -> auditing.FirstOrder | None:
+        """How to find first-order radii, checked; None for the GREAT score."""
+        if self.score not in ("great", "first-order"):
+            raise OptionError(f"score {self.score!r} is not known. Choose great or first-order.")
+        if self.score == "great":
+            if self.norm is not None or self.eps is not None:
+                raise OptionError(
+                    "--norm and --eps are for radii, which the GREAT score is not. Say --score first-order."
+                )
+            return None
+        fields = asdict(self)
+        return auditing.FirstOrder(**{name: fields[name] for name in fields.keys() - {"score", "gradients"}})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

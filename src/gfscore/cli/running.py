@@ -9,7 +9,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gfscore import auditing
+from gfscore.auditing import LocalScores
 from gfscore.cli.options import RunOptions
+from gfscore.engines.first_order import score_first_order
 from gfscore.engines.local import compute_logits
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.data import load_data
@@ -22,6 +24,7 @@ from gfscore.inputs.protocols import Dataset, Model
 from gfscore.inputs.store import Store
 from gfscore.refuting import Subject
 from gfscore.results import ModelAudit
+from gfscore.samples import Samples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +109,24 @@ def run_models(models: Sequence[str], data: Sequence[str], options: RunOptions) 
                 progress=advance(bar, loaded.name),
             )
             yield Run(loaded=loaded, logits=logits)
+
+
+def first_order_scores(
+    loaded: Loaded, samples: Samples, how: auditing.FirstOrder, gradients: str, options: RunOptions
+) -> LocalScores:
+    """First-order radii of a model's samples, with a progress bar on standard error."""
+    with progress_bar(quiet=options.quiet) as bar:
+        return score_first_order(
+            loaded.model,
+            loaded.data,
+            loaded.preprocessing,
+            Store(options.store),
+            samples,
+            how,
+            gradients=gradients,
+            batch_size=loaded.batch_size,
+            progress=_advance(bar, loaded),
+        )
 
 
 def audit_run(run: Run, options: auditing.Options) -> ModelAudit:

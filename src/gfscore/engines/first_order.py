@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from safetensors import safe_open
 
 from gfscore.engines.local import DEFAULT_BATCH, Progress, fill
@@ -16,12 +15,12 @@ from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
 from gfscore.inputs.store import Recipe, Store
 from gfscore.samples import FloatArray, IntArray, Samples
-from gfscore.scores.directions import estimated_norms
 from gfscore.scores.first_order import (
-    STEP_CHECKS,
     FirstOrder,
     first_order_scores,
+    forward_only_norms,
     gradient_norms,
+    is_leading,
     strongest_rivals,
 )
 from gfscore.scores.local import LocalScores
@@ -92,7 +91,7 @@ def score_first_order(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shard:
-    """What is computed for some rows; a misclassified sample has radius 0, so its norms are left out as NaN."""
+    """What is computed for some rows."""
 
     model: PixelModel
     module: Any
@@ -102,51 +101,23 @@ class _Shard:
     how: FirstOrder
 
     def from_gradients(self, rows: slice) -> FloatArray:
-        """Norms of gradients (n, R), a batch at a time."""
+        """Norms of gradients (n, R), a batch at a time; NaN for misclassified samples."""
         from gfscore.inputs.models.gradients import margin_gradients
 
-        norms, pixels = self._blank(rows), self.model.pixels(self.data, rows)
-        labels, rivals, correct = self.samples.labels[rows], self.rivals[rows], np.flatnonzero(self._correct(rows))
+        pixels, labels, rivals = self.model.pixels(self.data, rows), self.samples.labels[rows], self.rivals[rows]
+        norms = np.full(rivals.shape, np.nan, dtype=np.float32)
+        correct = np.flatnonzero(is_leading(self.samples.logits[rows], labels, rivals))
         for start in range(0, len(correct), self.model.batch_size):
             few = correct[start : start + self.model.batch_size]
-            norms[few] = gradient_norms(
-                margin_gradients(self.module, pixels[few], labels[few], rivals[few]), self.how.kind
-            )
+            gradients = margin_gradients(self.module, pixels[few], labels[few], rivals[few])
+            norms[few] = gradient_norms(gradients, self.how.kind)
         return norms
 
     def forward_only(self, rows: slice) -> FloatArray:
-        """Estimated norms (n, R), and beside them those with half the step, which a few samples have: (n, 2R)."""
-        pixels, correct = self.model.pixels(self.data, rows), self._correct(rows)
-        every = max(1, self.samples.n_samples // STEP_CHECKS)
-        again = correct & (np.arange(rows.start, rows.stop) % every == 0)
-        ids = np.asarray(self.samples.sample_ids or range(self.samples.n_samples), dtype=object)[rows]
-        columns = []
-        for chosen, step in ((correct, self.how.step), (again, self.how.step / 2)):
-            norms = self._blank(rows)
-            norms[chosen] = estimated_norms(
-                self.model,
-                pixels[chosen],
-                self.samples.labels[rows][chosen],
-                self.rivals[rows][chosen],
-                ids[chosen],
-                norm=self.how.kind,
-                directions=self.how.count,
-                step=step,
-                seed=self.how.seed,
-            )
-            columns.append(norms)
-        return np.concatenate(columns, axis=1)
-
-    def _blank(self, rows: slice) -> FloatArray:
-        return np.full(self.rivals[rows].shape, np.nan, dtype=np.float32)
-
-    def _correct(self, rows: slice) -> NDArray[np.bool_]:
-        logits = self.samples.logits[rows]
-        own, rival = (
-            np.take_along_axis(logits, classes[rows, None], axis=1)[:, 0]
-            for classes in (self.samples.labels, self.rivals[:, 0])
-        )
-        return np.asarray(own > rival)
+        """Estimated norms, and beside them those with half the step: (n, 2R)."""
+        pixels = self.model.pixels(self.data, rows)
+        norms = forward_only_norms(self.model, pixels, self.samples, self.rivals, self.how, first=rows.start)
+        return np.concatenate(norms, axis=1).astype(np.float32)
 
 
 def _module(model: PixelModel, data: Dataset, gradients: Gradients) -> tuple[Any, str | None]:

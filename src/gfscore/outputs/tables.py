@@ -52,7 +52,8 @@ def render(audit: Audit, *, layout: Layout, form: Format, digits: int = 3) -> st
 
 
 def _models(audit: Audit) -> Content:
-    headings = ("Model", "Accuracy", "GREAT", "RDI", "NRGC", "WCR", "WCR class", "FP-GREAT", "Theil", "Atkinson")
+    score = views.column_name(audit.models[0].score)
+    headings = ("Model", "Accuracy", score, "RDI", "NRGC", "WCR", "WCR class", "FP-GREAT", "Theil", "Atkinson")
 
     def row(model: ModelAudit) -> tuple[Cell, ...]:
         rdi, nrgc, wcr, fp_great, theil, atkinson = (
@@ -85,7 +86,9 @@ def _matrix(audit: Audit) -> Content:
     for model in audit.models:
         score_of = {entry.name: entry.score for entry in model.classes}
         rows.append((model.name, *(score_of.get(name) for name in names), model.aggregate))
-    return Content(headings=("Model", *names, "GREAT"), rows=tuple(rows), caption=_caption(audit))
+    return Content(
+        headings=("Model", *names, views.column_name(audit.models[0].score)), rows=tuple(rows), caption=_caption(audit)
+    )
 
 
 def _caption(audit: Audit) -> str:
@@ -94,7 +97,7 @@ def _caption(audit: Audit) -> str:
     settings = ", ".join(views.settings(model.score))
     how = f" ({settings})" if settings else ""
     return views.printable(
-        f"{model.score.name.upper()} scores{how}, at most {model.score.range[1]:.3f}. Brackets: "
+        f"{views.score_name(model.score)}{how}, at most {model.score.range[1]:.3f}. Brackets: "
         f"{model.interval.method} intervals that hold together with probability {1 - model.interval.delta:g}. "
         + " ".join(["The score is not a certificate.", *_tried(audit)])
     )

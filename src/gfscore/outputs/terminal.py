@@ -1,6 +1,7 @@
 """The audit as a person reads it in a terminal."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -21,9 +22,9 @@ def show(audit: Audit, console: Console) -> None:
     if audit.calibration is not None:
         console.print()
         calibration.show(audit.calibration, console)
-        at_best = [(model.name, model.accuracy, model.calibrated) for model in audit.models if model.calibrated]
+        at_best = [(model, model.calibrated) for model in audit.models if model.calibrated]
         if at_best:
-            console.print(Text(f"All metrics at T* = {at_best[0][2].temperature:.4g}:", style="bold"))
+            console.print(Text(f"All metrics at T* = {at_best[0][1].temperature:.4g}:", style="bold"))
             console.print(_model_table(at_best))
 
 
@@ -44,7 +45,7 @@ def _one(model: ModelAudit) -> RenderableType:
 
 
 def _many(audit: Audit) -> RenderableType:
-    table = _model_table([(model.name, model.accuracy, model) for model in audit.models])
+    table = _model_table([(model, model) for model in audit.models])
     flags = [
         Text(f"! {views.printable(model.name)}: {views.printable(flag.message)}", style="yellow")
         for model in audit.models
@@ -60,19 +61,26 @@ def _tried(audit: Audit) -> list[Text]:
     ]
 
 
-def _model_table(models: Sequence[tuple[str, float, ModelAudit | Calibrated]]) -> Table:
-    """A row per model: its name, clean accuracy and metrics."""
+def _model_table(models: Sequence[tuple[ModelAudit, ModelAudit | Calibrated]]) -> Table:
+    """A row per model: its name, clean accuracy and metrics, which are its own or those at another temperature."""
+    score = models[0][0].score
+    robust = any(model.robust_accuracy for model, _ in models)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("model", overflow="fold")
-    for heading in ("accuracy", "GREAT", "WCR", "RDI", "NRGC", "FP-GREAT"):
+    extra = ("robust accuracy",) if robust else ()
+    for heading in ("accuracy", *extra, views.column_name(score), "WCR", "RDI", "NRGC", "FP-GREAT"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("worst class", overflow="fold")
-    for name, accuracy, metrics in models:
+    for model, metrics in models:
+        digits = views.digits_of(model.score)
         table.add_row(
-            Text(views.printable(name)),
-            views.percent(accuracy, 2),
-            views.number(metrics.aggregate),
-            *(views.number(m.value) for m in (metrics.wcr, metrics.rdi, metrics.nrgc, metrics.fp_great)),
+            Text(views.printable(model.name)),
+            views.percent(model.accuracy, 2),
+            *([views.robust_text(model.robust_accuracy)] if robust else []),
+            views.number(metrics.aggregate, digits),
+            *(views.number(m.value, digits) for m in (metrics.wcr, metrics.rdi)),
+            views.number(metrics.nrgc.value),
+            views.number(metrics.fp_great.value, digits),
             Text(views.printable(metrics.wcr.class_)),
         )
     return table
@@ -83,10 +91,8 @@ def _class_table(model: ModelAudit) -> Table:
     table.add_column(model.partition, overflow="fold")
     table.add_column("n", justify="right", no_wrap=True)
     table.add_column("score", no_wrap=True)
-    if _is_long(model):
-        table.add_column("shrunken", justify="right", no_wrap=True)
-    else:
-        table.add_column("", no_wrap=True)
+    beside, justify = _beside(model)
+    table.add_column(beside, justify=justify, no_wrap=True)
     table.add_column("accuracy", justify="right", no_wrap=True)
     table.add_column("most confused with", overflow="fold")
     low, high = views.lowest_and_highest(model)
@@ -98,6 +104,7 @@ def _class_table(model: ModelAudit) -> Table:
 
 
 def _add_classes(table: Table, model: ModelAudit, entries: list[ClassResult]) -> None:
+    digits = views.digits_of(model.score)
     for entry in entries:
         confused = "–"
         if entry.confused_with is not None:
@@ -105,13 +112,26 @@ def _add_classes(table: Table, model: ModelAudit, entries: list[ClassResult]) ->
         table.add_row(
             Text(views.printable(entry.name)),
             f"{entry.n:,}",
-            Text(views.estimate(entry.score, entry.interval)),
-            views.number(entry.shrunken)
-            if _is_long(model)
-            else Text(_bar(entry.score / model.score.range[1]), style="cyan"),
+            Text(views.estimate(entry.score, entry.interval, digits)),
+            _cell_beside(model, entry),
             views.percent(entry.accuracy),
             Text(confused),
         )
+
+
+def _beside(model: ModelAudit) -> tuple[str, Literal["left", "right"]]:
+    """Heading of the column beside the scores: robust accuracy, shrunken scores when there are many, or bars."""
+    if model.robust_accuracy is not None:
+        return "robust accuracy", "right"
+    return ("shrunken", "right") if _is_long(model) else ("", "left")
+
+
+def _cell_beside(model: ModelAudit, entry: ClassResult) -> Text:
+    if model.robust_accuracy is not None:
+        return Text(views.robust_text(entry.robust_accuracy))
+    if _is_long(model):
+        return Text(views.number(entry.shrunken, views.digits_of(model.score)))
+    return Text(_bar(entry.score / model.score.range[1]), style="cyan")
 
 
 def _is_long(model: ModelAudit) -> bool:
@@ -137,8 +157,8 @@ def _metric_table(model: ModelAudit) -> Table:
 def _worst(model: ModelAudit) -> Text:
     """Which class is least protected, and how sure that is."""
     worst, candidates = views.printable(model.wcr.class_), len(model.worst_set)
-    parts = PLURALS[model.partition]
-    text = Text.assemble(("Least protected: ", "bold"), (worst, "bold red"), f" at {views.number(model.wcr.value)}. ")
+    parts, number = PLURALS[model.partition], views.number(model.wcr.value, views.digits_of(model.score))
+    text = Text.assemble(("Least protected: ", "bold"), (worst, "bold red"), f" at {number}. ")
     if candidates == 1:
         return text.append("The intervals leave no other candidate.")
     return text.append(f"The intervals leave {candidates:,} of {len(model.classes):,} {parts} as candidates.")

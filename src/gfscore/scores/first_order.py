@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from gfscore.errors import OptionError
 from gfscore.results import Flag
 from gfscore.samples import FloatArray, IntArray, Samples, row_chunks
-from gfscore.scores.directions import Norm, relative_error
+from gfscore.scores.directions import Logits, Norm, estimated_norms, relative_error
 from gfscore.scores.local import LocalScores
 
 PREMISE = (
@@ -111,6 +111,41 @@ def first_order_radii(margins: FloatArray, norms: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(margins > 0, margins / norms, 0.0)
     return np.asarray(np.where(np.isfinite(norms), ratios, 0.0).min(axis=1))
+
+
+def is_leading(logits: FloatArray, labels: IntArray, rivals: IntArray) -> NDArray[np.bool_]:
+    """Whether the true class leads the strongest rival, (n,): elsewhere the radius is 0, whatever the gradient."""
+    own, rival = (np.take_along_axis(logits, classes[:, None], axis=1)[:, 0] for classes in (labels, rivals[:, 0]))
+    return np.asarray(own > rival)
+
+
+def forward_only_norms(
+    model: Logits, pixels: FloatArray, samples: Samples, rivals: IntArray, how: FirstOrder, *, first: int = 0
+) -> tuple[FloatArray, FloatArray]:
+    """Estimated gradient norms (n, R) of the n samples from row ``first`` on, and those with half the step.
+
+    NaN where nothing was estimated: samples that are misclassified, and for half the step all but some 64 of the set.
+    """
+    rows = slice(first, first + len(pixels))
+    labels, few = samples.labels[rows], rivals[rows]
+    correct = is_leading(samples.logits[rows], labels, few)
+    every = max(1, samples.n_samples // STEP_CHECKS)
+    again = correct & (np.arange(rows.start, rows.stop) % every == 0)
+    ids = np.asarray(samples.sample_ids or range(samples.n_samples), dtype=object)[rows]
+    norms, halved = (np.full(few.shape, np.nan) for _ in range(2))
+    for found, chosen, step in ((norms, correct, how.step), (halved, again, how.step / 2)):
+        found[chosen] = estimated_norms(
+            model,
+            pixels[chosen],
+            labels[chosen],
+            few[chosen],
+            ids[chosen],
+            norm=how.kind,
+            directions=how.count,
+            step=step,
+            seed=how.seed,
+        )
+    return norms, halved
 
 
 def first_order_scores(

@@ -107,7 +107,7 @@ def _bars(models: Sequence[ModelAudit], metric: str, meaning: str, *, labels: bo
         x=alt.X("floor:Q", axis=axis)
     )
     texts = base.mark_text(align="left").encode(x=alt.value(PANEL + 5), text="text:N")
-    heading = views.printable(f"{models[0].score.name.upper()} score") if metric == SCORE else metric
+    heading = views.printable(views.score_name(models[0].score)) if metric == SCORE else metric
     return alt.layer(bars, lines, floors, texts).properties(width=PANEL, height=ROW * len(table), title=heading)
 
 

@@ -32,7 +32,7 @@ def radar(result: Audit | ModelAudit, names: Sequence[str] | None = None) -> Cha
         raise ResultError("all class scores are 0, so the radar would be a point. It needs a positive score.")
     parts = PLURALS[chosen[0].partition]
     step = _round_step(largest / RINGS)
-    notes = [style.about(chosen), style.score_title(chosen[0], "score") + f"; the rings are {step:g} apart."]
+    notes = [style.about(chosen), style.score_title(chosen[0]) + f"; the rings are {step:g} apart."]
     if left_out:
         notes.append(f"Shown are the {ENDS} lowest and the {ENDS} highest {parts}, by their mean over these models.")
     layers = [*_grid(shown, step, largest), *_polygons(chosen, shown, largest)]

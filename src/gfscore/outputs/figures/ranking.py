@@ -23,7 +23,7 @@ def robustness_disparity(result: Audit | ModelAudit) -> ChartType:
     table = [_point(model) for model in models if model.rdi.value is not None]
     x_domain, y_domain = _padded(table, "x"), _padded(table, "y")
     x_scale, y_scale = (alt.Scale(domain=domain, nice=False) for domain in (x_domain, y_domain))
-    x = alt.X("x:Q", scale=x_scale, title=style.score_title(models[0], "score of all samples"))
+    x = alt.X("x:Q", scale=x_scale, title=style.score_title(models[0], " of all samples"))
     y = alt.Y("y:Q", scale=y_scale, title="RDI: score of the best class − score of the worst")
     tooltip = ["name:N", alt.Tooltip("x:Q", title="score", format=".4f"), alt.Tooltip("y:Q", title="RDI", format=".4f")]
     base = alt.Chart(style.rows(table))

@@ -38,17 +38,17 @@ def one(result: Audit | ModelAudit) -> ModelAudit:
 
 
 def several(result: Audit | ModelAudit, *, least: int = 1, what: str = "this figure") -> tuple[ModelAudit, ...]:
-    """The models of a result, from the highest GREAT score down."""
+    """The models of a result, from the highest score down."""
     models = (result,) if isinstance(result, ModelAudit) else result.models
     if len(models) < least:
         raise ResultError(f"{what} compares at least {least} models; this result holds {len(models)}. Audit several.")
     return tuple(sorted(models, key=lambda model: -model.aggregate))
 
 
-def score_title(model: ModelAudit, what: str = "score") -> str:
+def score_title(model: ModelAudit, of: str = "") -> str:
     """Title of an axis that shows scores: the score has no unit but a scale."""
     low, high = model.score.range
-    return views.printable(f"{model.score.name.upper()} {what} (scale {low:g} to {high:.3g})")
+    return views.printable(f"{views.score_name(model.score)}{of} (scale {low:g} to {high:.3g})")
 
 
 def about(models: Sequence[ModelAudit], *, settings: bool = True) -> str:

@@ -1,0 +1,264 @@
+"""First-order radii against independent definitions: geometry, quadratics and brute force."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gfscore
+from gfscore.errors import OptionError
+from gfscore.samples import Samples
+from gfscore.scores.directions import Norm, estimated_norms, relative_error, unit_directions
+from gfscore.scores.first_order import (
+    MAX_RADIUS,
+    STEP_CHECKS,
+    FirstOrder,
+    first_order_radii,
+    first_order_scores,
+    gradient_norms,
+    is_leading,
+    strongest_rivals,
+)
+
+CLASSES, SIDE = 5, 12
+
+
+def linear(seed=0):
+    rng = np.random.default_rng(seed)
+    weights, bias = rng.normal(size=(SIDE, CLASSES)), rng.normal(size=CLASSES)
+    pixels = rng.random((40, SIDE))
+    logits = pixels @ weights + bias
+    return weights, bias, pixels, logits, logits.argmax(axis=1)
+
+
+def radii_of(weights, logits, labels, norm, rivals=CLASSES - 1):
+    chosen = strongest_rivals(logits, labels, rivals)
+    gradients = weights.T[labels][:, None] - weights.T[chosen]
+    margins = logits[np.arange(len(labels)), labels][:, None] - np.take_along_axis(logits, chosen, axis=1)
+    return first_order_radii(margins, gradient_norms(gradients, norm)), chosen
+
+
+def nearest_rival_wins(weights, bias, pixels, labels, rivals, radius, norm):
+    """Whether some rival leads after the steepest step of that length towards it."""
+    for rival in rivals:
+        slope = weights[:, rival] - weights[:, labels]
+        step = slope / np.linalg.norm(slope) if norm is Norm.L2 else np.sign(slope)
+        moved = (pixels + radius * step) @ weights + bias
+        if moved[rival] >= moved[labels]:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("norm", Norm)
+@given(seed=st.integers(0, 50))
+def test_exact_for_a_linear_classifier(norm, seed):
+    """Just below the radius no class wins by the best step towards it; just above, one does."""
+    weights, bias, pixels, logits, labels = linear(seed)
+    radii, rivals = radii_of(weights, logits, labels, norm)
+    for row in range(5):
+        arguments = (weights, bias, pixels[row], labels[row], rivals[row])
+        assert not nearest_rival_wins(*arguments, radii[row] * (1 - 1e-9), norm)
+        assert nearest_rival_wins(*arguments, radii[row] * (1 + 1e-9), norm)
+
+
+def test_linf_radius_by_brute_force_over_the_corners_of_the_ball():
+    """A linear function is largest over a box at one of its corners: try all 4,096."""
+    weights, bias, pixels, logits, labels = linear(7)
+    radii, _ = radii_of(weights, logits, labels, Norm.LINF)
+    corners = np.array(list(itertools.product([-1.0, 1.0], repeat=SIDE)))
+    for row in range(3):
+        for factor, flips in ((0.999, False), (1.001, True)):
+            predicted = ((pixels[row] + factor * radii[row] * corners) @ weights + bias).argmax(axis=1)
+            assert (predicted != labels[row]).any() == flips
+
+
+def test_fewer_rivals_never_give_a_smaller_radius():
+    weights, _, _, logits, labels = linear(3)
+    radii = [radii_of(weights, logits, labels, Norm.L2, count)[0] for count in (1, 2, 3, 4)]
+    assert all((more <= fewer).all() for fewer, more in itertools.pairwise(radii))
+
+
+def test_a_quadratic_is_linearised():
+    """f_0 - f_1 = 1 - |x|^2: at |x| = 1/2 margin 3/4 and slope 1, so the radius is 3/4; the boundary is 1/2 away."""
+    point = np.array([[0.3, 0.4]])
+    margin, gradient = 1 - (point**2).sum(axis=1, keepdims=True), (-2 * point)[:, None]
+    assert first_order_radii(margin, gradient_norms(gradient, Norm.L2)) == pytest.approx([0.75])
+    assert first_order_radii(margin, gradient_norms(gradient, Norm.LINF)) == pytest.approx([0.75 / 1.4])
+
+
+@given(st.integers(2, 8), st.integers(1, 10), st.randoms(use_true_random=False))
+def test_strongest_rivals_are_those_of_a_sorted_list(classes, count, random):
+    logits = np.array([[random.gauss(0, 1) for _ in range(classes)] for _ in range(6)])
+    labels = np.array([random.randrange(classes) for _ in range(6)])
+    found = strongest_rivals(logits, labels, count)
+    for row, label in enumerate(labels):
+        others = sorted((k for k in range(classes) if k != label), key=lambda k: -logits[row, k])
+        assert found[row].tolist() == others[:count]
+
+
+# The forward-only estimate
+
+
+def quadratic(pixels):
+    """Logits with a curvature: central differences see through it, one-sided ones would not."""
+    flat = pixels.reshape(len(pixels), -1).astype(np.float64)
+    first = flat @ np.linspace(-1, 2, flat.shape[1]) + 20 * (flat**2).sum(axis=1)
+    return np.stack([first, np.zeros(len(flat)), flat[:, 0]], axis=1)
+
+
+@pytest.mark.parametrize("norm", Norm)
+def test_estimates_are_as_far_off_as_their_standard_error_says(norm):
+    """2,000 samples at the same point: mean and spread of the logarithm of the estimates."""
+    n, m = 2000, 64
+    pixels = np.full((n, 3, 2, 2), 0.5, dtype=np.float32)
+    labels, rivals = np.zeros(n, dtype=np.int64), np.ones((n, 1), dtype=np.int64)
+    gradient = np.linspace(-1, 2, 12) + 20  # of f_0 - f_1 at 0.5
+    options = {"norm": norm, "directions": m, "step": 0.01, "seed": 3}
+    found = estimated_norms(quadratic, pixels, labels, rivals, range(n), **options)[:, 0]
+    logs = np.log(found / gradient_norms(gradient, norm))
+    error = relative_error(norm, m)
+    assert np.abs(logs.mean()) < 4 * error / np.sqrt(n) + 1 / (2 * m)  # the logarithm is biased by half its variance
+    assert logs.std() == pytest.approx(error, rel=0.1)
+
+
+@pytest.mark.parametrize("norm", Norm)
+def test_directions_belong_to_the_sample(norm):
+    options = {"count": 4, "dimensions": 9}
+    first, lengths = unit_directions(norm, "a", seed=0, **options)
+    np.testing.assert_allclose(np.linalg.norm(first, axis=1), 1, rtol=1e-6)
+    assert (lengths > 0).all()
+    again, _ = unit_directions(norm, "a", seed=0, **options)
+    np.testing.assert_array_equal(first, again)
+    for other in (unit_directions(norm, "b", seed=0, **options), unit_directions(norm, "a", seed=1, **options)):
+        assert not np.isclose(first, other[0]).any()
+
+
+def test_a_radius_depends_on_no_other_sample(monkeypatch):
+    rng = np.random.default_rng(0)
+    pixels, labels = rng.random((30, 12)), np.zeros(30, dtype=np.int64)
+    rivals = np.tile([1, 2], (30, 1))
+    options = {"norm": Norm.LINF, "directions": 8, "step": 0.01, "seed": 0}
+    together = estimated_norms(quadratic, pixels, labels, rivals, range(30), **options)
+    monkeypatch.setattr("gfscore.scores.directions.CHUNK_PIXELS", 1)
+    alone = estimated_norms(quadratic, pixels[10:], labels[10:], rivals[10:], range(10, 30), **options)
+    np.testing.assert_allclose(alone, together[10:], rtol=1e-12)
+
+
+# Scores of samples
+
+
+def scored(logits, norms, *, labels=None, **options):
+    samples = Samples.of(logits, [0, 1] * (len(logits) // 2) if labels is None else labels)
+    halved = options.pop("halved", None)
+    how = FirstOrder(**{"norm": "l2", "rivals": 1} | options)
+    return first_order_scores(samples, np.asarray(norms, dtype=float), how, gradients=halved is None, halved=halved)
+
+
+def test_misclassified_and_tied_samples_have_radius_zero_and_large_radii_are_capped():
+    local = scored([[2.0, 0], [2, 0], [1, 1], [0, 9]], [[4.0], [np.nan], [1], [0.5]])
+    assert local.values.tolist() == [0.5, 0.0, 0.0, MAX_RADIUS[Norm.L2]]
+    assert local.predicted.tolist() == [0, 0, 0, 1]
+    assert local.tied.tolist() == [False, False, True, False]
+    assert [flag.code for flag in local.flags] == ["capped_radii"]
+
+
+def test_no_gradient_and_no_number_are_flags():
+    local = scored([[2.0, 0], [0, 2], [2, 0], [0, 2]], [[0.0], [np.inf], [np.nan], [4.0]])
+    assert local.values.tolist() == [MAX_RADIUS[Norm.L2], 0.0, 0.0, 0.5]
+    messages = {flag.code: flag.message for flag in local.flags}
+    assert messages["zero_gradient"].startswith("25 % of the samples have no gradient at all")
+    assert messages["broken_gradient"].startswith("50 % of the samples have a gradient that is infinite")
+
+
+@pytest.mark.parametrize(
+    ("factor", "flagged"),
+    [(1.0, False), (1.05, False), (1.2, True), (2.0, True), (0.5, True), (0.0, True), (np.nan, False)],
+)
+def test_a_step_that_matters_is_flagged(factor, flagged):
+    logits, norms = [[2.0, 0], [0, 2], [2, 0], [0, 2]], np.full((4, 1), 4.0)
+    codes = [flag.code for flag in scored(logits, norms, halved=norms * factor).flags]
+    assert codes == (["step_matters"] if flagged else [])
+
+
+def rounded(pixels):
+    """A model that rounds its input to 16 levels: flat almost everywhere, with cliffs."""
+    return quadratic(np.round(pixels * 15) / 15)
+
+
+def test_a_model_of_steps_is_caught():
+    rng = np.random.default_rng(0)
+    pixels = rng.random((200, 12))
+    labels = rounded(pixels).argmax(axis=1)
+    labels[:20] = 1  # a second class, misclassified
+    found = gfscore.audit_first_order(rounded, pixels, labels, norm="l2", options=gfscore.Options(permutations=0))
+    assert {flag.code for flag in found.flags} & {"step_matters", "zero_gradient"}
+
+
+def test_forward_passes_are_counted():
+    calls = []
+
+    def counting(pixels):
+        calls.append(len(pixels))
+        return quadratic(pixels)
+
+    rng = np.random.default_rng(0)
+    pixels = rng.random((300, 12))
+    labels = quadratic(pixels).argmax(axis=1)
+    labels[:100] = 1  # misclassified
+    found = gfscore.audit_first_order(counting, pixels, labels, norm="linf", eps=0.01, directions=8)
+    settings = found.model.score.settings
+    assert settings["forward_passes"] == sum(calls) == 300 + 16 * (200 + 200 // (300 // STEP_CHECKS))
+
+
+def test_both_ways_agree_and_the_shares_have_intervals():
+    rng = np.random.default_rng(1)
+    weights, pixels = rng.normal(size=(SIDE, 3)), rng.random((600, SIDE))
+    labels = (pixels @ weights).argmax(axis=1)
+    options = {"norm": "linf", "eps": 0.03, "max_radius": 0.5, "options": gfscore.Options(permutations=0)}
+    exact = gfscore.audit_first_order(
+        lambda x: x @ weights, pixels, labels, **options, gradients=lambda x, y, j: weights.T[y][:, None] - weights.T[j]
+    ).model
+    forward = gfscore.audit_first_order(lambda x: x @ weights, pixels, labels, **options, directions=400).model
+    for one in (exact, forward):
+        for entry in (one, *one.classes):
+            low, high = entry.robust_accuracy.interval
+            assert low < entry.robust_accuracy.value < high
+        assert one.interval.delta == 0.05
+        assert one.score.norm == "linf"
+    error = forward.score.settings["share_error"]
+    assert abs(forward.robust_accuracy.value - exact.robust_accuracy.value) < 4 * error
+    assert forward.aggregate == pytest.approx(exact.aggregate, rel=0.02)
+    whole = sum(entry.n * entry.robust_accuracy.value for entry in exact.classes) / 600
+    assert whole == pytest.approx(exact.robust_accuracy.value)
+
+
+def test_leading_is_strict():
+    logits = np.array([[1.0, 1.0], [2.0, 1.0]])
+    labels = np.array([0, 0])
+    assert is_leading(logits, labels, strongest_rivals(logits, labels, 1)).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "no norm is given"),
+        ({"norm": "l1"}, "norm 'l1' is not known"),
+        ({"norm": "l2", "rivals": 0}, "counted from 1"),
+        ({"norm": "l2", "directions": 0}, "counted from 1"),
+        ({"norm": "l2", "step": 0}, "step 0"),
+        ({"norm": "l2", "max_radius": 0}, "max_radius 0"),
+        ({"norm": "linf", "eps": 8}, "eps 8 is not between 0 and the largest radius, 0.12549"),
+        ({"norm": "linf", "eps": float("nan")}, "eps nan"),
+    ],
+)
+def test_options_outside_their_domain_are_refused(options, message):
+    with pytest.raises(OptionError, match=message):
+        FirstOrder(**options)
+
+
+def test_probabilities_are_refused():
+    samples = Samples.of([[0.7, 0.3], [0.2, 0.8]], [0, 1], probabilities=True)
+    with pytest.raises(OptionError, match="a ratio of logits"):
+        first_order_scores(samples, np.ones((2, 1)), FirstOrder(norm="l2"), gradients=True)
