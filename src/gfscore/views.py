@@ -67,7 +67,7 @@ def robust_text(metric: "Metric | None") -> str:
     """A robust accuracy with its interval, as ``48.5 % [45.1 %, 51.9 %]``."""
     if metric is None or metric.value is None:
         return "–"
-    return f"{percent(metric.value)}{_between(metric.interval)}"
+    return f"{percent(metric.value)}{between(metric.interval)}"
 
 
 def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:

@@ -865,7 +865,7 @@ def quick_without_autoattack(folder):
     return [*ON_DIGITS, "--quick"]
 
 
-@case("eps '2/0' is not a number. Write it as 0.0078 or 2/255.")
+@case("Invalid value for '--eps': '2/0' is not a number. Write it as 0.0078 or 2/255. See gfscore check --help.")
 def eps_divided_by_zero(folder):
     return [*ON_DIGITS, "--autoattack", "--eps", "2/0"]
 

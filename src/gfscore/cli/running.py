@@ -125,29 +125,39 @@ def first_order_scores(
             how,
             gradients=gradients,
             batch_size=loaded.batch_size,
-            progress=_advance(bar, loaded),
+            progress=advance(bar, loaded.name),
         )
 
 
 def audit_run(run: Run, options: auditing.Options) -> ModelAudit:
     """Read, score and audit the logits of a run."""
-    samples, data = read_samples(run.logits), run.loaded.data
+    return audit_subject(run, subject_of(run, options), options)
+
+
+def audit_subject(run: Run, subject: Subject, options: auditing.Options) -> ModelAudit:
+    """Audit the scores of a run."""
+    data = run.loaded.data
     with naming(run.name):
-        local = auditing.score_samples(samples, options)
         return auditing.audit_scores(
-            samples, local, options, name=run.name, source=data.source, data_seed=data.seed, run=run.loaded.about
+            subject.samples,
+            subject.local,
+            options,
+            name=run.name,
+            source=data.source,
+            data_seed=data.seed,
+            run=run.loaded.about,
         )
 
 
-def subject_of(run: Run, options: auditing.Options) -> Subject:
-    """What is put to the test: the model of a run, its data, and its scores."""
+def subject_of(
+    run: Run, options: auditing.Options, score: Callable[[Loaded, Samples], LocalScores] | None = None
+) -> Subject:
+    """The model of a run, its data and its scores: GREAT's, or those that ``score`` finds."""
     samples, loaded = read_samples(run.logits), run.loaded
-    return Subject(
-        model=PixelModel(model=loaded.model, preprocessing=loaded.preprocessing, batch_size=loaded.batch_size),
-        data=loaded.data,
-        samples=samples,
-        local=auditing.score_samples(samples, options),
-    )
+    with naming(run.name):
+        local = auditing.score_samples(samples, options) if score is None else score(loaded, samples)
+    model = PixelModel(model=loaded.model, preprocessing=loaded.preprocessing, batch_size=loaded.batch_size)
+    return Subject(model=model, data=loaded.data, samples=samples, local=local)
 
 
 def _position(output: str | None) -> str | int | None:
