@@ -99,6 +99,7 @@ class ClassResult(Result):
     abstained: Share | None = Field(
         default=None, description="share of the samples for which no class was named; null where none can be withheld"
     )
+    attacked: Metric | None = Field(default=None, description="accuracy under the attack of the cross-check")
 
 
 class WorstCase(Metric):
@@ -151,6 +152,17 @@ class Flag(Result):
     message: str
 
 
+class Witness(Result):
+    """An image inside a claimed radius that the model labels otherwise, looked at twice."""
+
+    class_: str = Field(alias="class")
+    predicted: str
+    sample: str = Field(description="id of the sample, or its row")
+    distance: float = Field(gt=0)
+    radius: float = Field(gt=0, description="what was claimed")
+    image: str | None = Field(default=None, description="file that shows the sample, the witness and their difference")
+
+
 class Claim(Result):
     """What the score would need to be a radius, and what is known about it."""
 
@@ -160,6 +172,28 @@ class Claim(Result):
     radius_refuted_share: Share | None = Field(default=None, description="null when not tried")
     radius_refuted_interval: Interval | None = Field(default=None, description="for the share in the population")
     tried_by: tuple[str, ...] = Field(default=(), description="the refuters that were run")
+    tried_on: int | None = Field(default=None, description="samples with a positive radius that were tried")
+    delta: float | None = Field(
+        default=None,
+        description="all intervals of refuted shares hold together with probability 1 - delta, beside the others",
+    )
+    witnesses: tuple[Witness, ...] = Field(default=(), description="the strongest of each class, strongest first")
+
+
+class CrossCheck(Result):
+    """Accuracy under an attack beside the scores that need none; by class it is ``attacked``."""
+
+    attack: str = Field(description="autoattack (standard) or pgd")
+    norm: str
+    eps: float
+    n: int = Field(description="samples attacked, wrongly classified ones included")
+    accuracy: Metric = Field(description="share of samples that no attack moved to another class")
+    delta: float = Field(description="this interval and those of all classes hold together with probability 1 - delta")
+    seconds: dict[str, float] = Field(description="time taken by the attack and by each score, on the same samples")
+    scores: dict[str, dict[str, float]] = Field(
+        description="clean accuracy, great, and first-order (share of radii above eps), by class, on the same samples"
+    )
+    agreement: dict[str, dict[str, Any]] = Field(description="ranks of the classes by score and by accuracy attacked")
 
 
 class Curves(Result):
@@ -224,6 +258,7 @@ class ModelAudit(Result):
     noise: Noise | None = None
     flags: tuple[Flag, ...]
     claim: Claim
+    cross_check: CrossCheck | None = None
     verdict: str | None = None
     curves: Curves | None = None
     calibrated: Calibrated | None = None

@@ -67,7 +67,7 @@ def robust_text(metric: "Metric | None") -> str:
     """A robust accuracy with its interval, as ``48.5 % [45.1 %, 51.9 %]``."""
     if metric is None or metric.value is None:
         return "–"
-    return f"{percent(metric.value)}{_between(metric.interval)}"
+    return f"{percent(metric.value)}{between(metric.interval)}"
 
 
 def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
@@ -150,23 +150,33 @@ def settings(score: "ScoreInfo") -> list[str]:
 
 def claim_text(model: "ModelAudit") -> str:
     """What may be read into the score, after everything that was tried."""
-    claim = model.claim
-    if claim.certified:
-        return f"A certificate. {claim.premise}"
-    tried = []
+    return " ".join([*tried_texts(model), premise_text(model)])
+
+
+def premise_text(model: "ModelAudit") -> str:
+    """Whether the score is a certificate, and on what condition; one that was refuted is none."""
+    certified = model.claim.certified and not model.claim.radius_refuted_share
+    return f"{'A' if certified else 'Not a'} certificate. {model.claim.premise}"
+
+
+def tried_texts(model: "ModelAudit") -> list[str]:
+    """What came of trying to refute the claim, a sentence each; nothing where nothing was tried."""
+    claim, tried = model.claim, []
+    how = "" if claim.tried_on is None else f" ({claim.tried_on:,} tried, by {', '.join(claim.tried_by)})"
     if claim.radius_refuted_share is not None:
-        share = f"{percent(claim.radius_refuted_share)}{_between(claim.radius_refuted_interval)} of samples"
+        share = f"{percent(claim.radius_refuted_share)}{between(claim.radius_refuted_interval)} of samples{how}"
         tried.append(
             f"Radius reading refuted on {share}."
             if claim.radius_refuted_share > 0
-            else "No radius was refuted, which proves none."
+            else f"No radius was refuted{how}, which proves none."
         )
     if claim.premise_violated_share is not None:
         tried.append(f"Its premise is violated on {percent(claim.premise_violated_share)} of samples.")
-    return " ".join(["Not a certificate.", *tried, claim.premise])
+    return tried
 
 
-def _between(interval: tuple[float, float] | None) -> str:
+def between(interval: tuple[float, float] | None) -> str:
+    """The interval of a share, where there is one, as `` [25.9 %, 30.8 %]``."""
     return "" if interval is None else f" [{percent(interval[0])}, {percent(interval[1])}]"
 
 

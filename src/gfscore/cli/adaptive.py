@@ -40,7 +40,7 @@ def judge_adaptively(
                         Store(run.store),
                         size=size,
                         finite=finite,
-                        progress=advance(bar, loaded),
+                        progress=advance(bar, loaded.name),
                     )
                 )
     return verdicts

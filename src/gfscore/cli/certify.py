@@ -175,7 +175,7 @@ def _radii(
                     Store(run.store),
                     noise=certificate.noise,
                     alpha=certificate.alpha,
-                    progress=advance(bar, loaded),
+                    progress=advance(bar, loaded.name),
                 )
     constant, how = certificate.lipschitz, "given"
     if loaded is not None:

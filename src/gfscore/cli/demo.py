@@ -10,15 +10,17 @@ from rich.console import Console
 from gfscore import auditing, calibrating, zoo
 from gfscore.cli import options as shared
 from gfscore.cli.options import RunOptions
-from gfscore.cli.running import audit_run, run_models
+from gfscore.cli.running import Run, audit_run, run_models, subject_of
 from gfscore.files import write_text
 from gfscore.inputs.logits_files import read_samples
 from gfscore.outputs import demo as screen
 from gfscore.outputs import report
-from gfscore.results import Audit
+from gfscore.refuting import Refuter, refute, with_refutation
+from gfscore.results import Audit, ModelAudit
 
 TEST, GENERATED = "zoo:digits", "generator:zoo"
 OBJECTIVE = "classes"
+TRIED = 20  # samples of each class whose score is put to the test: a few seconds for all networks
 FIGURES = ("heatmap", "noise")  # of all networks, on the test images
 
 
@@ -32,8 +34,8 @@ def demo_command(
 ) -> None:
     """Audit the embedded zoo: eight small digit classifiers, on test images and on generated ones.
 
-    Runs the forward passes, audits, calibrates the temperature, prints what came out in one screen, and writes
-    audit.json, report.html and some figures.
+    Runs the forward passes, audits, tries to refute the scores, calibrates the temperature, prints what came out in one
+    screen, and writes audit.json, report.html and some figures.
     """
     audit = zoo_audit((TEST, GENERATED), RunOptions(store=store, seed=seed, quiet=quiet))
     audit.save(out / "audit.json")
@@ -50,7 +52,7 @@ def zoo_audit(data: Sequence[str], run_options: RunOptions) -> Audit:
     for run in run_models([f"zoo:{model.name}" for model in zoo.models()], data, run_options):
         samples[run.name] = read_samples(run.logits)
         curves[run.name] = calibrating.curve_of(samples[run.name], options)
-        models.append(audit_run(run, options))
+        models.append(_tried(run, audit_run(run, options), options))
     first = models[0].samples.source
     calibrated = {model.name: curves[model.name] for model in models if model.samples.source == first}
     calibration = calibrating.calibration_of(calibrated, OBJECTIVE)
@@ -63,6 +65,15 @@ def zoo_audit(data: Sequence[str], run_options: RunOptions) -> Audit:
         calibration=calibration,
         provenance=auditing.make_provenance(command="gfscore demo"),
     )
+
+
+def _tried(run: Run, audited: ModelAudit, options: auditing.Options) -> ModelAudit:
+    """The audit after forward passes alone have tried to refute it; on images that exist."""
+    if run.loaded.data.seed is not None:
+        return audited
+    subject = subject_of(run, options)
+    found = refute(subject, [Refuter.BISECTION], per_class=TRIED, seed=options.seed)
+    return with_refutation(audited, subject, found, delta=options.delta)
 
 
 def _draw(audit: Audit, folder: Path) -> None:

@@ -11,6 +11,7 @@ from gfscore.cli import (
     audit,
     calibrate,
     certify,
+    check,
     compare,
     dashboard,
     demo,
@@ -47,6 +48,7 @@ app.command("calibrate")(calibrate.calibrate_command)
 app.command("certify")(certify.certify_command)
 app.command("gate")(gate.gate_command)
 app.command("compare")(compare.compare_command)
+app.command("check")(check.check_command)
 app.command("plan")(plan.plan_command)
 app.command("report")(report.report_command)
 app.command("figures")(figures.figures_command)

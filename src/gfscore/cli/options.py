@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,19 @@ from gfscore.inputs.logits_files import read_class_names
 DEFAULTS = auditing.Options()
 FIRST_ORDER = auditing.FirstOrder(norm="linf")
 PREPROCESSING = ("preset", "mean", "std", "layout", "resize", "crop", "interpolation", "grey", "value_range")
+
+
+def size(text: str) -> float:
+    """A size in pixels, written as a number or as a fraction.
+
+    >>> size("0.25"), size("51/255")
+    (0.25, 0.2)
+    """
+    try:
+        return float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        raise typer.BadParameter(f"{text!r} is not a number. Write it as 0.0078 or 2/255.") from None
+
 
 ModelSpecs = Annotated[
     list[str] | None,
@@ -126,7 +140,11 @@ class ScoreOptions:
     norm: Annotated[str | None, typer.Option(help="Norm of a radius: l2 or linf.")] = None
     eps: Annotated[
         float | None,
-        typer.Option(help="Also the share of radii above this, in [0, 1] pixels: it estimates robust accuracy."),
+        typer.Option(
+            parser=size,
+            metavar="SIZE",
+            help="Also the share of radii above this, in [0, 1] pixels (2/255): it estimates robust accuracy.",
+        ),
     ] = None
     rivals: Annotated[int, typer.Option(help="Strongest other classes that a first-order radius looks at.")] = (
         FIRST_ORDER.rivals

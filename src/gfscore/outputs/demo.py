@@ -91,8 +91,30 @@ def _findings(test: Audit, zoo: Sequence[ZooModel]) -> list[Text]:
             f"{views.percent(most_robust.attack_accuracy)}. {known.description} The score compares the classes of one "
             "network; it does not rank networks, and it is not a certificate.",
         ),
+        *_caught(highest, test),
         *_temperature(test.calibration),
     ]
+
+
+def _caught(highest: ModelAudit, test: Audit) -> list[Text]:
+    """What forward passes alone found against the network with the highest score, and against the others."""
+    share = highest.claim.radius_refuted_share
+    if not share:
+        return []
+    least = min(test.models, key=lambda model: model.claim.radius_refuted_share or 0.0)
+    return [
+        Text.assemble(
+            ("Caught: ", "bold red"),
+            f"radius reading of “{_network(highest)}” refuted on {views.percent(share)} of samples by forward passes "
+            f"alone ({highest.claim.tried_on:,} tried): closer than the score says lies an image that it takes for "
+            f"another digit. The least refuted of all is “{_network(least)}”, on "
+            f"{views.percent(least.claim.radius_refuted_share or 0.0)}.",
+        )
+    ]
+
+
+def _network(model: ModelAudit) -> str:
+    return model.name.partition(" on ")[0]  # with several data sets the name says which
 
 
 def _temperature(calibration: Calibration | None) -> list[Text]:

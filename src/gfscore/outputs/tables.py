@@ -100,8 +100,14 @@ def _caption(audit: Audit) -> str:
     return views.printable(
         f"{views.score_name(model.score)}{how}, at most {model.score.range[1]:.3f}. Brackets: "
         f"{model.interval.method} intervals that hold together with probability {1 - model.interval.delta:g}. "
-        f"{certificate}"
+        + " ".join([certificate, *_tried(audit)])
     )
+
+
+def _tried(audit: Audit) -> list[str]:
+    """What came of trying to refute the scores, with the model's name where there are several."""
+    several = len(audit.models) > 1
+    return [f"{model.name}: {text}" if several else text for model in audit.models for text in views.tried_texts(model)]
 
 
 def _text(cell: Cell, digits: int) -> str:

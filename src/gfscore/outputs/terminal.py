@@ -51,7 +51,14 @@ def _many(audit: Audit) -> RenderableType:
         for model in audit.models
         for flag in model.flags
     ]
-    return Group(table, Text(), *flags, _claim(audit.models[0]))
+    return Group(table, Text(), *flags, *_tried(audit), Text(views.premise_text(audit.models[0]), style="dim"))
+
+
+def _tried(audit: Audit) -> list[Text]:
+    """What came of trying to refute the score of each model, before what all of them claim."""
+    return [
+        Text(f"{views.printable(model.name)}: {text}") for model in audit.models for text in views.tried_texts(model)
+    ]
 
 
 def _model_table(models: Sequence[tuple[ModelAudit, ModelAudit | Calibrated]]) -> Table:
