@@ -1,7 +1,7 @@
 """Print the tables of ``docs/compare.md``: ``python scripts/compare_tables.py FOLDER_OF_REAL_DATA [--quick]``.
 
 Real scores of networks that others trained, in two versions made from them: a fall is planted in one class of ten, or
-in none. Takes about twenty minutes on one core; with ``--quick`` two.
+in none. Takes a few minutes; with ``--quick`` less than one.
 """
 
 import argparse

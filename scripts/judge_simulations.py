@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gfscore.bounds import Evidence, change_intervals
+from gfscore.bounds import Evidence
+from gfscore.bounds.changes import TEST_SHARE, change_parts, fall_p_values, holm
 from gfscore.judge.gate import adaptive_gate, judged, next_draws
 from gfscore.samples import Samples
 from gfscore.scores.great import SCORE_MAX, great_scores
@@ -140,8 +141,8 @@ def compare_many(
     k, found, alarms, deviations = int(codes.max()) + 1, 0, 0, []
     for run in range(runs):
         old, new = two_versions(scores, codes, generator, fallen=fallen, drop=drop)
-        changes = change_intervals(old, new, codes, k, maximum=SCORE_MAX, delta=delta, seed=1_000_000 + run)
-        named = changes.adjusted <= changes.level
+        parts = change_parts(old, new, codes, k, maximum=SCORE_MAX, seed=1_000_000 + run)
+        named = holm(fall_p_values(parts, 0.0, delta)) <= TEST_SHARE * delta
         fell = named[fallen] and drop > 0
         found += bool(fell)
         alarms += bool(np.delete(named, fallen).any() or (drop == 0 and named[fallen]))

@@ -93,7 +93,7 @@ def compare_scores(
     )
     return _comparison(
         names,
-        judging.paired_classes(old, new, found),
+        judging.paired_classes(old, new, found, tolerance),
         judging.paired_metrics(old, new, found.metrics, options.fairness_weight),
         paired=True,
         pairing=pairing,
@@ -112,6 +112,7 @@ def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None 
     The levels of both audits add up. A class is worse when its new interval lies wholly below its old one.
     """
     _check_alike_audits(old, new)
+    _checked_tolerance(tolerance)
     delta = old.interval.delta + new.interval.delta
     if delta >= 1:
         raise OptionError(f"the levels of the two audits add up to {delta:g}. Audit both with a smaller --delta.")
@@ -127,7 +128,7 @@ def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None 
     )
     return _comparison(
         (old.name, new.name),
-        judging.unpaired_classes(shared[0], shared[1], _checked_tolerance(tolerance)),
+        judging.unpaired_classes(shared[0], shared[1], tolerance),
         judging.unpaired_metrics(old, new),
         paired=False,
         pairing="unpaired: the samples are not known to be the same",

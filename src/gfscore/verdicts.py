@@ -104,7 +104,9 @@ class ClassChange(Result):
     accuracy: tuple[float, float] = Field(description="old and new")
     p_value: float | None = Field(default=None, description="of 'no worse'; null where samples are not shared")
     p_holm: float | None = Field(default=None, description="the same, corrected for all classes")
-    verdict: Literal["worse", "better", "unclear"]
+    verdict: Literal["worse", "better", "within", "unclear"] = Field(
+        description="within: where a tolerance was given, shown to have fallen by no more"
+    )
 
 
 class MetricChange(Metric):

@@ -1090,3 +1090,139 @@ def eps_of_zero(folder):
 @case("norm 'l1' is not known. Choose l2 or linf.")
 def attack_in_an_unknown_norm(folder):
     return [*ON_DIGITS, "--autoattack", "--eps", "2/255", "--norm", "l1"]
+
+
+# Gate and compare
+
+
+def gated(folder: Path, *options: str) -> list[str]:
+    return ["gate", *npz(folder)[1:], *options]
+
+
+def policy(folder: Path, text: str) -> list[str]:
+    return gated(folder, "--policy", text_file(folder, "policy.toml", text))
+
+
+@case("the policy has no rule. Give at least one, such as --wcr 0.1.")
+def gate_without_a_rule(folder):
+    return gated(folder)
+
+
+@case("there is nothing to audit. Name logits files, or a --model and --data.")
+def gate_of_nothing(folder):
+    return ["gate", "--wcr", "0.1"]
+
+
+@case("{folder}/policy.toml: the policy names a rule 'wrc' that there is not. Did you mean 'wcr'?")
+def policy_with_a_misspelt_rule(folder):
+    return policy(folder, "[rules]\nwrc = 0.1\n")
+
+
+@case(
+    "{folder}/policy.toml: the policy names a table 'limits' that there is not. There are rules, class, class_accuracy, change."
+)
+def policy_with_an_unknown_table(folder):
+    return policy(folder, "[limits]\nwcr = 0.1\n")
+
+
+@case("{folder}/policy.toml: the threshold of WCR is 'high'. Give a number.")
+def policy_with_words(folder):
+    return policy(folder, '[rules]\nwcr = "high"\n')
+
+
+@case("{folder}/policy.toml: the threshold of accuracy is 60, which is no share. Write 0.6 for 60 %.")
+def policy_with_percentages(folder):
+    return policy(folder, "[rules]\naccuracy = 60\n")
+
+
+@case("{folder}/policy.toml: rules is 0.1 in the policy, not a table. Write [rules] and a rule a line below.")
+def policy_without_tables(folder):
+    return policy(folder, "rules = 0.1\n")
+
+
+@case(
+    "{folder}/policy.toml: is not TOML (Expected '=' after a key in a key/value pair (at line 1, column 5)). Write [rules], and below it a line such as wcr = 0.1."
+)
+def policy_that_is_no_toml(folder):
+    return policy(folder, "wcr 0.1\n")
+
+
+@case("{folder}/none.toml: does not exist. Check the path.")
+def policy_that_is_not_there(folder):
+    return gated(folder, "--policy", str(folder / "none.toml"))
+
+
+@case("{folder}/m.npz: the policy names a class 'cat' that there is not. There are 0, 1, 2.")
+def policy_about_an_unknown_class(folder):
+    return gated(folder, "--class", "cat=0.1")
+
+
+@case("--class 'cat' is not a name and a number. Write --class NAME=0.1.")
+def class_rule_without_a_number(folder):
+    return gated(folder, "--class", "cat")
+
+
+@case("{folder}/m.npz: the policy has a rule on a change, but there is nothing to compare with. Give --baseline.")
+def change_without_a_baseline(folder):
+    return gated(folder, "--change", "wcr=-0.1")
+
+
+@case(
+    "{folder}/m.npz: the policy has a rule on the refuted share, but the audit says nothing about it. Run gfscore check, and gate the audit it writes."
+)
+def refuted_rule_without_a_check(folder):
+    return gated(folder, "--refuted", "0.1")
+
+
+@case(
+    "--adaptive judges one rule, on the WCR; the policy has 2: WCR ≥ 0.1, RDI ≤ 0.5. Give --wcr alone, or leave --adaptive away."
+)
+def adaptive_with_two_rules(folder):
+    return [
+        *("gate", "--adaptive", "--model", "zoo:standard", "--data", "zoo:digits"),
+        *("--wcr", "0.1", "--rdi", "0.5"),
+    ]
+
+
+@case("--adaptive runs a model, and only as far as it must: give --model and --data, and no files, baseline or groups.")
+def adaptive_on_a_logits_file(folder):
+    return gated(folder, "--wcr", "0.1", "--adaptive")
+
+
+@case("--adaptive runs a model, and only as far as it must. Give --model and --data.")
+def adaptive_without_a_model(folder):
+    return ["gate", "--wcr", "0.1", "--adaptive"]
+
+
+@case(
+    "standard: threshold 2 is not between 0 and the largest score there is (1.253). Every model is on the same side of it."
+)
+def adaptive_threshold_out_of_reach(folder):
+    return ["gate", "--adaptive", "--model", "zoo:standard", "--data", "zoo:digits", "--wcr", "2"]
+
+
+def versions(folder: Path, **other: object) -> list[str]:
+    np.savez(folder / "n.npz", **({"logits": LOGITS, "labels": LABELS} | other))
+    return ["compare", *npz(folder)[1:], str(folder / "n.npz")]
+
+
+@case(
+    "the old version has 3 classes, the new one 2, and their names are not the same. Compare models of the same classes, or give --class-names."
+)
+def compare_of_other_classes(folder):
+    return versions(folder, logits=LOGITS[:, :2], labels=[0, 1, 0, 1])
+
+
+@case("a tolerance of -0.1 is no fall. Give a number of at least 0, such as 0.02.")
+def compare_with_a_negative_tolerance(folder):
+    return [*versions(folder), "--tolerance", "-0.1"]
+
+
+@case("{folder}/m.npz is given twice. Name each file once.")
+def compare_of_a_file_with_itself(folder):
+    return ["compare", *npz(folder)[1:] * 2]
+
+
+@case("0 finished runs have a key that begins with 'abc'. See gfscore store list.")
+def compare_of_an_unknown_run(folder):
+    return ["compare", "store:abc", "store:abd", "--store", str(folder)]

@@ -89,9 +89,9 @@ def test_a_true_run_agrees_with_the_simulation_on_stored_logits(command, quick, 
 
 def test_a_killed_run_goes_on_without_repeating_a_pass(command, tmp_path, capsys):
     """Killed without warning while it draws; the next run pays only for what is missing, and says the same."""
-    hard = [*command, "--wcr", "0.15"]
+    hard = [*command, "--wcr", "0.12"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "gfscore", *hard, "--round", "1", "-q"], stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "gfscore", *hard, "--round", "4", "-q"], stdout=subprocess.DEVNULL
     )
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and process.poll() is None:
@@ -104,7 +104,7 @@ def test_a_killed_run_goes_on_without_repeating_a_pass(command, tmp_path, capsys
     (file,) = (tmp_path / "store").glob("gate/*/scores.bin")
     paid = file.stat().st_size // 28
     assert paid >= 40
-    options = ["--round", "1", "--json"]
+    options = ["--round", "4", "--json"]
     resumed_code = run([*hard, *options])
     resumed = json.loads(capsys.readouterr().out)["models"][0]
     assert resumed["adaptive"]["from_store"] == min(paid, resumed["adaptive"]["used"])

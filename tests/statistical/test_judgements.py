@@ -106,7 +106,7 @@ def test_planted_versions_are_what_they_should_be(networks):
     assert np.mean(correlations) == pytest.approx(CORRELATION, abs=0.03)
 
 
-@pytest.mark.parametrize("runs", [25, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("runs", [200, pytest.param(1000, marks=pytest.mark.long)])
 def test_a_planted_fall_is_found_and_no_other(networks, runs):
     network, fallen = CASES[0]
     scores, codes = great_scores(networks[network]).values, networks[network].labels
@@ -117,7 +117,7 @@ def test_a_planted_fall_is_found_and_no_other(networks, runs):
     assert_no_more_than(DELTA, done.false_alarms, runs)
 
 
-@pytest.mark.parametrize("runs", [25, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("runs", [200, pytest.param(1000, marks=pytest.mark.long)])
 def test_without_a_fall_none_is_named(networks, runs):
     network, fallen = CASES[1]
     scores, codes = great_scores(networks[network]).values, networks[network].labels

@@ -30,7 +30,7 @@ QUICK = Options(permutations=0)
 
 
 def test_the_level_is_spent_once():
-    assert pytest.approx(1.0) == TEST_SHARE + BOX_SHARE + 2 * VERSION_SHARE + MEAN_SHARE
+    assert sum((TEST_SHARE, BOX_SHARE, 2 * VERSION_SHARE, MEAN_SHARE)) == pytest.approx(1.0)
 
 
 @given(arrays(np.float64, st.integers(1, 12), elements=st.floats(0, 1)))

@@ -62,7 +62,7 @@ def test_levels_add_up_to_at_most_delta(rules, delta, with_change):
     policy = Policy.of({"rules": rules} | ({"change": {"wcr": 0.0}} if with_change else {}))
     levels = policy.levels(delta)
     assert set(levels) == {rule.kind for rule in policy.rules}
-    assert sum(levels.values()) == pytest.approx(delta) and all(level <= delta for level in levels.values())
+    assert sum(levels.values()) == pytest.approx(delta)
 
 
 def test_every_kind_of_rule_at_once(samples):
@@ -125,7 +125,7 @@ def test_a_stored_audit_is_judged_as_its_samples_are(samples, audited):
 
 
 def test_a_stored_audit_at_too_high_a_level_is_refused(audited):
-    with pytest.raises(OptionError, match="were made at delta 0.05, but have 0.025 here"):
+    with pytest.raises(OptionError, match=r"were made at delta 0\.05, but have 0\.025 here"):
         gate_audit(audited, Policy.of({"rules": {"wcr": 0.1, "accuracy": 0.1}}), 0.05)
     gate_audit(audited, Policy.of({"rules": {"wcr": 0.1, "accuracy": 0.1}}), 0.1)
 
@@ -135,8 +135,8 @@ def test_an_unpaired_baseline_costs_the_profile_its_share(samples):
     model = gate(samples, {"change": {"wcr": -0.5}}, baseline=baseline).models[0]
     assert model.levels == {"profile": 0.025, "change": 0.025}
     assert model.verdict is Verdict.PASS
-    with pytest.raises(OptionError, match="rules on the change were made at delta 0.05, but have 0.025"):
-        high = audit_models({"old": make_samples(5)}, Options(permutations=0)).model
+    high = audit_models({"old": make_samples(5)}, Options(permutations=0)).model
+    with pytest.raises(OptionError, match=r"rules on the change were made at delta 0\.05, but have 0\.025"):
         gate(samples, {"change": {"wcr": -0.5}}, baseline=high)
 
 

@@ -90,8 +90,7 @@ def change_intervals(
         )
         for scores in (before, after)
     ]
-    shifted = np.clip(after - before + maximum, 0.0, 2.0 * maximum)  # rounding aside, they lie there
-    parts = PartScores.of(shifted, parts_of, n_parts, maximum=2.0 * maximum, seed=seed)
+    parts = change_parts(before, after, parts_of, n_parts, maximum=maximum, seed=seed)
     low, high = class_box(parts, BOX_SHARE * delta, kind)
     alpha = MEAN_SHARE * delta / 4
     weights = (np.full(len(low), 1.0 / len(low)), parts.counts / parts.counts.sum())
@@ -104,9 +103,7 @@ def change_intervals(
         return maximum * (2.0 * interval[0] - 1.0), maximum * (2.0 * interval[1] - 1.0)
 
     lower, upper = maximum * (2.0 * low - 1.0), maximum * (2.0 * high - 1.0)
-    level = TEST_SHARE * delta
-    null = np.full(len(low), 0.5 + 0.5 * tolerance / maximum)  # of 1 - x: a fall by the tolerance
-    p_values = betting_p_values(parts.mirrored(), null, level / len(low))
+    p_values = fall_p_values(parts, tolerance / maximum, delta)
     profiles = (_means(before, parts_of), _means(after, parts_of))
     return ChangeIntervals(
         lower=lower,
@@ -114,8 +111,22 @@ def change_intervals(
         p_values=p_values,
         adjusted=holm(p_values),
         metrics=_metrics(profiles, versions, (lower, upper), change(means[0]), change(means[1]), fairness_weight),
-        level=level,
+        level=TEST_SHARE * delta,
     )
+
+
+def change_parts(
+    old: FloatArray, new: FloatArray, codes: IntArray, n_parts: int, *, maximum: float, seed: int = 0
+) -> PartScores:
+    """The differences d of two versions' scores as scores themselves, (d + S) / 2S."""
+    shifted = np.clip(new - old + maximum, 0.0, 2.0 * maximum)  # rounding aside, they lie there
+    return PartScores.of(shifted, codes, n_parts, maximum=2.0 * maximum, seed=seed)
+
+
+def fall_p_values(parts: PartScores, tolerance: float, delta: float) -> FloatArray:
+    """P-value of "fell by no more than the tolerance" (a share of the maximum) for each part of the differences."""
+    null = np.full(len(parts.counts), 0.5 + 0.5 * tolerance)  # of 1 - x, which is large where the class fell
+    return betting_p_values(parts.mirrored(), null, TEST_SHARE * delta / len(parts.counts))
 
 
 def holm(p_values: FloatArray) -> FloatArray:

@@ -10,7 +10,6 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 
 from gfscore.errors import OptionError, SamplesError
 from gfscore.samples import FloatArray, IntArray
@@ -127,7 +126,7 @@ def log_average(logs: FloatArray) -> FloatArray:
     >>> float(np.exp(log_average(np.log([1.0, 3.0]))).round(6))
     2.0
     """
-    return np.asarray(logsumexp(logs, axis=-1) - np.log(logs.shape[-1]))
+    return np.asarray(np.logaddexp.reduce(logs, axis=-1) - np.log(logs.shape[-1]))
 
 
 def _before(scores: FloatArray, parts: IntArray) -> tuple[FloatArray, FloatArray]:

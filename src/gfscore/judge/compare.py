@@ -1,6 +1,7 @@
 """Two versions of a model: which classes got worse, and what a better mean hides."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 from gfscore import disparity, views
 from gfscore.bounds import ChangeIntervals
@@ -12,7 +13,9 @@ METRICS = ("wcr", "rdi", "nrgc", "fp_great", "theil", "atkinson", "class_mean", 
 NAMED = 5  # classes listed in a sentence before "and N more"
 
 
-def paired_classes(old: ClassProfile, new: ClassProfile, found: ChangeIntervals) -> tuple[ClassChange, ...]:
+def paired_classes(
+    old: ClassProfile, new: ClassProfile, found: ChangeIntervals, tolerance: float | None = None
+) -> tuple[ClassChange, ...]:
     """The classes of two versions that were scored on the same samples.
 
     Worse: Holm's procedure over betting p-values. Better: the interval lies above 0.
@@ -29,7 +32,7 @@ def paired_classes(old: ClassProfile, new: ClassProfile, found: ChangeIntervals)
             accuracy=(float(old.accuracies[k]), float(new.accuracies[k])),
             p_value=float(found.p_values[k]),
             p_holm=float(found.adjusted[k]),
-            verdict="worse" if found.adjusted[k] <= found.level else "better" if found.lower[k] > 0 else "unclear",
+            verdict=_verdict(bool(found.adjusted[k] <= found.level), float(found.lower[k]), tolerance),
         )
         for k, name in enumerate(new.names)
     )
@@ -42,7 +45,7 @@ def paired_metrics(
     return _changes(_values(old, weight), _values(new, weight), intervals)
 
 
-def unpaired_classes(old: ModelAudit, new: ModelAudit, tolerance: float = 0.0) -> tuple[ClassChange, ...]:
+def unpaired_classes(old: ModelAudit, new: ModelAudit, tolerance: float | None = None) -> tuple[ClassChange, ...]:
     """The classes of two audits, from the intervals of each: what both intervals leave of the difference."""
     before = {entry.name: entry for entry in old.classes}
     changes = []
@@ -58,7 +61,7 @@ def unpaired_classes(old: ModelAudit, new: ModelAudit, tolerance: float = 0.0) -
                 new=entry.score,
                 change=Metric(value=entry.score - earlier.score, interval=interval),
                 accuracy=(earlier.accuracy, entry.accuracy),
-                verdict="worse" if high < -tolerance else "better" if low > 0 else "unclear",
+                verdict=_verdict(high < -(tolerance or 0.0), low, tolerance),
             )
         )
     return tuple(changes)
@@ -109,7 +112,7 @@ def judged(classes: tuple[ClassChange, ...], tolerance: float | None, parts: str
         return Verdict.FAIL, f"{len(worse):,} of {len(classes):,} {parts} fell{by}: {names}{more}."
     if tolerance is None:
         return Verdict.PASS, f"None of {len(classes):,} {parts} is shown to have fallen; smaller falls may be there."
-    unsure = [entry for entry in classes if entry.change.interval is None or entry.change.interval[0] < -tolerance]
+    unsure = [entry for entry in classes if entry.verdict == "unclear"]
     if unsure:
         lowest = min(unsure, key=lambda entry: (entry.change.interval or (0.0, 0.0))[0])
         return Verdict.UNDECIDED, (
@@ -117,6 +120,15 @@ def judged(classes: tuple[ClassChange, ...], tolerance: float | None, parts: str
             f"{views.printable(lowest.name)} is {views.estimate(lowest.change.value, lowest.change.interval)}."
         )
     return Verdict.PASS, f"All {len(classes):,} {parts} are shown to have fallen by no more than {tolerance:g}."
+
+
+def _verdict(worse: bool, lowest: float, tolerance: float | None) -> Literal["worse", "better", "within", "unclear"]:
+    """On one class, from the lower end of the interval of its change."""
+    if worse:
+        return "worse"
+    if lowest > 0:
+        return "better"
+    return "within" if tolerance is not None and lowest >= -tolerance else "unclear"
 
 
 def _values(profile: ClassProfile, weight: float) -> dict[str, float | None]:

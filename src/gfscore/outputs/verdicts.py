@@ -9,7 +9,7 @@ from gfscore.errors import PLURALS
 from gfscore.verdicts import AdaptiveRun, ClassChange, Comparison, GateResult, ModelVerdict, Verdict
 
 COLOURS = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECIDED: "bold yellow"}
-CHANGE_COLOURS = {"worse": "red", "better": "green", "unclear": "dim"}
+CHANGE_COLOURS = {"worse": "red", "better": "green", "within": "green", "unclear": "dim"}
 TITLES = {
     "wcr": "WCR",
     "rdi": "RDI",
@@ -46,7 +46,7 @@ def _model(model: ModelVerdict) -> RenderableType:
 
 
 def _level(model: ModelVerdict) -> str:
-    shares = ", ".join(f"{kind} {level:g}" for kind, level in model.levels.items())
+    shares = ", ".join(f"{kind} {level:.3g}" for kind, level in model.levels.items())
     split = f" ({shares})" if len(model.levels) > 1 else ""
     text = f"A verdict of PASS or FAIL is wrong with probability at most {model.delta:g}{split}."
     if model.adaptive is None:
