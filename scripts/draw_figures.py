@@ -10,11 +10,16 @@ from PIL import Image
 
 from gfscore.auditing import rdi_radii
 from gfscore.cli.demo import TEST, zoo_audit
-from gfscore.cli.running import RunOptions
+from gfscore.cli.options import RunOptions
 from gfscore.outputs.figures import FIGURES, save
 from gfscore.reproduction import published_audit
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "figures"
+
+
+def shrink(path: Path) -> None:
+    """A picture of few colours needs no more of them: a sixth of the size."""
+    Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)
 
 
 def main() -> None:
@@ -41,7 +46,7 @@ def main() -> None:
     for name, (result, numbers) in pictures.items():
         path = FOLDER / f"{name}.png"
         save(FIGURES[name.removesuffix("-1000")].draw(result, **numbers), path, scale=1.5)
-        Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)  # a sixth of the size
+        shrink(path)
     total = sum(path.stat().st_size for path in FOLDER.glob("*.png"))
     print(f"{len(pictures)} figures in {FOLDER.name}/, {total / 1e6:.2f} MB")
 

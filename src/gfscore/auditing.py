@@ -53,11 +53,6 @@ from gfscore.scores.great import checked_activation, checked_temperature
 from gfscore.temperature.curve import temperature_curve
 from gfscore.temperature.stored import stored_curves
 
-PREMISE = (
-    "The GREAT score bounds the distance to the nearest adversarial example only where the margin of confidences is "
-    "sqrt(2/pi)-Lipschitz around the sample. Nothing here checks that; and T changes the score, but no decision."
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -176,9 +171,11 @@ def sample_table(samples: Samples, local: LocalScores, *, name: str) -> dict[str
         "sample_id": list(samples.sample_ids or map(str, range(samples.n_samples))),
         "label": names[samples.labels].tolist(),
         "predicted": names[local.predicted].tolist(),
-        "correct": (local.predicted == samples.labels).tolist(),
+        "correct": local.correct(samples.labels).tolist(),
         "score": local.values.tolist(),
     }
+    if local.abstained is not None:
+        table["abstained"] = local.abstained.tolist()
     if samples.groups is not None:
         table["group"] = np.asarray(samples.groups.names, dtype=object)[samples.groups.codes].tolist()
     return table
@@ -211,6 +208,7 @@ def audit_scores(
         fairness_weight=weight,
         seed=options.seed,
         sizes=None if class_sizes is None else _padded(class_sizes, n_parts),
+        failure_rate=local.failure_rate,
     )
     highest, lowest = disparity.rdi_classes(scores)
     return ModelAudit(
@@ -220,6 +218,9 @@ def audit_scores(
             range=(0.0, local.maximum),
             activation=local.activation,
             temperature=local.temperature,
+            norm=local.norm,
+            eps=local.eps,
+            settings=None if local.settings is None else dict(local.settings),
             probabilities=samples.probabilities,
         ),
         samples=SamplesInfo(source=source, n=samples.n_samples, seed=data_seed),
@@ -250,9 +251,10 @@ def audit_scores(
             interval=intervals.atkinson,
             adjusted_mean=disparity.atkinson_adjusted_mean(scores),
         ),
+        abstained=None if local.abstained is None else float(local.abstained.mean()),
         noise=_noise(samples, local, options),
-        flags=audit_flags(samples, local, profile, min_n=options.min_n),
-        claim=Claim(premise=PREMISE),
+        flags=audit_flags(samples, local, profile, min_n=options.min_n) + local.flags,
+        claim=Claim(premise=local.premise, certified=local.certified),
     )
 
 
@@ -375,6 +377,7 @@ def _class_results(profile: ClassProfile, intervals: AuditIntervals) -> tuple[Cl
             shrunken=float(shrunken.scores[k]),
             confused_with=profile.confused_with[k],
             confused_share=float(profile.confused_shares[k]),
+            abstained=None if profile.abstained is None else float(profile.abstained[k]),
         )
         for k, name in enumerate(profile.names)
     )

@@ -44,6 +44,9 @@ class ScoreInfo(Result):
     temperature: float | None = None
     norm: str | None = None
     eps: float | None = None
+    settings: dict[str, Any] | None = Field(
+        default=None, description="what else decides the score, such as rivals, directions or sigma"
+    )
     probabilities: bool = Field(default=False, description="the input held probabilities, not logits")
 
 
@@ -66,6 +69,13 @@ class IntervalInfo(Result):
     seed: int | None = Field(default=None, description="of the order in which betting takes the samples")
 
 
+class Metric(Result):
+    """A number of a model or class, and how far it may be from the truth."""
+
+    value: float | None = Field(description="null when it does not exist, as the Gini coefficient of zeros")
+    interval: Interval | None = Field(default=None, description="null when no bound was computed")
+
+
 class ClassResult(Result):
     """A class, or a group where the audit was asked for groups."""
 
@@ -80,13 +90,15 @@ class ClassResult(Result):
     )
     confused_with: str | None = Field(description="class most often predicted by mistake; null without mistakes")
     confused_share: Share = Field(default=0.0, description="share of the samples predicted so")
-
-
-class Metric(Result):
-    """A number of the whole model, and how far it may be from the truth."""
-
-    value: float | None = Field(description="null when it does not exist, as the Gini coefficient of zeros")
-    interval: Interval | None = Field(default=None, description="null when no bound was computed")
+    robust_accuracy: Metric | None = Field(
+        default=None, description="share of radii above eps; the interval covers sampling only: it is no bound"
+    )
+    refuted: Metric | None = Field(
+        default=None, description="share of claimed radii in which an adversarial example was found"
+    )
+    abstained: Share | None = Field(
+        default=None, description="share of the samples for which no class was named; null where none can be withheld"
+    )
 
 
 class WorstCase(Metric):
@@ -143,8 +155,11 @@ class Claim(Result):
     """What the score would need to be a radius, and what is known about it."""
 
     premise: str
+    certified: bool = Field(default=False, description="the scores are proven radii under the premise")
     premise_violated_share: Share | None = Field(default=None, description="null when not tried")
     radius_refuted_share: Share | None = Field(default=None, description="null when not tried")
+    radius_refuted_interval: Interval | None = Field(default=None, description="for the share in the population")
+    tried_by: tuple[str, ...] = Field(default=(), description="the refuters that were run")
 
 
 class Curves(Result):
@@ -202,6 +217,10 @@ class ModelAudit(Result):
     fp_great: Penalised
     theil: Metric
     atkinson: Atkinson
+    robust_accuracy: Metric | None = Field(
+        default=None, description="share of radii above eps; the interval covers sampling only: it is no bound"
+    )
+    abstained: Share | None = Field(default=None, description="share of all samples for which no class was named")
     noise: Noise | None = None
     flags: tuple[Flag, ...]
     claim: Claim
@@ -252,35 +271,33 @@ class Provenance(Result):
     inputs: dict[str, str] = Field(default_factory=dict, description="SHA-256 of each input file")
 
 
-class Audit(Result):
-    """Audits of one or more models; with exactly one, its numbers can be read from here directly."""
+class ResultFile(Result):
+    """Base of what is a file of its own, with the name of its schema in it."""
 
-    schema_: str = Field(default=SCHEMA, alias="schema", pattern=r"^gfscore\.audit/1$")
-    models: tuple[ModelAudit, ...] = Field(min_length=1)
-    calibration: Calibration | None = None
-    ranking: dict[str, Any] | None = None
-    provenance: Provenance
+    schema_: str = Field(alias="schema")
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
         """Read what :meth:`to_json` wrote; keys that this version does not know are ignored."""
+        schema = cls.model_fields["schema_"].default
+        name = schema.removeprefix("gfscore.").partition("/")[0]
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise FileError(f"is not JSON ({error}). Give the audit.json that an audit wrote.") from error
-        schema = data.get("schema") if isinstance(data, dict) else None
-        if schema != SCHEMA:
-            raise FileError(f"has schema {schema!r}; this version reads {SCHEMA!r}. Run the audit again.")
+            raise FileError(f"is not JSON ({error}). Give the {name}.json that gfscore wrote.") from error
+        found = data.get("schema") if isinstance(data, dict) else None
+        if found != schema:
+            raise FileError(f"has schema {found!r}; this version reads {schema!r}. Run the {name} again.")
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"])
-            raise FileError(f"breaks the schema at {place}: {first['msg']}. Run the audit again.") from error
+            raise FileError(f"breaks the schema at {place}: {first['msg']}. Run the {name} again.") from error
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read an ``audit.json``."""
+        """Read a file that :meth:`save` wrote."""
         with naming(path):
             try:
                 text = Path(path).read_bytes()
@@ -289,12 +306,22 @@ class Audit(Result):
             return cls.from_json(text)
 
     def to_json(self) -> str:
-        """The contents of ``audit.json``."""
+        """The contents of the file, and what ``--json`` prints."""
         return self.model_dump_json(indent=1) + "\n"
 
     def save(self, path: str | Path) -> None:
         """Write :meth:`to_json` to a file, whole or not at all."""
         write_text(Path(path), self.to_json())
+
+
+class Audit(ResultFile):
+    """Audits of one or more models; with exactly one, its numbers can be read from here directly."""
+
+    schema_: str = Field(default=SCHEMA, alias="schema", pattern=r"^gfscore\.audit/1$")
+    models: tuple[ModelAudit, ...] = Field(min_length=1)
+    calibration: Calibration | None = None
+    ranking: dict[str, Any] | None = None
+    provenance: Provenance
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per model and class (needs pandas, from the extra ``tables``)."""

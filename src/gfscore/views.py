@@ -100,13 +100,39 @@ def headline(model: "ModelAudit") -> str:
 
 
 def settings(score: "ScoreInfo") -> list[str]:
-    """Activation and temperature, of a score that has them."""
+    """What decides a score: activation and temperature, norm, and what else was recorded."""
     found: list[str] = []
     if score.activation is not None:
         found.append("probabilities as given" if score.probabilities else score.activation)
     if score.temperature is not None:
         found.append(f"T = {score.temperature:g}")
+    if score.norm is not None:
+        found.append(score.norm)
+    for name, value in (score.settings or {}).items():
+        found.append(f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}")
     return found
+
+
+def claim_text(model: "ModelAudit") -> str:
+    """What may be read into the score, after everything that was tried."""
+    claim = model.claim
+    if claim.certified:
+        return f"A certificate. {claim.premise}"
+    tried = []
+    if claim.radius_refuted_share is not None:
+        share = f"{percent(claim.radius_refuted_share)}{_between(claim.radius_refuted_interval)} of samples"
+        tried.append(
+            f"Radius reading refuted on {share}."
+            if claim.radius_refuted_share > 0
+            else "No radius was refuted, which proves none."
+        )
+    if claim.premise_violated_share is not None:
+        tried.append(f"Its premise is violated on {percent(claim.premise_violated_share)} of samples.")
+    return " ".join(["Not a certificate.", *tried, claim.premise])
+
+
+def _between(interval: tuple[float, float] | None) -> str:
+    return "" if interval is None else f" [{percent(interval[0])}, {percent(interval[1])}]"
 
 
 def brackets(model: "ModelAudit") -> str:
@@ -150,7 +176,7 @@ def model_html(model: "ModelAudit") -> str:
         f"<h4>{escape(headline(model))}</h4><table>{metrics}</table>"
         f"<table>{head}{''.join(map(_html_row, rows))}</table>"
         + (f"<ul>{items}</ul>" if items else "")
-        + f"<p><small>{escape(brackets(model))} Not a certificate. {escape(model.claim.premise)}</small></p>"
+        + f"<p><small>{escape(brackets(model))} {escape(claim_text(model))}</small></p>"
     )
 
 

@@ -1,30 +1,23 @@
 """``gfscore audit``: logits files, or models and data, in; a table and ``audit.json`` out."""
 
-import shlex
-import sys
-from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from gfscore import auditing, calibrating
 from gfscore.cli import options as shared
-from gfscore.cli.running import RunOptions
+from gfscore.cli.delivery import deliver, provenance
+from gfscore.cli.grouping import expand
 from gfscore.cli.sources import Source, logits_sources
-from gfscore.engines.local import DEFAULT_BATCH
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.logits_files import read_class_names, read_samples, sha256
+from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.references import for_models, read_reference
-from gfscore.outputs import terminal
-from gfscore.outputs.per_sample import check_suffix, write_per_sample
-from gfscore.results import Audit, Provenance
+from gfscore.outputs.per_sample import check_suffix
+from gfscore.results import Audit
 from gfscore.samples import IntArray, Samples
-
-DEFAULTS = auditing.Options()
-RESULT = "audit.json"
 
 
 class Target(StrEnum):
@@ -34,34 +27,19 @@ class Target(StrEnum):
     FINITE = "finite"
 
 
+@expand
 def audit_command(
+    *,
     logits: Annotated[
         list[Path] | None, typer.Argument(help="Logits files: .npz, .safetensors, .parquet or .csv; a model each.")
     ] = None,
     model: shared.ModelSpecs = None,
     data: shared.DataSpecs = None,
-    activation: Annotated[
-        str, typer.Option(help="How logits become confidences: softmax or sigmoid.")
-    ] = DEFAULTS.activation,
-    temperature: Annotated[float, typer.Option(help="Divides the logits first.")] = DEFAULTS.temperature,
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="The files hold probabilities: softmax is not applied again.")
-    ] = False,
-    fairness_weight: Annotated[
-        float, typer.Option(help="Lambda of FP-GREAT = class mean - lambda * RDI.")
-    ] = DEFAULTS.fairness_weight,
-    delta: Annotated[
-        float, typer.Option(help="All intervals of a model hold together with probability 1 - delta.")
-    ] = DEFAULTS.delta,
-    interval: Annotated[
-        str, typer.Option(help="How intervals are found: betting, kl, bernstein or hoeffding.")
-    ] = DEFAULTS.interval,
+    probabilities: shared.Probabilities = False,
+    scoring: shared.AuditOptions,
     target: Annotated[
         Target, typer.Option(help="What intervals are about: the world the samples come from, or the fixed data set.")
     ] = Target.POPULATION,
-    permutations: Annotated[
-        int, typer.Option(help="Shuffles of the noise floor; 0 leaves it out.")
-    ] = DEFAULTS.permutations,
     calibrate: Annotated[
         str | None,
         typer.Option(
@@ -70,87 +48,29 @@ def audit_command(
         ),
     ] = None,
     reference: shared.Reference = None,
-    groups: Annotated[
-        Path | None, typer.Option(help="Profile over these groups: a name per line, or a CSV with a column each.")
-    ] = None,
-    class_names: Annotated[
-        Path | None, typer.Option(help="Names of the classes: one per line, or a JSON list.")
-    ] = None,
-    min_n: Annotated[int, typer.Option(help="Flag classes with fewer samples.")] = DEFAULTS.min_n,
-    expect_accuracy: Annotated[
-        float | None, typer.Option(help="Stop when the clean accuracy is off by more than sampling explains.")
-    ] = None,
-    per_sample: Annotated[Path | None, typer.Option(help="Also write a row per sample, to .csv or .parquet.")] = None,
-    trust_model: shared.TrustModel = False,
-    form: shared.ModelFormat = None,
-    output: shared.Output = None,
-    model_dir: shared.ModelDir = None,
-    preset: shared.Preset = None,
-    mean: shared.Mean = None,
-    std: shared.Std = None,
-    layout: shared.Layout = None,
-    resize: shared.Resize = None,
-    crop: shared.Crop = None,
-    interpolation: shared.Interpolation = None,
-    grey: shared.Grey = False,
-    value_range: shared.ValueRange = None,
-    batch_size: shared.BatchSize = DEFAULT_BATCH,
-    split: shared.Split = None,
-    n_per_class: shared.PerClass = None,
-    classes: shared.Classes = None,
-    seed: shared.Seed = 0,
-    store: shared.StoreFolder = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for audit.json.  [default: gfscore-audit]")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print audit.json instead of tables; write it only with --out.")
-    ] = False,
-    quiet: shared.Quiet = False,
+    groups: shared.Groups = None,
+    per_sample: shared.PerSample = None,
+    run: shared.RunOptions,
+    out: shared.Out = None,
+    as_json: shared.AsJson = False,
 ) -> None:
     """Audit how evenly robustness is spread over the classes: of logits files, or of models that are run on data.
 
     Prints the class profile and its disparity (RDI, NRGC, WCR, FP-GREAT), and writes audit.json.
     """
-    options = auditing.Options(
-        activation=activation,
-        temperature=temperature,
-        fairness_weight=fairness_weight,
-        delta=delta,
-        interval=interval,
-        permutations=permutations,
-        seed=seed,
-        min_n=min_n,
-        expect_accuracy=expect_accuracy,
-    )
+    options, names = scoring.checked(), run.names
     if per_sample is not None:
         check_suffix(per_sample)
-    names = None if class_names is None else read_class_names(class_names)
-    run_options = RunOptions(
-        preprocessing={
-            "preset": preset, "mean": mean, "std": std, "layout": layout, "resize": resize, "crop": crop,
-            "interpolation": interpolation, "grey": grey, "value_range": value_range,
-        },
-        trust=trust_model,
-        form=form,
-        output=output,
-        model_dir=model_dir,
-        batch_size=batch_size,
-        split=split,
-        n_per_class=n_per_class,
-        n_classes=classes,
-        class_names=names,
-        seed=seed,
-        store=store,
-        quiet=quiet or as_json,
-    )  # fmt: skip
+    run = replace(run, quiet=run.quiet or as_json)  # nothing may stand beside the JSON
     outside = None if reference is None else read_reference(reference)
 
     def read(source: Source) -> Samples:
         return read_samples(source.path, probabilities=probabilities, class_names=names, groups=groups)
 
     models, tables, sources, curves = [], [], {}, {}
-    for name, source in logits_sources(logits or [], model or [], data or [], run_options):
+    for name, source in logits_sources(logits or [], model or [], data or [], run):
         samples, sizes = read(source), None
-        with naming(source.path if source.about is None else name):
+        with naming(source.path if source.loaded is None else name):
             sizes = _sizes(source, target, groups)
             local = auditing.score_samples(samples, options)
             models.append(
@@ -160,8 +80,8 @@ def audit_command(
                     options,
                     name=name,
                     source=source.source,
-                    data_seed=source.seed,
-                    run=source.about,
+                    data_seed=None if source.loaded is None else source.loaded.data.seed,
+                    run=None if source.loaded is None else source.loaded.about,
                     class_sizes=sizes,
                 )
             )
@@ -181,42 +101,24 @@ def audit_command(
             )
             for entry, (source, sizes) in zip(models, sources.values(), strict=True)
         ]
-    inputs = [path for path in (*(logits or []), groups, class_names) if path is not None]
+    inputs = [path for path in (*(logits or []), groups, run.class_names) if path is not None]
     audit = Audit(
         models=tuple(models),
         calibration=calibration,
         ranking=calibrating.ranking_of(tuple(models), outside),
-        provenance=_provenance(inputs),
+        provenance=provenance(inputs),
     )
-    written: list[Path] = []
-    if per_sample is not None:
-        write_per_sample(per_sample, tables)
-        written.append(per_sample)
-    if out is not None or not as_json:
-        result = (out or Path("gfscore-audit")) / RESULT
-        audit.save(result)
-        written.append(result)
-    if as_json:
-        sys.stdout.write(audit.to_json())
-    elif not quiet:
-        console = Console()
-        terminal.show(audit, console)
-        for path in written:
-            console.print(f"Written: {path}", markup=False, highlight=False, soft_wrap=True)
+    deliver(audit, out=out, as_json=as_json, quiet=run.quiet, per_sample=per_sample, tables=tables)
 
 
 def _sizes(source: Source, target: Target, groups: Path | None) -> IntArray | None:
     """Class sizes for the finite target; refused where nobody can know that the samples are a random part."""
     if target is Target.POPULATION:
         return None
-    if source.class_sizes is None or groups is not None:
+    sizes = None if source.loaded is None else source.loaded.data.class_sizes
+    if sizes is None or groups is not None:
         raise OptionError(
             "the target finite is for classes of a data set that is run here, whole or a random part of each class "
             "(--n-per-class). Use --target population."
         )
-    return source.class_sizes
-
-
-def _provenance(paths: Sequence[Path]) -> Provenance:
-    command = shlex.join(["gfscore", *sys.argv[1:]])
-    return auditing.make_provenance(command=command, inputs={str(path): sha256(path) for path in paths})
+    return sizes

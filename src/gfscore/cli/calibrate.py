@@ -15,8 +15,6 @@ from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.references import for_models, read_reference
 from gfscore.outputs.calibration import show
 
-DEFAULTS = auditing.Options()
-
 
 def calibrate_command(
     logits: Annotated[
@@ -34,8 +32,8 @@ def calibrate_command(
     ] = None,
     activation: Annotated[
         str, typer.Option(help="How logits become confidences: softmax or sigmoid.")
-    ] = DEFAULTS.activation,
-    probabilities: Annotated[bool, typer.Option("--probabilities", help="The files hold probabilities.")] = False,
+    ] = shared.DEFAULTS.activation,
+    probabilities: shared.Probabilities = False,
     search: Annotated[str, typer.Option("--range", help="Temperatures searched, lowest and highest.")] = "0.01,10",
     as_json: Annotated[bool, typer.Option("--json", help="Print the calibration as JSON.")] = False,
 ) -> None:

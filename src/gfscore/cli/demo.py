@@ -9,7 +9,8 @@ from rich.console import Console
 
 from gfscore import auditing, calibrating, zoo
 from gfscore.cli import options as shared
-from gfscore.cli.running import RunOptions, audit_run, run_models
+from gfscore.cli.options import RunOptions
+from gfscore.cli.running import audit_run, run_models
 from gfscore.files import write_text
 from gfscore.inputs.logits_files import read_samples
 from gfscore.outputs import demo as screen
@@ -18,7 +19,7 @@ from gfscore.results import Audit
 
 TEST, GENERATED = "zoo:digits", "generator:zoo"
 OBJECTIVE = "classes"
-FIGURES = ("heatmap", "disparity", "noise", "calibration")  # of all networks, on the test images
+FIGURES = ("heatmap", "noise")  # of all networks, on the test images
 
 
 def demo_command(

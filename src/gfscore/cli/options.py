@@ -1,9 +1,18 @@
 """Options that several commands share, each written once."""
 
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from gfscore import auditing
+from gfscore.engines.local import DEFAULT_BATCH
+from gfscore.inputs.logits_files import read_class_names
+
+DEFAULTS = auditing.Options()
+PREPROCESSING = ("preset", "mean", "std", "layout", "resize", "crop", "interpolation", "grey", "value_range")
 
 ModelSpecs = Annotated[
     list[str] | None,
@@ -30,40 +39,112 @@ Reference = Annotated[
         help="A number per model to rank beside: a CSV (model,value), a JSON object, or robustbench:cifar10/L2.",
     ),
 ]
-TrustModel = Annotated[
-    bool, typer.Option("--trust-model", help="Load model formats that hold code (.pt2, TorchScript).")
+Probabilities = Annotated[
+    bool, typer.Option("--probabilities", help="The files hold probabilities: softmax is not applied again.")
 ]
-ModelFormat = Annotated[
-    str | None, typer.Option("--format", help="torchscript, when the ending of the file does not say so.")
+Groups = Annotated[
+    Path | None, typer.Option(help="Profile over these groups: a name per line, or a CSV with a column each.")
 ]
-Output = Annotated[str | None, typer.Option(help="Name or position of the output that holds the logits.")]
-ModelDir = Annotated[Path | None, typer.Option(help="Where RobustBench keeps its weights.")]
-Preset = Annotated[
-    str | None, typer.Option(help="Mean and std by name: imagenet, cifar10, cifar100, mnist or half (0.5).")
-]
-Mean = Annotated[str | None, typer.Option(help="Subtracted from [0, 1] pixels, such as 0.49,0.48,0.45.")]
-Std = Annotated[str | None, typer.Option(help="Divides them then, such as 0.25,0.24,0.26.")]
-Layout = Annotated[str | None, typer.Option(help="NHWC or NCHW, when the shape of the images does not tell.")]
-Resize = Annotated[str | None, typer.Option(help="Shorter side in pixels, or height x width (224x224).")]
-Crop = Annotated[str | None, typer.Option(help="Side of the middle that stays, in pixels.")]
-ValueRange = Annotated[
-    str | None, typer.Option("--range", help="What stands for black and white in float images, such as -1,1.")
-]
-BatchSize = Annotated[int, typer.Option(min=1, help="Images a forward pass; a model with a fixed batch keeps its own.")]
-Interpolation = Annotated[str | None, typer.Option(help="nearest, bilinear, bicubic, lanczos or box.")]
-Grey = Annotated[bool, typer.Option("--grey", help="One channel instead of three.")]
-Split = Annotated[str | None, typer.Option(help="Which part of a data folder that has several: train or test.")]
-Classes = Annotated[int | None, typer.Option("--classes", min=2, help="Classes of a generator that does not say so.")]
-PerClass = Annotated[
-    int | None,
-    typer.Option(
-        "--n-per-class",
-        min=1,
-        help="Images a generator draws of each class (100), or a random part of each class of other data (all).",
-    ),
-]
+AsJson = Annotated[bool, typer.Option("--json", help="Print audit.json instead of tables; write it only with --out.")]
+PerSample = Annotated[Path | None, typer.Option(help="Also write a row per sample, to .csv or .parquet.")]
+Out = Annotated[Path | None, typer.Option(help="Folder for audit.json.  [default: gfscore-audit]")]
 Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
 StoreFolder = Annotated[
     Path | None, typer.Option("--store", help="Where logits are kept.  [default: $GFSCORE_STORE or the user's cache]")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """How models are loaded and run, for every command that takes ``--model`` and ``--data``."""
+
+    trust_model: Annotated[
+        bool, typer.Option("--trust-model", help="Load model formats that hold code (.pt2, TorchScript).")
+    ] = False
+    form: Annotated[
+        str | None, typer.Option("--format", help="torchscript, when the ending of the file does not say so.")
+    ] = None
+    output: Annotated[str | None, typer.Option(help="Name or position of the output that holds the logits.")] = None
+    model_dir: Annotated[Path | None, typer.Option(help="Where RobustBench keeps its weights.")] = None
+    preset: Annotated[
+        str | None, typer.Option(help="Mean and std by name: imagenet, cifar10, cifar100, mnist or half (0.5).")
+    ] = None
+    mean: Annotated[str | None, typer.Option(help="Subtracted from [0, 1] pixels, such as 0.49,0.48,0.45.")] = None
+    std: Annotated[str | None, typer.Option(help="Divides them then, such as 0.25,0.24,0.26.")] = None
+    layout: Annotated[str | None, typer.Option(help="NHWC or NCHW, when the shape of the images does not tell.")] = None
+    resize: Annotated[str | None, typer.Option(help="Shorter side in pixels, or height x width (224x224).")] = None
+    crop: Annotated[str | None, typer.Option(help="Side of the middle that stays, in pixels.")] = None
+    interpolation: Annotated[str | None, typer.Option(help="nearest, bilinear, bicubic, lanczos or box.")] = None
+    grey: Annotated[bool, typer.Option("--grey", help="One channel instead of three.")] = False
+    value_range: Annotated[
+        str | None, typer.Option("--range", help="What stands for black and white in float images, such as -1,1.")
+    ] = None
+    batch_size: Annotated[
+        int, typer.Option(min=1, help="Images a forward pass; a model with a fixed batch keeps its own.")
+    ] = DEFAULT_BATCH
+    split: Annotated[str | None, typer.Option(help="Which part of a data folder that has several: train or test.")] = (
+        None
+    )
+    n_per_class: Annotated[
+        int | None,
+        typer.Option(
+            "--n-per-class",
+            min=1,
+            help="Images a generator draws of each class (100), or a random part of each class of other data (all).",
+        ),
+    ] = None
+    classes: Annotated[
+        int | None, typer.Option("--classes", min=2, help="Classes of a generator that does not say so.")
+    ] = None
+    class_names: Annotated[Path | None, typer.Option(help="Names of the classes: one per line, or a JSON list.")] = None
+    store: StoreFolder = None
+    seed: Seed = 0
+    quiet: Quiet = False
+
+    @property
+    def preprocessing(self) -> dict[str, Any]:
+        """What was said about preprocessing, as ``Preprocessing.from_options`` takes it."""
+        return {name: value for name in PREPROCESSING if (value := getattr(self, name)) not in (None, False)}
+
+    @property
+    def names(self) -> Sequence[str] | None:
+        """The class names in the file that was given."""
+        return None if self.class_names is None else read_class_names(self.class_names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileOptions:
+    """What is made of scores, whatever they are, for every command that audits."""
+
+    fairness_weight: Annotated[float, typer.Option(help="Lambda of FP-GREAT = class mean - lambda * RDI.")] = (
+        DEFAULTS.fairness_weight
+    )
+    delta: Annotated[float, typer.Option(help="All intervals of a model hold together with probability 1 - delta.")] = (
+        DEFAULTS.delta
+    )
+    interval: Annotated[str, typer.Option(help="How intervals are found: betting, kl, bernstein or hoeffding.")] = (
+        DEFAULTS.interval
+    )
+    permutations: Annotated[int, typer.Option(help="Shuffles of the noise floor; 0 leaves it out.")] = (
+        DEFAULTS.permutations
+    )
+    min_n: Annotated[int, typer.Option(help="Flag classes with fewer samples.")] = DEFAULTS.min_n
+    expect_accuracy: Annotated[
+        float | None, typer.Option(help="Stop when the clean accuracy is off by more than sampling explains.")
+    ] = None
+    seed: Seed = 0
+
+    def checked(self) -> auditing.Options:
+        """The same, checked."""
+        return auditing.Options(**asdict(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOptions(ProfileOptions):
+    """The same for the GREAT score, with what makes it."""
+
+    activation: Annotated[str, typer.Option(help="How logits become confidences: softmax or sigmoid.")] = (
+        DEFAULTS.activation
+    )
+    temperature: Annotated[float, typer.Option(help="Divides the logits first.")] = DEFAULTS.temperature

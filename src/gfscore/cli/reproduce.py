@@ -10,8 +10,8 @@ from rich.console import Console
 
 from gfscore import auditing
 from gfscore.cli import options as shared
-from gfscore.cli.running import RunOptions, audit_run, run_models
-from gfscore.engines.local import DEFAULT_BATCH
+from gfscore.cli.grouping import expand
+from gfscore.cli.running import audit_run, run_models
 from gfscore.errors import OptionError
 from gfscore.outputs.reproduction import show, show_table
 from gfscore.reproduction import measured, reproduce
@@ -28,28 +28,22 @@ class Experiment(StrEnum):
 THREATS = {Experiment.CIFAR10: "L2", Experiment.IMAGENET: "Linf"}
 
 
+@expand
 def reproduce_command(
+    *,
     dataset: Annotated[Experiment, typer.Argument(help="Which of the paper's two experiments.")],
     from_published: Annotated[
         bool, typer.Option("--from-published", help="Recompute from the numbers published with the paper.")
     ] = False,
     data: shared.DataSpecs = None,
-    model_dir: shared.ModelDir = None,
     only: Annotated[
         list[str] | None, typer.Option(help="Run only this model (its RobustBench name). May be given several times.")
     ] = None,
-    resize: shared.Resize = None,
-    crop: shared.Crop = None,
-    batch_size: shared.BatchSize = DEFAULT_BATCH,
-    split: shared.Split = None,
-    n_per_class: shared.PerClass = None,
-    seed: shared.Seed = 0,
-    store: shared.StoreFolder = None,
+    run: shared.RunOptions,
     out: Annotated[Path, typer.Option(help="Folder for audit.json, when models are run.")] = Path("gfscore-reproduce"),
     as_json: Annotated[
         bool, typer.Option("--json", help="Print tables and claims as JSON (--from-published).")
     ] = False,
-    quiet: shared.Quiet = False,
 ) -> None:
     """Recompute the tables and claims of the GF-Score paper, and say which of them hold.
 
@@ -61,7 +55,7 @@ def reproduce_command(
         reproduction = reproduce(dataset.value)
         if as_json:
             sys.stdout.write(reproduction.to_json())
-        elif not quiet:
+        elif not run.quiet:
             show(reproduction, Console())
         return
     if not data:
@@ -71,27 +65,17 @@ def reproduce_command(
         if name not in known:
             raise OptionError(f"{name!r} is not one of the paper's models: {', '.join(known)}.")
     names = [name for name in known if not only or name in only]
-    options = RunOptions(
-        preprocessing={"resize": resize, "crop": crop},
-        model_dir=model_dir,
-        batch_size=batch_size,
-        split=split,
-        n_per_class=n_per_class,
-        seed=seed,
-        store=store,
-        quiet=quiet,
-    )
     specs = [f"robustbench:{dataset.value}/{THREATS[dataset]}/{name}" for name in names]
-    audit_options = auditing.Options(activation=measured.paper_activation(dataset.value), seed=seed)
+    audit_options = auditing.Options(activation=measured.paper_activation(dataset.value), seed=run.seed)
     audited: dict[str, list[ModelAudit]] = {}
-    for run in run_models(specs, data, options):
-        audited.setdefault(run.source, []).append(audit_run(run, audit_options))
+    for done in run_models(specs, data, run):
+        audited.setdefault(done.loaded.data.source, []).append(audit_run(done, audit_options))
     audit = Audit(
         models=tuple(model for models in audited.values() for model in models),
         provenance=auditing.make_provenance(command=f"gfscore reproduce {dataset.value}"),
     )
     audit.save(out / "audit.json")
-    if not quiet:
+    if not run.quiet:
         console = Console()
         for models in audited.values():
             show_table(measured.measured_table(models, names, dataset.value), console)

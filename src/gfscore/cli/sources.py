@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from gfscore.cli.running import RunOptions, run_models
+from gfscore.cli.options import RunOptions
+from gfscore.cli.running import Loaded, run_models
 from gfscore.errors import OptionError
-from gfscore.samples import IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,9 +15,7 @@ class Source:
 
     path: Path
     source: str
-    seed: int | None = None
-    class_sizes: IntArray | None = None  # of the fixed set it was drawn from, where that is known
-    about: dict[str, Any] | None = None  # of the run that made it, if we made it
+    loaded: Loaded | None = None  # the model and data behind it, if it was made here
 
 
 def logits_sources(
@@ -31,10 +28,7 @@ def logits_sources(
         yield name, Source(path=path, source=path.name)
     if models or data:
         for run in run_models(models, data, options):
-            yield (
-                run.name,
-                Source(path=run.logits, source=run.source, seed=run.seed, class_sizes=run.class_sizes, about=run.about),
-            )
+            yield run.name, Source(path=run.logits, source=run.loaded.data.source, loaded=run.loaded)
 
 
 def model_names(paths: Sequence[Path]) -> dict[str, Path]:

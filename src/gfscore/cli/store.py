@@ -10,7 +10,7 @@ from rich.text import Text
 from gfscore import views
 from gfscore.cli import options as shared
 from gfscore.errors import OptionError
-from gfscore.inputs.store import Entry, Store, recipe_of
+from gfscore.inputs.store import LOGITS, VOTES, Entry, Store, recipe_of
 
 store_app = typer.Typer(help="Look after the logits on disk.", no_args_is_help=True)
 
@@ -24,7 +24,7 @@ def list_command(store: shared.StoreFolder = None) -> None:
         table.add_column(heading, justify="right" if heading in ("samples", "size") else "left", overflow="fold")
     for entry in kept.entries():
         about = entry.info["about"]
-        state = "finished" if entry.finished.exists() else "under way"
+        state = "finished" if entry.complete else "under way"
         cells = (entry.path.name[:12], about["model"], about["data"], f"{about['n']:,}", state, _size(entry.size))
         table.add_row(*(Text(views.printable(str(cell))) for cell in cells))
     console = Console()
@@ -64,10 +64,11 @@ def clear_command(
 
 
 def _damaged(entry: Entry) -> bool:
-    shards = recipe_of(entry.info).shards()
+    recipe = recipe_of(entry.info)
+    shards, array = recipe.shards(), LOGITS if recipe.noise is None else VOTES
     if entry.finished.exists():
         return entry.damaged_shards(shards) != []
-    return any(entry.shard_exists(index) and entry.read_shard(index) is None for index in range(len(shards)))
+    return any(entry.shard_exists(index) and entry.read_shard(index, array) is None for index in range(len(shards)))
 
 
 def _size(n_bytes: int) -> str:

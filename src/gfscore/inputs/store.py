@@ -2,7 +2,8 @@
 
 An entry is a folder named by the hash of everything that decides the logits: model, data, preprocessing, batch size
 and versions. While a run is under way it holds one safetensors file per shard, each written whole or not at all and
-carrying the checksum of its logits. A finished run is one logits file that ``gfscore audit`` reads as it is.
+carrying the checksum of its logits. A finished run is one logits file that ``gfscore audit`` reads as it is. Votes
+under noise are kept in the same way, but stay in their shards: there are two numbers a sample.
 """
 
 import fcntl
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
@@ -27,6 +29,7 @@ from gfscore.samples import FloatArray, IntArray
 
 FORMAT = 1
 INFO, LOCK, FINISHED = "entry.json", "lock", "logits.safetensors"
+LOGITS, VOTES = "logits", "votes"  # the array in a shard
 DIGESTS = "shard_sha256"  # metadata of a finished file: the checksum of each shard's rows
 
 
@@ -47,7 +50,8 @@ class Recipe:
     n_samples: int
     preprocessing: Mapping[str, Any]
     batch_size: int
-    shard_rows: int  # a multiple of the batch size: a shard never cuts a batch
+    shard_rows: int  # for logits a multiple of the batch size: a shard never cuts a batch
+    noise: Mapping[str, Any] | None = None  # what is added to the images before votes are counted; None: logits
 
     @property
     def key(self) -> str:
@@ -57,7 +61,7 @@ class Recipe:
 
     def as_dict(self) -> dict[str, Any]:
         """The recipe, for JSON."""
-        return {
+        recipe = {
             "model": self.model,
             "data": self.data,
             "n_samples": self.n_samples,
@@ -65,6 +69,7 @@ class Recipe:
             "batch_size": self.batch_size,
             "shard_rows": self.shard_rows,
         }
+        return recipe if self.noise is None else {**recipe, "noise": dict(self.noise)}
 
     def shards(self) -> list[slice]:
         """The rows of each shard, in order."""
@@ -85,6 +90,13 @@ class Entry:
         return self.path / FINISHED
 
     @property
+    def complete(self) -> bool:
+        """Whether nothing of the run is missing."""
+        recipe = recipe_of(self.info)
+        in_shards = recipe.noise is not None and all(map(self.shard_exists, range(len(recipe.shards()))))
+        return in_shards or self.finished.exists()
+
+    @property
     def size(self) -> int:
         """Bytes on disk."""
         return sum(file.stat().st_size for file in self.path.iterdir())
@@ -100,20 +112,20 @@ class Entry:
         """Whether there is a shard, sound or not."""
         return self._shard_path(index).exists()
 
-    def read_shard(self, index: int) -> FloatArray | None:
-        """Logits of a shard, or None when it is missing or damaged."""
+    def read_shard(self, index: int, array: str = LOGITS) -> NDArray[Any] | None:
+        """Logits (or votes) of a shard, or None when it is missing or damaged."""
         path = self._shard_path(index)
         try:
             with safe_open(path, framework="np") as file:
-                logits, recorded = file.get_tensor("logits"), (file.metadata() or {}).get("sha256")
+                values, recorded = file.get_tensor(array), (file.metadata() or {}).get("sha256")
         except (FileNotFoundError, SafetensorError, OSError):
             return None
-        return logits if recorded == _digest(logits) else None
+        return values if recorded == _digest(values) else None
 
-    def write_shard(self, index: int, logits: FloatArray) -> None:
+    def write_shard(self, index: int, values: NDArray[Any], array: str = LOGITS) -> None:
         """Put a shard in its place, whole."""
         with replacing(self._shard_path(index)) as temporary:
-            save_file({"logits": logits}, temporary, metadata={"sha256": _digest(logits)})
+            save_file({array: values}, temporary, metadata={"sha256": _digest(values)})
 
     def finish(self, n_shards: int, labels: IntArray, metadata: Mapping[str, str]) -> Path:
         """Join the shards into one logits file, and drop them."""
@@ -199,5 +211,5 @@ def recipe_of(info: Mapping[str, Any]) -> Recipe:
     return Recipe(**info["recipe"])
 
 
-def _digest(logits: FloatArray) -> str:
-    return hashlib.sha256(np.ascontiguousarray(logits).tobytes()).hexdigest()
+def _digest(values: NDArray[Any]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()

@@ -110,6 +110,8 @@ def _sigmoid_shift(local: LocalScores) -> Flag | None:
     """How much of the sigmoid score a common shift of all logits, which changes no decision, has cost."""
     if local.activation is not Activation.SIGMOID or local.temperature is None:
         return None
+    if local.own_logits is None or local.rival_logits is None:
+        return None
     leads = local.own_logits > local.rival_logits
     if not leads.any():
         return None

@@ -93,10 +93,11 @@ def _caption(audit: Audit) -> str:
     model = audit.models[0]
     settings = ", ".join(views.settings(model.score))
     how = f" ({settings})" if settings else ""
+    certificate = model.claim.premise if model.claim.certified else "The score is not a certificate."
     return views.printable(
         f"{model.score.name.upper()} scores{how}, at most {model.score.range[1]:.3f}. Brackets: "
         f"{model.interval.method} intervals that hold together with probability {1 - model.interval.delta:g}. "
-        "The score is not a certificate."
+        f"{certificate}"
     )
 
 

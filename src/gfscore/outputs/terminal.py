@@ -81,6 +81,8 @@ def _class_table(model: ModelAudit) -> Table:
     else:
         table.add_column("", no_wrap=True)
     table.add_column("accuracy", justify="right", no_wrap=True)
+    if model.abstained is not None:
+        table.add_column("abstained", justify="right", no_wrap=True)
     table.add_column("most confused with", overflow="fold")
     low, high = views.lowest_and_highest(model)
     _add_classes(table, model, low)
@@ -103,6 +105,7 @@ def _add_classes(table: Table, model: ModelAudit, entries: list[ClassResult]) ->
             if _is_long(model)
             else Text(_bar(entry.score / model.score.range[1]), style="cyan"),
             views.percent(entry.accuracy),
+            *([] if entry.abstained is None else [views.percent(entry.abstained)]),
             Text(confused),
         )
 
@@ -147,4 +150,4 @@ def _flags(model: ModelAudit) -> list[Text]:
 
 
 def _claim(model: ModelAudit) -> Text:
-    return Text(f"Not a certificate. {model.claim.premise}", style="dim")
+    return Text(views.claim_text(model), style="dim")

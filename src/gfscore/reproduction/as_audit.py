@@ -3,7 +3,7 @@
 import numpy as np
 
 from gfscore import disparity
-from gfscore.auditing import PREMISE, make_provenance
+from gfscore.auditing import make_provenance
 from gfscore.bounds import box, hoeffding_intervals, inequality
 from gfscore.reference import Dataset, Published, PublishedModel, published
 from gfscore.results import (
@@ -23,6 +23,7 @@ from gfscore.results import (
 )
 from gfscore.samples import FloatArray
 from gfscore.scores import SCORE_MAX
+from gfscore.scores.great import PREMISE
 
 DELTA = 0.05
 SOURCE = "published with Shah, Visavadiya, Padala (2026), arXiv 2604.12757"

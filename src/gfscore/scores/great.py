@@ -11,6 +11,10 @@ from gfscore.errors import OptionError
 from gfscore.samples import CHUNK_VALUES, FloatArray, IntArray, Samples, map_chunks, row_chunks
 from gfscore.scores.local import Activation, LocalScores
 
+PREMISE = (
+    "The GREAT score bounds the distance to the nearest adversarial example only where the margin of confidences is "
+    "sqrt(2/pi)-Lipschitz around the sample. Nothing here checks that; and T changes the score, but no decision."
+)
 SCORE_MAX = math.sqrt(math.pi / 2)
 
 Kernel = Callable[[FloatArray, FloatArray, FloatArray, float], FloatArray]
@@ -77,6 +81,7 @@ def great_scores(
         values=values,
         maximum=SCORE_MAX,
         predicted=predicted,
+        premise=PREMISE,
         own_logits=own,
         rival_logits=rival,
         activation=activation,

@@ -1,11 +1,17 @@
 """What every local score gives to the stages after it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gfscore.results import Flag
 from gfscore.samples import FloatArray, IntArray
+
+BoolArray = NDArray[np.bool_]
 
 
 class Activation(StrEnum):
@@ -23,12 +29,27 @@ class LocalScores:
     values: FloatArray  # (N,) float64
     maximum: float
     predicted: IntArray  # (N,), the class with the largest logit, the first of several
-    own_logits: FloatArray  # (N,) float64, the logit of the true class
-    rival_logits: FloatArray  # (N,) float64, the largest of the others
+    premise: str  # what must hold for the score to be a radius
+    certified: bool = False  # whether it does hold, by proof
+    own_logits: FloatArray | None = None  # (N,) float64, the logit of the true class, where decisions rest on logits
+    rival_logits: FloatArray | None = None  # (N,) float64, the largest of the others
     activation: Activation | None = None
     temperature: float | None = None
+    norm: str | None = None  # "l2" or "linf", for a score that is a distance
+    eps: float | None = None  # a radius of interest in that norm
+    settings: Mapping[str, Any] | None = None  # what else decides it, for the record
+    flags: tuple[Flag, ...] = ()  # what the score itself noticed while it was made
+    abstained: BoolArray | None = None  # (N,), where no class could be named, for a score that may say so
+    failure_rate: float = 0.0  # probability with which a value is larger than what it stands for
+
+    def correct(self, labels: IntArray) -> BoolArray:
+        """Whether each sample was given its true class, and not by abstaining from any; ``(N,)``."""
+        right = self.predicted == labels
+        return np.asarray(right if self.abstained is None else right & ~self.abstained)
 
     @property
     def tied(self) -> FloatArray:
         """Whether the true class shares the largest logit, so that the decision is a matter of order; (N,) bool."""
+        if self.own_logits is None:
+            return np.zeros(len(self.values), dtype=bool)
         return np.asarray(self.own_logits == self.rival_logits)

@@ -57,6 +57,14 @@ def draw_per_class(data: Dataset, n_per_class: int, seed: int) -> Subset:
     )
 
 
+def take(data: Dataset, rows: IntArray) -> NDArray[Any]:
+    """Images of some rows, each given once, in any order: read from the first to the last, neighbours together."""
+    order = np.argsort(rows)
+    places = np.empty_like(order)
+    places[order] = np.arange(len(rows))
+    return np.concatenate([data.images(run) for run in _runs(rows[order])])[places]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reshaped(Data):
     """Images of a data set in the shape that a preprocessing asks for."""

@@ -33,6 +33,7 @@ class OnnxModel:
     fingerprint: str
     fixed_batch: int | None
     layout: Layout
+    path: Path
     session: Any
     input: str
     output: str
@@ -78,6 +79,7 @@ def load_onnx(
             ),
             fixed_batch=batch if isinstance(batch, int) and batch > 0 else None,
             layout=layout or declared_layout(declared.shape),
+            path=path,
             session=session,
             input=declared.name,
             output=chosen.name,

@@ -37,8 +37,6 @@ def _index(audit: Audit) -> Iterator[str]:
             yield f"    - type: {kind}"
             yield f"      value: {value!r}"
             yield f"      name: {scalar(name)}"
-        yield "    source:"
-        yield f"      name: {scalar(f'gfscore {audit.provenance.gfscore}')}"
 
 
 def _metrics(model: ModelAudit) -> Iterator[tuple[str, float, str]]:

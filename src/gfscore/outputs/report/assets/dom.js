@@ -34,7 +34,9 @@ function showTip(event, lines) {
   tip.style.top = `${event.clientY + 16 + scrollY}px`;
 }
 
-const hideTip = () => { byId("tip").hidden = true; };
+const hideTip = () => {
+  byId("tip").hidden = true;
+};
 
 function onHover(element, lines) {
   element.addEventListener("mousemove", (event) => showTip(event, lines(event)));

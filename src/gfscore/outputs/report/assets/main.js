@@ -6,8 +6,8 @@ function render() {
   for (const block of document.querySelectorAll("[data-model]")) {
     const place = chosen.indexOf(Number(block.dataset.model));
     block.hidden = place < 0;
-    block.classList.toggle("second", place === 1);
     block.parentElement.classList.toggle("two", chosen.length === 2);
+    if (place === 1) block.parentElement.append(block); // what stands beside comes second, also to be read aloud
   }
   hideTip();
   profile(models);
@@ -22,7 +22,8 @@ function choose(index) {
 }
 
 function changed() {
-  const main = Number(byId("model").value), beside = byId("beside").value;
+  const main = Number(byId("model").value),
+    beside = byId("beside").value;
   chosen = beside === "" || Number(beside) === main ? [main] : [main, Number(beside)];
   render();
 }
@@ -35,4 +36,10 @@ if (byId("model")) {
 }
 render();
 let waiting;
-addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(() => { profile(chosen.map((index) => DATA.models[index])); spread(chosen, choose); }, 150); });
+addEventListener("resize", () => {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => {
+    profile(chosen.map((index) => DATA.models[index]));
+    spread(chosen, choose);
+  }, 150);
+});

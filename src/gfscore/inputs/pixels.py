@@ -1,0 +1,41 @@
+"""A model as a function of [0, 1] pixels, the unit of every radius: whatever moves pixels works on this."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gfscore.errors import naming
+from gfscore.inputs.layouts import moved
+from gfscore.inputs.preprocessing import Pixels, Preprocessing
+from gfscore.inputs.protocols import Dataset, Model
+from gfscore.samples import FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PixelModel:
+    """Mean and std put in front of a model; pixels are in the model's own layout.
+
+    >>> from gfscore.inputs.models.callable_model import CallableModel
+    >>> flat = CallableModel(lambda inputs: inputs.reshape(len(inputs), -1), name="identity")
+    >>> centred = PixelModel(model=flat, preprocessing=Preprocessing(mean=(0.5,), std=(0.5,)))
+    >>> centred(np.array([0, 1], np.float32).reshape(1, 1, 1, 2))
+    array([[-1.,  1.]], dtype=float32)
+    """
+
+    model: Model
+    preprocessing: Preprocessing
+    batch_size: int = 128
+
+    def __call__(self, pixels: Pixels) -> FloatArray:
+        """Logits (n, K) of any number of images, in batches that the model takes."""
+        step = self.model.fixed_batch or self.batch_size
+        inputs = self.preprocessing.normalise(pixels, self.model.layout)
+        return np.concatenate([self.model(inputs[start : start + step]) for start in range(0, len(inputs), step)])
+
+    def pixels(self, data: Dataset, rows: slice) -> Pixels:
+        """Images of some rows as [0, 1] pixels."""
+        with naming(data.source):
+            images = data.images(rows)
+            self.preprocessing.check_range(images)
+            unit = self.preprocessing.to_unit(images)
+        return np.ascontiguousarray(moved(unit, data.layout, self.model.layout))
