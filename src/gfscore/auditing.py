@@ -29,7 +29,7 @@ from gfscore.bounds import (
 from gfscore.errors import OptionError
 from gfscore.judge.expectation import check_accuracy, checked_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N, audit_flags
-from gfscore.judge.threshold import Verdict, judged
+from gfscore.judge.threshold import judged
 from gfscore.profile import ClassProfile, class_profile
 from gfscore.results import (
     Atkinson,
@@ -52,6 +52,7 @@ from gfscore.scores import SCORE_MAX, Activation, LocalScores, great_scores
 from gfscore.scores.great import checked_activation, checked_temperature
 from gfscore.temperature.curve import temperature_curve
 from gfscore.temperature.stored import stored_curves
+from gfscore.verdicts import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
