@@ -30,7 +30,7 @@ from gfscore.bounds import (
 from gfscore.errors import OptionError
 from gfscore.judge.expectation import check_accuracy, checked_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N, audit_flags
-from gfscore.judge.threshold import Verdict, judged
+from gfscore.judge.threshold import judged
 from gfscore.profile import ClassProfile, class_profile
 from gfscore.results import (
     Atkinson,
@@ -57,6 +57,7 @@ from gfscore.scores.first_order import first_order_scores, forward_only_norms, g
 from gfscore.scores.great import checked_activation, checked_temperature
 from gfscore.temperature.curve import temperature_curve
 from gfscore.temperature.stored import stored_curves
+from gfscore.verdicts import Verdict
 
 SHARE_OF_SHARES = 0.5  # of delta, for all shares of radii above eps, where they are asked for
 

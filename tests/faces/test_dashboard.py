@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gfscore
-from gfscore import auditing, views
+from gfscore import auditing, comparing, views
 from gfscore.cli.main import run
 from gfscore.dashboard import serving
 from gfscore.dashboard.controls import TEMPERATURES
@@ -159,6 +159,11 @@ def test_models_are_compared_side_by_side(tmp_path):
     wanted = gfscore.audit_models({name: gfscore.read_samples(tmp_path / f"{name}.npz") for name in ("one", "two")})
     assert list(table["model"]) == ["one", "two"]
     assert list(table["RDI"]) == [views.estimate(model.rdi.value, model.rdi.interval) for model in wanted.models]
+    samples = {name: gfscore.read_samples(tmp_path / f"{name}.npz") for name in ("one", "two")}
+    change = comparing.compare(samples["one"], samples["two"])
+    assert change.paired
+    assert list(app.dataframe[1].value["lower"]) == [entry.change.interval[0] for entry in change.classes]
+    assert list(app.dataframe[1].value["verdict"]) == [entry.verdict for entry in change.classes]
     app.multiselect[0].set_value(["two"]).run()
     assert list(app.dataframe[0].value["model"]) == ["two"]
     assert not app.exception

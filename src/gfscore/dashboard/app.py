@@ -5,4 +5,5 @@ import sys
 from gfscore.dashboard.page import show
 from gfscore.dashboard.serving import arguments_of
 
-show(*arguments_of(sys.argv[1:]))
+if __name__ == "__main__":
+    show(*arguments_of(sys.argv[1:]))

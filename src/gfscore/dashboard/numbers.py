@@ -7,12 +7,13 @@ from typing import Any
 
 import streamlit as st
 
-from gfscore import auditing, calibrating, restating
+from gfscore import auditing, calibrating, comparing, restating
 from gfscore.auditing import Options
 from gfscore.dashboard.subjects import Subject
 from gfscore.errors import ResultError
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
+from gfscore.verdicts import Comparison
 
 KEPT = 64  # audits; at 1,000 classes each takes about a megabyte
 TABLES = 4  # of samples
@@ -35,6 +36,13 @@ def audited(subject: Subject, settings: Settings) -> tuple[ModelAudit, list[str]
     if subject.stored is None:
         raise ResultError(f"{subject.name} has neither samples nor a stored audit.")
     return _restated(subject.stored, settings)
+
+
+def compared(old: Subject, new: Subject, settings: Settings) -> Comparison:
+    """What changes from one model to another: sample by sample, or from their intervals where one has no samples."""
+    if old.samples is None or new.samples is None:
+        return comparing.compare_audits(audited(old, settings)[0], audited(new, settings)[0])
+    return _compared((old.key, new.key), _options(settings), (old, new), (old.samples, new.samples))
 
 
 def audit_of(models: Sequence[ModelAudit]) -> Audit:
@@ -101,6 +109,17 @@ def _computed(key: str, options: Options, _subject: Subject, _samples: Samples) 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
 def _curve(key: str, _samples: Samples) -> Any:  # noqa: ARG001 (the key is what is remembered)
     return calibrating.curve_of(_samples, Options())
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _compared(
+    keys: tuple[str, str],  # noqa: ARG001 (what is remembered)
+    options: Options,
+    _subjects: tuple[Subject, Subject],
+    _samples: tuple[Samples, Samples],
+) -> Comparison:
+    old, new = _subjects
+    return comparing.compare(*_samples, options, names=(old.name, new.name))
 
 
 @st.cache_resource(max_entries=TABLES, show_spinner=False)

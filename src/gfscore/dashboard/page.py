@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from gfscore.dashboard import controls
+from gfscore.dashboard.change import show_change
 from gfscore.dashboard.comparison import show_comparison
 from gfscore.dashboard.downloads import show_downloads
 from gfscore.dashboard.numbers import Settings, audited
@@ -47,6 +48,8 @@ def _show_tabs(subjects: dict[str, Subject], settings: Settings) -> None:
     if several.open:
         with several:
             show_comparison(_chosen(subjects, names, settings, "compared"), settings)
+            if len(names) > 1:
+                show_change(subjects, names, settings)
     if take.open:
         with take:
             show_downloads(_chosen(subjects, names, settings, "taken"))

@@ -1,16 +1,7 @@
 """Is a number at least a threshold? What its interval allows to say."""
 
-from enum import StrEnum
-
 from gfscore.results import Interval
-
-
-class Verdict(StrEnum):
-    """What follows from an interval."""
-
-    PASS = "PASS"  # noqa: S105 (a word, not a password)
-    FAIL = "FAIL"
-    UNDECIDED = "UNDECIDED"
+from gfscore.verdicts import Verdict
 
 
 def judged(interval: Interval | None, threshold: float) -> Verdict:
