@@ -13,7 +13,7 @@ help: ## say what can be made
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[attacks,tables,timm,transformers,robustbench]' --group test --group check --group docs
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[tables,timm,transformers,robustbench,dashboard,attacks]' --group test --group check --group docs
 	@touch $(STAMP)
 
 # The demo needs nothing but the package itself: its own environment, without torch.
@@ -23,13 +23,18 @@ $(DEMO)/.installed: pyproject.toml constraints.txt
 	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $(DEMO)/.installed
 
+# axe-core, which the browser tests put into a page; where npm is missing they say so and skip.
+AXE := tests/faces/node_modules/.installed
+$(AXE): tests/faces/package.json
+	@if command -v npm > /dev/null; then npm install --prefix tests/faces --no-package-lock --no-audit --no-fund --silent && touch $(AXE); fi
+
 demo: $(DEMO)/.installed ## audit the embedded zoo of digit classifiers, end to end
 	$(DEMO)/bin/gfscore demo
 
-test: $(STAMP) ## run the tests, doctests included
+test: $(STAMP) $(AXE) ## run the tests, doctests included
 	$(BIN)/python -m pytest -n 2 -m 'not long'
 
-test-long: $(STAMP) ## run every test, the long ones too
+test-long: $(STAMP) $(AXE) ## run every test, the long ones too
 	$(BIN)/python -m pytest -n 2
 
 check: $(STAMP) ## check format, lint, types and the rules of who imports whom
@@ -44,9 +49,10 @@ format: $(STAMP) ## put the code into its format
 
 bench: $(STAMP) ## measure speed, as ratios side by side in one run
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/attacks.py
 
 docs: $(STAMP) ## build the documentation into site/
 	$(BIN)/mkdocs build --strict
 
 clean: ## remove everything that make made
-	rm -rf $(VENV) $(DEMO) site build dist gfscore-demo
+	rm -rf $(VENV) $(DEMO) site build dist gfscore-demo tests/artefacts tests/faces/node_modules

@@ -6,6 +6,7 @@ with their preprocessing and their accuracy under PGD.
 
 import json
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +31,8 @@ def digits() -> Models:
     )
 
 
-def cifar(folder: Path) -> Models:
-    """Networks that others trained, on the CIFAR-10 test set."""
+def cifar(folder: Path, only: Collection[str] | None = None) -> Models:
+    """Networks that others trained, on the CIFAR-10 test set: all, or some by name."""
     with np.load(folder / "cifar10_test.npz") as file:
         images, labels = file["images"], file["labels"]
     pixels = (images.astype(np.float32) / 255).transpose(0, 3, 1, 2)
@@ -39,6 +40,8 @@ def cifar(folder: Path) -> Models:
     for entry in json.loads((folder / "manifest.json").read_text(encoding="utf-8")):
         if entry["file"].startswith("models/cifar"):
             name = Path(entry["file"]).stem
+            if only is not None and name not in only:
+                continue
             mean, std = (np.array(entry[key], dtype=np.float32)[:, None, None] for key in ("mean", "std"))
             batch = 1 if entry["input_shape"][0] == 1 else 500
             samples[name] = Samples.of(_run(folder / entry["file"], (pixels - mean) / std, batch), labels)

@@ -8,36 +8,24 @@ from pathlib import Path
 
 from PIL import Image
 
-import gfscore.zoo
-from gfscore import auditing, calibrating
-from gfscore.auditing import Options, rdi_radii
+from gfscore.auditing import rdi_radii
+from gfscore.cli.demo import TEST, zoo_audit
 from gfscore.cli.options import RunOptions
-from gfscore.cli.running import audit_run, run_models
-from gfscore.inputs.logits_files import read_samples
 from gfscore.outputs.figures import FIGURES, save
 from gfscore.reproduction import published_audit
-from gfscore.results import Audit
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "figures"
 
 
-def zoo_audit(store: Path) -> Audit:
-    """The eight networks on the test images, with the scores of their classes by temperature."""
-    specs = [f"zoo:{model.name}" for model in gfscore.zoo.models()]
-    options, models, curves = Options(), [], {}
-    for run in run_models(specs, ["zoo:digits"], RunOptions(store=store, quiet=True)):
-        samples = read_samples(run.logits)
-        curves[run.name] = calibrating.curve_of(samples, options)
-        model = audit_run(run, options)
-        models.append(calibrating.with_calibration(model, samples, curves[run.name], None, options))
-    calibration = calibrating.calibration_of(curves, "classes")
-    return Audit(models=tuple(models), calibration=calibration, provenance=auditing.make_provenance())
+def shrink(path: Path) -> None:
+    """A picture of few colours needs no more of them: a sixth of the size."""
+    Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)
 
 
 def main() -> None:
     """One picture of each kind, small enough for a page."""
     with tempfile.TemporaryDirectory() as store:
-        zoo = zoo_audit(Path(store))
+        zoo = zoo_audit([TEST], RunOptions(store=Path(store), quiet=True))
     cifar10, imagenet = published_audit("cifar10"), published_audit("imagenet")
     pictures = {
         "forest": (zoo["trades"], {}),
@@ -58,7 +46,7 @@ def main() -> None:
     for name, (result, numbers) in pictures.items():
         path = FOLDER / f"{name}.png"
         save(FIGURES[name.removesuffix("-1000")].draw(result, **numbers), path, scale=1.5)
-        Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)  # a sixth of the size
+        shrink(path)
     total = sum(path.stat().st_size for path in FOLDER.glob("*.png"))
     print(f"{len(pictures)} figures in {FOLDER.name}/, {total / 1e6:.2f} MB")
 

@@ -104,12 +104,12 @@ def count_misses(
             seed=ORDER_SEED + run,
             sizes=sizes if finite else None,
         )
-        for name, missed in _missed(found, truth, counts).items():
+        for name, missed in missed_by(found, truth, counts).items():
             misses[name] = misses.get(name, 0) + missed
     return misses
 
 
-def _missed(found: AuditIntervals, truth: Array, counts: Array) -> dict[str, bool]:
+def missed_by(found: AuditIntervals, truth: Array, counts: Array) -> dict[str, bool]:
     """Whether each interval misses; a truth that does not exist, or an index of a sample of zeros, is not counted."""
     slack = 1e-9  # the truth itself is rounded
     values = {

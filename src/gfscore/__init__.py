@@ -3,6 +3,7 @@
 from gfscore.__about__ import __version__
 from gfscore.auditing import Options, audit, audit_first_order, audit_models
 from gfscore.calibrating import calibrate
+from gfscore.comparing import compare
 from gfscore.disparity import (
     atkinson,
     atkinson_adjusted_mean,
@@ -15,15 +16,19 @@ from gfscore.disparity import (
     wcr,
 )
 from gfscore.errors import GFScoreError
+from gfscore.gating import gate
 from gfscore.inputs.logits_files import read_samples
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores.great import SCORE_MAX, local_scores
+from gfscore.verdicts import Comparison, GateResult
 
 __all__ = [
     "SCORE_MAX",
     "Audit",
+    "Comparison",
     "GFScoreError",
+    "GateResult",
     "ModelAudit",
     "Options",
     "Samples",
@@ -34,8 +39,10 @@ __all__ = [
     "audit_first_order",
     "audit_models",
     "calibrate",
+    "compare",
     "fp_great",
     "fp_great_curve",
+    "gate",
     "generalised_entropy",
     "local_scores",
     "nrgc",

@@ -30,6 +30,7 @@ from gfscore.bounds import (
 from gfscore.errors import OptionError
 from gfscore.judge.expectation import check_accuracy, checked_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N, audit_flags
+from gfscore.judge.threshold import judged
 from gfscore.profile import ClassProfile, class_profile
 from gfscore.results import (
     Atkinson,
@@ -54,6 +55,9 @@ from gfscore.scores import LocalScores as LocalScores
 from gfscore.scores.directions import Logits
 from gfscore.scores.first_order import first_order_scores, forward_only_norms, gradient_norms, strongest_rivals
 from gfscore.scores.great import checked_activation, checked_temperature
+from gfscore.temperature.curve import temperature_curve
+from gfscore.temperature.stored import stored_curves
+from gfscore.verdicts import Verdict
 
 SHARE_OF_SHARES = 0.5  # of delta, for all shares of radii above eps, where they are asked for
 
@@ -142,7 +146,7 @@ def audit(
     )
     local = score_samples(samples, options)
     audited = audit_scores(samples, local, options, name=name, class_sizes=class_sizes)
-    return Audit(models=(audited,), provenance=make_provenance())
+    return Audit(models=(with_curves(audited, samples, options),), provenance=make_provenance())
 
 
 def audit_models(models: Mapping[str, Samples], options: Options | None = None) -> Audit:
@@ -155,10 +159,11 @@ def audit_models(models: Mapping[str, Samples], options: Options | None = None) 
     if not models:
         raise OptionError("there is no model to audit. Give at least one set of samples.")
     options = options or Options()
-    audited = tuple(
-        audit_scores(samples, score_samples(samples, options), options, name=name) for name, samples in models.items()
-    )
-    return Audit(models=audited, provenance=make_provenance())
+    audited = []
+    for name, samples in models.items():
+        scored = audit_scores(samples, score_samples(samples, options), options, name=name)
+        audited.append(with_curves(scored, samples, options))
+    return Audit(models=tuple(audited), provenance=make_provenance())
 
 
 def audit_first_order(
@@ -215,9 +220,11 @@ def sample_table(samples: Samples, local: LocalScores, *, name: str) -> dict[str
         "sample_id": list(samples.sample_ids or map(str, range(samples.n_samples))),
         "label": names[samples.labels].tolist(),
         "predicted": names[local.predicted].tolist(),
-        "correct": (local.predicted == samples.labels).tolist(),
+        "correct": local.correct(samples.labels).tolist(),
         "score": local.values.tolist(),
     }
+    if local.abstained is not None:
+        table["abstained"] = local.abstained.tolist()
     if local.errors is not None:
         table["standard_error"] = local.errors.tolist()
     if samples.groups is not None:
@@ -253,6 +260,7 @@ def audit_scores(
         method=options.interval,
         fairness_weight=weight,
         seed=options.seed,
+        failure_rate=local.failure_rate,
         sizes=sizes,
     )
     robust, robust_parts = _robust_accuracy(local, samples, for_shares, sizes)
@@ -297,11 +305,20 @@ def audit_scores(
             interval=intervals.atkinson,
             adjusted_mean=disparity.atkinson_adjusted_mean(scores),
         ),
+        abstained=None if local.abstained is None else float(local.abstained.mean()),
         robust_accuracy=robust,
         noise=_noise(samples, local, options),
         flags=audit_flags(samples, local, profile, min_n=options.min_n) + local.flags,
         claim=Claim(premise=local.premise, certified=local.certified),
     )
+
+
+def with_curves(audited: ModelAudit, samples: Samples, options: Options) -> ModelAudit:
+    """The audit with class scores and metrics by temperature, where its score has one: another pass over the logits."""
+    if audited.score.temperature is None:
+        return audited
+    curve = temperature_curve(samples, activation=options.activation)
+    return audited.model_copy(update={"curves": stored_curves(curve, audited)})
 
 
 def _robust_accuracy(
@@ -337,6 +354,17 @@ def _noise(samples: Samples, local: LocalScores, options: Options) -> Noise | No
         seed=options.seed,
     )
     return Noise.model_validate(asdict(floor))
+
+
+def verdicts(model: ModelAudit, threshold: float) -> tuple[Verdict, tuple[Verdict, ...]]:
+    """Is no class below the threshold? Of the model, by its WCR, and of each class, by its interval.
+
+    >>> model = audit([[9, 0], [8, 0], [0, 1], [1, 0]] * 50, [0, 0, 1, 1] * 50).model
+    >>> overall, classes = verdicts(model, 0.6)
+    >>> overall.value, [verdict.value for verdict in classes]
+    ('FAIL', ['PASS', 'FAIL'])
+    """
+    return judged(model.wcr.interval, threshold), tuple(judged(entry.interval, threshold) for entry in model.classes)
 
 
 def plan(
@@ -383,6 +411,13 @@ def rdi_radii(
     return {"hoeffding": tuple((n, rdi_radius(n, delta, n_classes=n_classes, maximum=maximum)) for n in sizes)}
 
 
+def audit_radii(audit: Audit) -> dict[str, tuple[tuple[int, float], ...]]:
+    """The radii for the widest model of an audit, at its level."""
+    model = audit.models[0]
+    largest = max(len(each.classes) for each in audit.models)
+    return rdi_radii(largest, delta=model.interval.delta, maximum=model.score.range[1])
+
+
 def make_provenance(*, command: str | None = None, inputs: Mapping[str, str] | None = None) -> Provenance:
     """What made the result: versions, command and hashes of the input files."""
     return Provenance(
@@ -411,6 +446,7 @@ def _class_results(
             shrunken=float(shrunken.scores[k]),
             confused_with=profile.confused_with[k],
             confused_share=float(profile.confused_shares[k]),
+            abstained=None if profile.abstained is None else float(profile.abstained[k]),
             robust_accuracy=None if robust is None else robust[k],
         )
         for k, name in enumerate(profile.names)

@@ -8,15 +8,13 @@ from numpy.typing import ArrayLike
 
 from gfscore.auditing import Options, audit_scores, score_samples
 from gfscore.ranking import agreement
-from gfscore.results import Calibrated, Calibration, Curves, ModelAudit
+from gfscore.results import Calibrated, Calibration, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores import Activation
 from gfscore.temperature.calibration import calibrate as calibrate_curves
 from gfscore.temperature.curve import DEFAULT_RANGE, TemperatureCurve, temperature_curve
 from gfscore.temperature.objectives import Objective
-
-ALL_CLASSES = 100  # up to so many, every class's curve is kept in a result
-LOWEST_CLASSES = 20  # beyond, only those of the lowest classes
+from gfscore.temperature.stored import stored_curves
 
 
 def calibrate(
@@ -90,16 +88,8 @@ def with_calibration(
             temperature=temperature,
             **{name: getattr(again, name) for name in Calibrated.model_fields if name != "temperature"},
         )
-    return audited.model_copy(update={"calibrated": calibrated, "curves": _kept(curve, audited)})
-
-
-def _kept(curve: TemperatureCurve, audited: ModelAudit) -> Curves:
-    """The curves that go into a result: of every class, or of the lowest when there are many."""
-    curves = Curves.model_validate(curve.as_dict())
-    if len(audited.classes) <= ALL_CLASSES:
-        return curves
-    lowest = sorted(audited.classes, key=lambda entry: entry.score)[:LOWEST_CLASSES]
-    return curves.model_copy(update={"scores": {entry.name: curves.scores[entry.name] for entry in lowest}})
+    audited = audited.model_copy(update={"calibrated": calibrated})
+    return audited.model_copy(update={"curves": stored_curves(curve, audited)})
 
 
 def ranking_of(models: tuple[ModelAudit, ...], reference: Mapping[str, float] | None = None) -> dict[str, Any] | None:

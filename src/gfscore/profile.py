@@ -6,7 +6,7 @@ import numpy as np
 
 from gfscore.errors import TooFewClassesError
 from gfscore.samples import FloatArray, IntArray, Samples
-from gfscore.scores.local import LocalScores
+from gfscore.scores.local import BoolArray, LocalScores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -27,6 +27,7 @@ class ClassProfile:
     absent: tuple[str, ...]
     aggregate: float  # mean score over all samples
     accuracy: float  # over all samples
+    abstained: FloatArray | None = None  # share of the samples for which no class was named
 
     @property
     def class_mean(self) -> float:
@@ -49,13 +50,13 @@ def class_profile(samples: Samples, local: LocalScores) -> ClassProfile:
         raise TooFewClassesError(tuple(names[k] for k in present), kind=partition)
     counts = all_counts[present].astype(np.int64)
 
-    def class_sums(values: FloatArray) -> FloatArray:
+    def class_sums(values: FloatArray | BoolArray) -> FloatArray:
         return np.bincount(codes, weights=values, minlength=len(names)).astype(np.float64)
 
     all_means = class_sums(local.values) / np.maximum(all_counts, 1)
     squares = class_sums((local.values - all_means[codes]) ** 2)[present]
-    correct = (local.predicted == samples.labels).astype(np.float64)
-    confused_with, confused_shares = _confusions(samples, local.predicted, codes, present, counts)
+    correct = local.correct(samples.labels).astype(np.float64)
+    confused_with, confused_shares = _confusions(samples, local, codes, present, counts)
     return ClassProfile(
         partition=partition,
         names=tuple(names[k] for k in present),
@@ -65,6 +66,7 @@ def class_profile(samples: Samples, local: LocalScores) -> ClassProfile:
         accuracies=class_sums(correct)[present] / counts,
         confused_with=confused_with,
         confused_shares=confused_shares,
+        abstained=None if local.abstained is None else class_sums(local.abstained)[present] / counts,
         absent=tuple(name for name, count in zip(names, all_counts, strict=True) if count == 0),
         aggregate=float(np.dot(counts, all_means[present]) / counts.sum()),
         accuracy=float(correct.mean()),
@@ -72,10 +74,13 @@ def class_profile(samples: Samples, local: LocalScores) -> ClassProfile:
 
 
 def _confusions(
-    samples: Samples, predicted: IntArray, codes: IntArray, present: IntArray, counts: IntArray
+    samples: Samples, local: LocalScores, codes: IntArray, present: IntArray, counts: IntArray
 ) -> tuple[tuple[str | None, ...], FloatArray]:
     """For each present part the class most often predicted by mistake (lowest index of several), and its share."""
+    predicted = local.predicted
     wrong = predicted != samples.labels
+    if local.abstained is not None:
+        wrong &= ~local.abstained  # who names no class mistakes it for none
     pairs, pair_counts = np.unique(codes[wrong] * samples.n_classes + predicted[wrong], return_counts=True)
     order = np.argsort(-pair_counts, kind="stable")  # most frequent first; equals stay in order of class index
     parts, first = np.unique(pairs[order] // samples.n_classes, return_index=True)

@@ -96,6 +96,10 @@ class ClassResult(Result):
     refuted: Metric | None = Field(
         default=None, description="share of claimed radii in which an adversarial example was found"
     )
+    abstained: Share | None = Field(
+        default=None, description="share of the samples for which no class was named; null where none can be withheld"
+    )
+    attacked: Metric | None = Field(default=None, description="accuracy under the attack of the cross-check")
 
 
 class WorstCase(Metric):
@@ -148,6 +152,17 @@ class Flag(Result):
     message: str
 
 
+class Witness(Result):
+    """An image inside a claimed radius that the model labels otherwise, looked at twice."""
+
+    class_: str = Field(alias="class")
+    predicted: str
+    sample: str = Field(description="id of the sample, or its row")
+    distance: float = Field(gt=0)
+    radius: float = Field(gt=0, description="what was claimed")
+    image: str | None = Field(default=None, description="file that shows the sample, the witness and their difference")
+
+
 class Claim(Result):
     """What the score would need to be a radius, and what is known about it."""
 
@@ -157,6 +172,28 @@ class Claim(Result):
     radius_refuted_share: Share | None = Field(default=None, description="null when not tried")
     radius_refuted_interval: Interval | None = Field(default=None, description="for the share in the population")
     tried_by: tuple[str, ...] = Field(default=(), description="the refuters that were run")
+    tried_on: int | None = Field(default=None, description="samples with a positive radius that were tried")
+    delta: float | None = Field(
+        default=None,
+        description="all intervals of refuted shares hold together with probability 1 - delta, beside the others",
+    )
+    witnesses: tuple[Witness, ...] = Field(default=(), description="the strongest of each class, strongest first")
+
+
+class CrossCheck(Result):
+    """Accuracy under an attack beside the scores that need none; by class it is ``attacked``."""
+
+    attack: str = Field(description="autoattack (standard) or pgd")
+    norm: str
+    eps: float
+    n: int = Field(description="samples attacked, wrongly classified ones included")
+    accuracy: Metric = Field(description="share of samples that no attack moved to another class")
+    delta: float = Field(description="this interval and those of all classes hold together with probability 1 - delta")
+    seconds: dict[str, float] = Field(description="time taken by the attack and by each score, on the same samples")
+    scores: dict[str, dict[str, float]] = Field(
+        description="clean accuracy, great, and first-order (share of radii above eps), by class, on the same samples"
+    )
+    agreement: dict[str, dict[str, Any]] = Field(description="ranks of the classes by score and by accuracy attacked")
 
 
 class Curves(Result):
@@ -165,6 +202,9 @@ class Curves(Result):
     temperature: tuple[float, ...]
     aggregate: tuple[float, ...]
     scores: dict[str, tuple[float, ...]] = Field(description="by class")
+    metrics: dict[str, tuple[float | None, ...]] = Field(
+        default_factory=dict, description="class_mean, wcr, rdi, nrgc, fp_great, theil and atkinson of all classes"
+    )
     error: float = Field(description="no value is further from the score at that temperature")
 
 
@@ -214,9 +254,11 @@ class ModelAudit(Result):
     robust_accuracy: Metric | None = Field(
         default=None, description="share of radii above eps; the interval covers sampling only: it is no bound"
     )
+    abstained: Share | None = Field(default=None, description="share of all samples for which no class was named")
     noise: Noise | None = None
     flags: tuple[Flag, ...]
     claim: Claim
+    cross_check: CrossCheck | None = None
     verdict: str | None = None
     curves: Curves | None = None
     calibrated: Calibrated | None = None
@@ -264,35 +306,33 @@ class Provenance(Result):
     inputs: dict[str, str] = Field(default_factory=dict, description="SHA-256 of each input file")
 
 
-class Audit(Result):
-    """Audits of one or more models; with exactly one, its numbers can be read from here directly."""
+class ResultFile(Result):
+    """Base of what is a file of its own, with the name of its schema in it."""
 
-    schema_: str = Field(default=SCHEMA, alias="schema", pattern=r"^gfscore\.audit/1$")
-    models: tuple[ModelAudit, ...] = Field(min_length=1)
-    calibration: Calibration | None = None
-    ranking: dict[str, Any] | None = None
-    provenance: Provenance
+    schema_: str = Field(alias="schema")
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
         """Read what :meth:`to_json` wrote; keys that this version does not know are ignored."""
+        schema = cls.model_fields["schema_"].default
+        name = schema.removeprefix("gfscore.").partition("/")[0]
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise FileError(f"is not JSON ({error}). Give the audit.json that an audit wrote.") from error
-        schema = data.get("schema") if isinstance(data, dict) else None
-        if schema != SCHEMA:
-            raise FileError(f"has schema {schema!r}; this version reads {SCHEMA!r}. Run the audit again.")
+            raise FileError(f"is not JSON ({error}). Give the {name}.json that gfscore wrote.") from error
+        found = data.get("schema") if isinstance(data, dict) else None
+        if found != schema:
+            raise FileError(f"has schema {found!r}; this version reads {schema!r}. Run the {name} again.")
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"])
-            raise FileError(f"breaks the schema at {place}: {first['msg']}. Run the audit again.") from error
+            raise FileError(f"breaks the schema at {place}: {first['msg']}. Run the {name} again.") from error
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read an ``audit.json``."""
+        """Read a file that :meth:`save` wrote."""
         with naming(path):
             try:
                 text = Path(path).read_bytes()
@@ -301,12 +341,22 @@ class Audit(Result):
             return cls.from_json(text)
 
     def to_json(self) -> str:
-        """The contents of ``audit.json``."""
+        """The contents of the file, and what ``--json`` prints."""
         return self.model_dump_json(indent=1) + "\n"
 
     def save(self, path: str | Path) -> None:
         """Write :meth:`to_json` to a file, whole or not at all."""
         write_text(Path(path), self.to_json())
+
+
+class Audit(ResultFile):
+    """Audits of one or more models; with exactly one, its numbers can be read from here directly."""
+
+    schema_: str = Field(default=SCHEMA, alias="schema", pattern=r"^gfscore\.audit/1$")
+    models: tuple[ModelAudit, ...] = Field(min_length=1)
+    calibration: Calibration | None = None
+    ranking: dict[str, Any] | None = None
+    provenance: Provenance
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per model and class (needs pandas, from the extra ``tables``)."""

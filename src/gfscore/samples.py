@@ -1,5 +1,6 @@
 """Samples: what a classifier said about data with known labels, checked once, then frozen."""
 
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
@@ -117,9 +118,13 @@ class Samples:
 
 
 def row_chunks(n_rows: int, n_columns: int, *, values: int = CHUNK_VALUES) -> Iterator[slice]:
-    """Slices that cover the rows, each of about ``values`` numbers."""
-    step = max(1, values // n_columns)
-    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+    """Slices that cover the rows, as equal as can be so that no core is left waiting, each of about ``values`` numbers.
+
+    >>> list(row_chunks(7, 10, values=30))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 7, None)]
+    """
+    chunks = min(n_rows, math.ceil(n_rows * n_columns / values))
+    return (slice(n_rows * chunk // chunks, n_rows * (chunk + 1) // chunks) for chunk in range(chunks))
 
 
 def map_chunks(

@@ -67,7 +67,7 @@ def robust_text(metric: "Metric | None") -> str:
     """A robust accuracy with its interval, as ``48.5 % [45.1 %, 51.9 %]``."""
     if metric is None or metric.value is None:
         return "–"
-    return f"{percent(metric.value)}{_between(metric.interval)}"
+    return f"{percent(metric.value)}{between(metric.interval)}"
 
 
 def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
@@ -131,7 +131,7 @@ def headline(model: "ModelAudit") -> str:
 
 
 def settings(score: "ScoreInfo") -> list[str]:
-    """Activation and temperature, or norm and how it was found, of a score that has them."""
+    """What decides a score: activation and temperature, or norm and what else was recorded."""
     found: list[str] = []
     if score.activation is not None:
         found.append("probabilities as given" if score.probabilities else score.activation)
@@ -139,31 +139,44 @@ def settings(score: "ScoreInfo") -> list[str]:
         found.append(f"T = {score.temperature:g}")
     if score.norm is not None:
         found.append(score.norm.capitalize())
-    if score.settings is not None and "gradients" in score.settings:
-        forward = f"forward-only, {score.settings.get('directions')} directions"
-        found.append("by gradients" if score.settings["gradients"] else forward)
+    recorded = dict(score.settings or {})
+    if "gradients" in recorded:  # of a first-order radius: how it was found says more than every setting
+        forward = f"forward-only, {recorded.get('directions')} directions"
+        return [*found, "by gradients" if recorded["gradients"] else forward]
+    for name, value in recorded.items():
+        found.append(f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}")
     return found
 
 
 def claim_text(model: "ModelAudit") -> str:
     """What may be read into the score, after everything that was tried."""
-    claim = model.claim
-    if claim.certified:
-        return f"A certificate. {claim.premise}"
-    tried = []
+    return " ".join([*tried_texts(model), premise_text(model)])
+
+
+def premise_text(model: "ModelAudit") -> str:
+    """Whether the score is a certificate, and on what condition; one that was refuted is none."""
+    certified = model.claim.certified and not model.claim.radius_refuted_share
+    return f"{'A' if certified else 'Not a'} certificate. {model.claim.premise}"
+
+
+def tried_texts(model: "ModelAudit") -> list[str]:
+    """What came of trying to refute the claim, a sentence each; nothing where nothing was tried."""
+    claim, tried = model.claim, []
+    how = "" if claim.tried_on is None else f" ({claim.tried_on:,} tried, by {', '.join(claim.tried_by)})"
     if claim.radius_refuted_share is not None:
-        share = f"{percent(claim.radius_refuted_share)}{_between(claim.radius_refuted_interval)} of samples"
+        share = f"{percent(claim.radius_refuted_share)}{between(claim.radius_refuted_interval)} of samples{how}"
         tried.append(
             f"Radius reading refuted on {share}."
             if claim.radius_refuted_share > 0
-            else "No radius was refuted, which proves none."
+            else f"No radius was refuted{how}, which proves none."
         )
     if claim.premise_violated_share is not None:
         tried.append(f"Its premise is violated on {percent(claim.premise_violated_share)} of samples.")
-    return " ".join(["Not a certificate.", *tried, claim.premise])
+    return tried
 
 
-def _between(interval: tuple[float, float] | None) -> str:
+def between(interval: tuple[float, float] | None) -> str:
+    """The interval of a share, where there is one, as `` [25.9 %, 30.8 %]``."""
     return "" if interval is None else f" [{percent(interval[0])}, {percent(interval[1])}]"
 
 

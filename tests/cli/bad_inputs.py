@@ -583,7 +583,7 @@ def groups_file_with_ids_alone(folder):
 
 
 @case(
-    "{folder}/audit.json: is not JSON (Expecting property name enclosed in double quotes: line 1 column 3 (char 2)). Give the audit.json that an audit wrote."
+    "{folder}/audit.json: is not JSON (Expecting property name enclosed in double quotes: line 1 column 3 (char 2)). Give the audit.json that gfscore wrote."
 )
 def result_that_is_not_json(folder):
     return ["table", text_file(folder, "audit.json", "{ not json")]
@@ -597,6 +597,42 @@ def result_of_another_version(folder):
 @case("{folder}/audit.json: breaks the schema at models.0.name: Field required. Run the audit again.")
 def result_that_breaks_the_schema(folder):
     return ["table", text_file(folder, "audit.json", json.dumps({"schema": "gfscore.audit/1", "models": [{}]}))]
+
+
+def small_audit(folder: Path) -> str:
+    from gfscore import audit
+
+    return text_file(folder, "audit.json", audit(LOGITS, LABELS).to_json())
+
+
+@case("{folder}/audit.json: has schema 'gfscore.audit/2'; this version reads 'gfscore.audit/1'. Run the audit again.")
+def report_of_another_version(folder):
+    return ["report", text_file(folder, "audit.json", json.dumps({"schema": "gfscore.audit/2", "models": []}))]
+
+
+@case(
+    "{folder}/audit.json: is not JSON (Expecting value: line 1 column 1 (char 0)). Give the audit.json that an audit wrote."
+)
+def report_of_a_page(folder):
+    return ["report", text_file(folder, "audit.json", "<!DOCTYPE html>"), "--format", "md"]
+
+
+@case(
+    "Invalid value for '--format': Value error, 'pdf' is not one of 'html', 'md', 'model-card'. See gfscore report --help."
+)
+def report_format_unknown(folder):
+    return ["report", small_audit(folder), "--format", "pdf"]
+
+
+@case("{folder}/taken: is a directory. Name a file in it.")
+def report_onto_a_folder(folder):
+    (folder / "taken").mkdir()
+    return ["report", small_audit(folder), "--out", str(folder / "taken")]
+
+
+@case("{folder}/audit.json/report.html: cannot be written: its folder is a file. Choose another place.")
+def report_below_a_file(folder):
+    return ["report", small_audit(folder), "--out", str(folder / "audit.json" / "report.html")]
 
 
 @case("{folder}/audit.json: cannot be read (No such file or directory). Check the path.")
@@ -799,6 +835,165 @@ def reference_unknown_to_robustbench(folder):
     return ["calibrate", *npz(folder)[1:], "--objective", "models", "--reference", "robustbench:mnist/L2"]
 
 
+# Certificates
+
+
+def given_radii(folder, name, text, *options):
+    logits = npz(folder, sample_ids=["a", "b", "c", "d"])[1]
+    return ["certify", logits, "--method", "given", "--radii", text_file(folder, name, text), *options]
+
+
+@case("Missing option '--method'. Choose from: smoothing, lipschitz, given. See gfscore certify --help.")
+def certificate_without_a_method(folder):
+    return ["certify", *npz(folder)[1:]]
+
+
+@case("there is nothing to audit. Name logits files, or a --model and --data.")
+def certificate_of_nothing(folder):
+    return ["certify", "--method", "smoothing"]
+
+
+@case("{folder}/m.npz: smoothing runs the model on noisy images. Give --model and --data, not logits.")
+def smoothing_of_logits(folder):
+    return ["certify", *npz(folder)[1:], "--method", "smoothing"]
+
+
+@case("--data is given without --model. Running a model takes both.")
+def certificate_of_data_without_a_model(folder):
+    return ["certify", "--method", "smoothing", "--data", "zoo:digits"]
+
+
+@case("sigma -1 is not a positive number. 0.25 is a quarter of a pixel's range.")
+def smoothing_with_negative_noise(folder):
+    return ["certify", "--method", "smoothing", "--sigma", "-1", "--model", "zoo:noise", "--data", "zoo:digits"]
+
+
+@case(
+    "n = 5 noise samples certify nothing at alpha 0.001, however they vote. Give at least 10; 1000 or more are usual."
+)
+def smoothing_with_too_few_noise_samples(folder):
+    return ["certify", "--method", "smoothing", "--n", "5", "--model", "zoo:noise", "--data", "zoo:digits"]
+
+
+@case("n0 is 0 and n is 1000; both must be at least 1. 100 and 1000 are usual.")
+def smoothing_that_chooses_no_class(folder):
+    return ["certify", "--method", "smoothing", "--n0", "0", "--model", "zoo:noise", "--data", "zoo:digits"]
+
+
+@case("alpha 0.7 is not between 0 and 0.5. 0.001 makes one radius in a thousand too large.")
+def smoothing_with_a_large_alpha(folder):
+    return ["certify", "--method", "smoothing", "--alpha", "0.7", "--model", "zoo:noise", "--data", "zoo:digits"]
+
+
+@case("{folder}/m.npz: logits do not show their network. Give --lipschitz for pixels, or --model and --data.")
+def lipschitz_constant_of_logits(folder):
+    return ["certify", *npz(folder)[1:], "--method", "lipschitz"]
+
+
+@case("{folder}/m.npz: Lipschitz constant 0 is not a positive number. Give a proven upper bound.")
+def lipschitz_constant_zero(folder):
+    return ["certify", *npz(folder)[1:], "--method", "lipschitz", "--lipschitz", "0"]
+
+
+@case("--of-inputs says what --lipschitz is for, which is not given. Give it, or neither.")
+def of_inputs_without_a_constant(folder):
+    return ["certify", *npz(folder)[1:], "--method", "lipschitz", "--of-inputs"]
+
+
+@case("--lipschitz and --of-inputs are for --method lipschitz. Leave them away.")
+def lipschitz_constant_for_smoothing(folder):
+    return ["certify", *npz(folder)[1:], "--method", "smoothing", "--lipschitz", "3"]
+
+
+@case("--radii is given with --method lipschitz, which computes its own. Leave one away.")
+def radii_for_another_method(folder):
+    return ["certify", *npz(folder)[1:], "--method", "lipschitz", "--radii", "r.csv"]
+
+
+@case("--norm linf is given with --method lipschitz, whose radii are in l2.")
+def norm_for_another_method(folder):
+    return ["certify", *npz(folder)[1:], "--method", "lipschitz", "--lipschitz", "3", "--norm", "linf"]
+
+
+@case("--method given needs --radii, a file with a radius per sample.")
+def given_without_radii(folder):
+    return ["certify", *npz(folder)[1:], "--method", "given"]
+
+
+@case("{folder}/r.csv: has sample_id 'a' twice. Keep one row per sample.")
+def radii_with_an_id_twice(folder):
+    return given_radii(folder, "r.csv", "sample_id,radius\na,0.1\na,0.2\nc,0\nd,0\n")
+
+
+@case("{folder}/r.csv: has no radius for sample_id 'c', 'd'. Add a row for every sample.")
+def radii_that_are_missing(folder):
+    return given_radii(folder, "r.csv", "sample_id,radius\na,0.1\nb,0.2\n")
+
+
+@case("{folder}/r.csv: radius -0.1 of sample 'b' is not a number of at least 0. Write 0 where none is proven.")
+def radii_below_zero(folder):
+    return given_radii(folder, "r.csv", "sample_id,radius\na,0.1\nb,-0.1\nc,0\nd,0\n")
+
+
+@case("{folder}/r.csv: radius nan of sample 'c' is not a number of at least 0. Write 0 where none is proven.")
+def radii_that_are_not_numbers(folder):
+    return given_radii(folder, "r.csv", "radius\n0.1\n0.1\nnan\n0\n")
+
+
+@case("{folder}/r.csv: line 3 has radius 'timeout', which is no number. Write 0 if none.")
+def radii_of_words(folder):
+    return given_radii(folder, "r.csv", "radius\n0.1\ntimeout\n0\n0\n")
+
+
+@case("{folder}/r.csv: has 2 radii for 4 samples. Give one each, or their sample_id.")
+def radii_too_few(folder):
+    return given_radii(folder, "r.csv", "radius\n0.1\n0.2\n")
+
+
+@case("{folder}/r.csv: has no column 'radius'; it has 'sample_id', 'eps'. Name the column of radii 'radius'.")
+def radii_without_their_column(folder):
+    return given_radii(folder, "r.csv", "sample_id,eps\na,0.1\n")
+
+
+@case("{folder}/r.txt: has the ending '.txt'. Radii are .csv, .npz or .parquet.")
+def radii_of_unknown_format(folder):
+    return given_radii(folder, "r.txt", "0.1")
+
+
+@case("{folder}/r.csv: does not exist. Check the path.")
+def radii_file_missing(folder):
+    return ["certify", *npz(folder)[1:], "--method", "given", "--radii", str(folder / "r.csv")]
+
+
+@case("{folder}/r.npz: array 'radii' is float64 of shape (2, 2). Save one number per sample.")
+def radii_of_two_dimensions(folder):
+    np.savez(folder / "r.npz", radii=np.zeros((2, 2)))
+    return ["certify", *npz(folder)[1:], "--method", "given", "--radii", str(folder / "r.npz")]
+
+
+@case("{folder}/r.npz: has no 'radii'; it holds 'values'. Name the array of one radius per sample 'radii'.")
+def radii_under_another_name(folder):
+    np.savez(folder / "r.npz", values=np.zeros(4))
+    return ["certify", *npz(folder)[1:], "--method", "given", "--radii", str(folder / "r.npz")]
+
+
+@case("norm 'l1' is not known. Choose l2 or linf.")
+def radii_of_an_unknown_norm(folder):
+    return given_radii(folder, "r.csv", "radius\n0\n0\n0\n0\n", "--norm", "l1")
+
+
+@case("cap 0 is not a positive number. Give the largest radius of interest, such as 1.")
+def radii_with_no_room(folder):
+    return given_radii(folder, "r.csv", "radius\n0\n0\n0\n0\n", "--cap", "0")
+
+
+@case("--radii are those of one model. Call the command once for each.")
+def radii_for_two_models(folder):
+    command = given_radii(folder, "r.csv", "radius\n0.1\n0.2\n0.1\n0.1\n")
+    np.savez(folder / "other.npz", logits=LOGITS, labels=LABELS)
+    return [*command, str(folder / "other.npz")]
+
+
 # Radii
 
 
@@ -850,3 +1045,184 @@ def radius_with_a_temperature(folder):
 @case("rivals and directions are counted from 1. The defaults are 3, and 32 (l2) or 64 (linf).")
 def no_rivals(folder):
     return [*RUN, "--score", "first-order", "--norm", "linf", "--rivals", "0"]
+
+
+# Checks
+
+ON_DIGITS = ["check", "--model", "zoo:standard", "--data", "zoo:digits"]
+
+
+@case("--model is given without --data. Running a model takes both.")
+def check_without_data(folder):
+    return ["check", "--model", "zoo:standard"]
+
+
+@case("method 'brute-force' is not known. Choose bisection, premise, attack.")
+def check_by_an_unknown_method(folder):
+    return [*ON_DIGITS, "--method", "brute-force"]
+
+
+@case("AutoAttack needs the size of the attack. Give --eps, such as 2/255.")
+def autoattack_without_eps(folder):
+    return [*ON_DIGITS, "--autoattack"]
+
+
+@case("--eps is about the attack of the cross-check. Give --autoattack too.")
+def eps_without_autoattack(folder):
+    return [*ON_DIGITS, "--eps", "2/255"]
+
+
+@case("--quick is about the attack of the cross-check. Give --autoattack too.")
+def quick_without_autoattack(folder):
+    return [*ON_DIGITS, "--quick"]
+
+
+@case("Invalid value for '--eps': '2/0' is not a number. Write it as 0.0078 or 2/255. See gfscore check --help.")
+def eps_divided_by_zero(folder):
+    return [*ON_DIGITS, "--autoattack", "--eps", "2/0"]
+
+
+@case("eps 0.0 is not the size of an attack. Give one in [0, 1] pixels, such as 2/255.")
+def eps_of_zero(folder):
+    return [*ON_DIGITS, "--autoattack", "--eps", "0"]
+
+
+@case("norm 'l1' is not known. Choose l2 or linf.")
+def attack_in_an_unknown_norm(folder):
+    return [*ON_DIGITS, "--autoattack", "--eps", "2/255", "--norm", "l1"]
+
+
+# Gate and compare
+
+
+def gated(folder: Path, *options: str) -> list[str]:
+    return ["gate", *npz(folder)[1:], *options]
+
+
+def policy(folder: Path, text: str) -> list[str]:
+    return gated(folder, "--policy", text_file(folder, "policy.toml", text))
+
+
+@case("the policy has no rule. Give at least one, such as --wcr 0.1.")
+def gate_without_a_rule(folder):
+    return gated(folder)
+
+
+@case("there is nothing to audit. Name logits files, or a --model and --data.")
+def gate_of_nothing(folder):
+    return ["gate", "--wcr", "0.1"]
+
+
+@case("{folder}/policy.toml: the policy names a rule 'wrc' that there is not. Did you mean 'wcr'?")
+def policy_with_a_misspelt_rule(folder):
+    return policy(folder, "[rules]\nwrc = 0.1\n")
+
+
+@case(
+    "{folder}/policy.toml: the policy names a table 'limits' that there is not. There are rules, class, class_accuracy, change."
+)
+def policy_with_an_unknown_table(folder):
+    return policy(folder, "[limits]\nwcr = 0.1\n")
+
+
+@case("{folder}/policy.toml: the threshold of WCR is 'high'. Give a number.")
+def policy_with_words(folder):
+    return policy(folder, '[rules]\nwcr = "high"\n')
+
+
+@case("{folder}/policy.toml: the threshold of accuracy is 60, which is no share. Write 0.6 for 60 %.")
+def policy_with_percentages(folder):
+    return policy(folder, "[rules]\naccuracy = 60\n")
+
+
+@case("{folder}/policy.toml: rules is 0.1 in the policy, not a table. Write [rules] and a rule a line below.")
+def policy_without_tables(folder):
+    return policy(folder, "rules = 0.1\n")
+
+
+@case(
+    "{folder}/policy.toml: is not TOML (Expected '=' after a key in a key/value pair (at line 1, column 5)). Write [rules], and below it a line such as wcr = 0.1."
+)
+def policy_that_is_no_toml(folder):
+    return policy(folder, "wcr 0.1\n")
+
+
+@case("{folder}/none.toml: does not exist. Check the path.")
+def policy_that_is_not_there(folder):
+    return gated(folder, "--policy", str(folder / "none.toml"))
+
+
+@case("{folder}/m.npz: the policy names a class 'cat' that there is not. There are 0, 1, 2.")
+def policy_about_an_unknown_class(folder):
+    return gated(folder, "--class", "cat=0.1")
+
+
+@case("--class 'cat' is not a name and a number. Write --class NAME=0.1.")
+def class_rule_without_a_number(folder):
+    return gated(folder, "--class", "cat")
+
+
+@case("{folder}/m.npz: the policy has a rule on a change, but there is nothing to compare with. Give --baseline.")
+def change_without_a_baseline(folder):
+    return gated(folder, "--change", "wcr=-0.1")
+
+
+@case(
+    "{folder}/m.npz: the policy has a rule on the refuted share, but the audit says nothing about it. Run gfscore check, and gate the audit it writes."
+)
+def refuted_rule_without_a_check(folder):
+    return gated(folder, "--refuted", "0.1")
+
+
+@case(
+    "--adaptive judges one rule, on the WCR; the policy has 2: WCR ≥ 0.1, RDI ≤ 0.5. Give --wcr alone, or leave --adaptive away."
+)
+def adaptive_with_two_rules(folder):
+    return [
+        *("gate", "--adaptive", "--model", "zoo:standard", "--data", "zoo:digits"),
+        *("--wcr", "0.1", "--rdi", "0.5"),
+    ]
+
+
+@case("--adaptive runs a model, and only as far as it must: give --model and --data, and no files, baseline or groups.")
+def adaptive_on_a_logits_file(folder):
+    return gated(folder, "--wcr", "0.1", "--adaptive")
+
+
+@case("--adaptive runs a model, and only as far as it must. Give --model and --data.")
+def adaptive_without_a_model(folder):
+    return ["gate", "--wcr", "0.1", "--adaptive"]
+
+
+@case(
+    "standard: threshold 2 is not between 0 and the largest score there is (1.253). Every model is on the same side of it."
+)
+def adaptive_threshold_out_of_reach(folder):
+    return ["gate", "--adaptive", "--model", "zoo:standard", "--data", "zoo:digits", "--wcr", "2"]
+
+
+def versions(folder: Path, **other: object) -> list[str]:
+    np.savez(folder / "n.npz", **({"logits": LOGITS, "labels": LABELS} | other))
+    return ["compare", *npz(folder)[1:], str(folder / "n.npz")]
+
+
+@case(
+    "the old version has 3 classes, the new one 2, and their names are not the same. Compare models of the same classes, or give --class-names."
+)
+def compare_of_other_classes(folder):
+    return versions(folder, logits=LOGITS[:, :2], labels=[0, 1, 0, 1])
+
+
+@case("a tolerance of -0.1 is no fall. Give a number of at least 0, such as 0.02.")
+def compare_with_a_negative_tolerance(folder):
+    return [*versions(folder), "--tolerance", "-0.1"]
+
+
+@case("{folder}/m.npz is given twice. Name each file once.")
+def compare_of_a_file_with_itself(folder):
+    return ["compare", *npz(folder)[1:] * 2]
+
+
+@case("0 finished runs have a key that begins with 'abc'. See gfscore store list.")
+def compare_of_an_unknown_run(folder):
+    return ["compare", "store:abc", "store:abd", "--store", str(folder)]

@@ -158,13 +158,14 @@ def expressions(part):
 
 
 def test_results_without_what_a_figure_needs_say_so(results):
-    one = Audit(models=results["zoo"].models[:1], provenance=results["zoo"].provenance)
+    bare = results["zoo"].models[0].model_copy(update={"curves": None})
+    one = Audit(models=[bare], provenance=results["zoo"].provenance)
     for name, message in {
         "robustness-rdi": "the plot of score by RDI compares at least 2 models; this result holds 1. Audit several.",
         "reranking": "the re-ranking compares at least 2 models; this result holds 1. Audit several.",
         "vulnerability": "the count of worst classes compares at least 2 models; this result holds 1. Audit several.",
         "calibration": "this result has no calibration curve. Calibrate first: gfscore audit --calibrate OBJECTIVE.",
-        "temperature": "there are no scores by temperature in this result. Run gfscore audit --calibrate OBJECTIVE.",
+        "temperature": "there are no scores by temperature in this result. Run gfscore audit on the logits.",
     }.items():
         with pytest.raises(ResultError) as caught:
             drawn(name, one)

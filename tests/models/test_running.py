@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model, shims
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
+from gfscore.outputs import report
 
 CIFAR10 = ("--preset", "cifar10")
 
@@ -192,10 +194,17 @@ def test_demo_tells_what_a_newcomer_needs(here, capsys, monkeypatch):
         "Beware:",
         "scaled",
         "not a certificate",
-        "Written: gfscore-demo/audit.json",
+        "Temperature:",
+        "Written: gfscore-demo/: audit.json, report.html (open it), figures/",
     ):
         assert word in text
-    assert len(Audit.load("gfscore-demo/audit.json").models) == 16
+    audit = Audit.load("gfscore-demo/audit.json")
+    assert len(audit.models) == 16
+    assert len(audit.calibration.models) == 8  # those on the test images
+    assert f"T* = {audit.calibration.temperature:.3g}" in " ".join(text.split())
+    assert Path("gfscore-demo/report.html").read_text(encoding="utf-8") == report.html(audit)
+    drawn = {path.name for path in Path("gfscore-demo/figures").iterdir()}
+    assert drawn == {"forest.png", "heatmap.png", "noise.png"}
 
 
 def bare_loop(path, inputs, batch):

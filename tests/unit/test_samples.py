@@ -99,8 +99,11 @@ def test_a_tensor_that_refuses_to_be_an_array_is_explained():
 
 @pytest.mark.parametrize(("n_rows", "n_columns", "values"), [(1, 1, 1), (10, 3, 1), (10, 3, 7), (1000, 7, 10**6)])
 def test_chunks_cover_every_row_once(n_rows, n_columns, values):
-    rows = [row for chunk in row_chunks(n_rows, n_columns, values=values) for row in range(chunk.start, chunk.stop)]
-    assert rows == list(range(n_rows))
+    chunks = list(row_chunks(n_rows, n_columns, values=values))
+    assert [row for chunk in chunks for row in range(chunk.start, chunk.stop)] == list(range(n_rows))
+    sizes = {chunk.stop - chunk.start for chunk in chunks}
+    assert max(sizes) - min(sizes) <= 1, "no core waits for the longest"
+    assert min(sizes) * n_columns <= max(values, n_columns)
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), 1.5])

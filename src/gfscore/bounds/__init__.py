@@ -3,6 +3,7 @@
 from gfscore.bounds.bernstein import bernstein_intervals
 from gfscore.bounds.betting import betting_intervals
 from gfscore.bounds.binomial import clopper_pearson
+from gfscore.bounds.changes import ChangeIntervals, change_intervals
 from gfscore.bounds.hoeffding import (
     hoeffding_intervals,
     hoeffding_radius,
@@ -16,6 +17,7 @@ from gfscore.bounds.mixture import BettingSums
 from gfscore.bounds.noise import NoiseFloor, noise_floor
 from gfscore.bounds.parts import check_level
 from gfscore.bounds.planning import Pilot, Plan, plan_radius, plan_samples
+from gfscore.bounds.sequential import Evidence, log_average
 from gfscore.bounds.shares import share_intervals
 from gfscore.bounds.shrinkage import ShrunkenScores, shrunken_scores
 from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals
@@ -23,6 +25,8 @@ from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals
 __all__ = [
     "AuditIntervals",
     "BettingSums",
+    "ChangeIntervals",
+    "Evidence",
     "Method",
     "NoiseFloor",
     "Pilot",
@@ -31,12 +35,14 @@ __all__ = [
     "audit_intervals",
     "bernstein_intervals",
     "betting_intervals",
+    "change_intervals",
     "check_level",
     "clopper_pearson",
     "hoeffding_intervals",
     "hoeffding_radius",
     "hoeffding_sample_size",
     "kl_intervals",
+    "log_average",
     "noise_floor",
     "plan_radius",
     "plan_samples",

@@ -6,9 +6,10 @@ larger. If m is the mean, or above it, the game is fair or worse, and the capita
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gfscore.bounds.parts import PartScores, check_level, known_range
 from gfscore.bounds.search import last_excluded
@@ -70,22 +71,44 @@ def betting_lower(parts: PartScores, alpha: float) -> FloatArray:
     each at half the level, are their interval.
     """
     check_level(alpha)
-    values = parts.values
-    log_level = math.log(1.0 / alpha)
-    bets = np.sqrt(2.0 * log_level / (parts.spread(parts.counts) * _earlier_variances(parts)))
+    capital = _largest_capital(parts, alpha)
     floor, ceiling = known_range(parts.means, parts.counts, parts.sizes)
+    return last_excluded(lambda mean: capital(mean) >= math.log(1.0 / alpha) + SLACK, floor, ceiling)
+
+
+def betting_p_values(parts: PartScores, means: FloatArray, alpha: float) -> FloatArray:
+    r"""P-value of each hypothesis "the mean is at most this", ``(K,)``.
+
+    .. math:: p = \min\Big\{1,\; 1 \Big/ \max_{t \le n} \prod_{i \le t} \big(1 + \lambda_i (x_i - m_i)\big)\Big\}
+
+    Valid for any scores in [0, 1]: under the hypothesis the capital ever reaches 1/p with probability at most p
+    (Ville). ``alpha`` is the level the bets are made for, which must not depend on the scores; a p-value far from it
+    is less sharp, and as valid.
+
+    >>> parts = PartScores.of([0.6, 0.7, 0.8, 0.7, 0.6, 0.7], [0] * 6, 1, maximum=1.0)
+    >>> betting_p_values(parts, np.array([0.2]), 0.05).round(3), betting_p_values(parts, np.array([0.9]), 0.05)
+    (array([0.003]), array([1.]))
+    """
+    check_level(alpha)
+    return np.asarray(np.exp(-np.maximum(_largest_capital(parts, alpha)(means) - SLACK, 0.0)))
+
+
+def _largest_capital(parts: PartScores, alpha: float) -> Callable[[FloatArray], FloatArray]:
+    """The logarithm of the largest capital, over time, against each part's mean being at most a given one."""
+    values = parts.values
+    bets = np.sqrt(2.0 * math.log(1.0 / alpha) / (parts.spread(parts.counts) * _earlier_variances(parts)))
     if parts.sizes is not None:
         drawn = parts.running(values) - values
         left = parts.spread(parts.sizes) - parts.positions
 
-    def excluded(mean: FloatArray) -> NDArray[np.bool_]:
+    def largest(mean: FloatArray) -> FloatArray:
         expected = parts.spread(mean)
         if parts.sizes is not None:
             expected = np.clip((parts.spread(parts.sizes * mean) - drawn) / left, 0.0, 1.0)
         gains = np.log1p(np.minimum(bets, CLIP / np.maximum(expected, TINY)) * (values - expected))
-        return np.asarray(parts.largest(parts.running(gains)) >= log_level + SLACK)
+        return parts.largest(parts.running(gains))
 
-    return last_excluded(excluded, floor, ceiling)
+    return largest
 
 
 def _earlier_variances(parts: PartScores) -> FloatArray:

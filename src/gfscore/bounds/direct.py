@@ -23,15 +23,18 @@ from gfscore.samples import FloatArray
 ROUNDING = 1e-12  # by which each end is moved outward, for the rounding of sums
 
 
-def mean_interval(parts: PartScores, weights: FloatArray, alpha: float) -> Interval:
-    """Interval of the mean with fixed ``weights``, ``(K,)``; each end fails with probability at most ``alpha``."""
+def mean_interval(parts: PartScores, weights: FloatArray, alpha: float, failure_rate: float = 0.0) -> Interval:
+    """Interval of the mean with fixed ``weights``, ``(K,)``; each end fails with probability at most ``alpha``.
+
+    With ``failure_rate`` the class means may be that much lower than those of the scores.
+    """
     check_level(alpha)
     mean = float(np.dot(weights, parts.means))
     radius = _radius(weights**2, 1.0 / effective_counts(parts.counts, parts.sizes), alpha) + ROUNDING
-    return max(0.0, mean - radius), min(1.0, mean + radius)
+    return max(0.0, mean - radius - failure_rate), min(1.0, mean + radius)
 
 
-def nrgc_interval(parts: PartScores, alpha: float) -> Interval | None:
+def nrgc_interval(parts: PartScores, alpha: float, failure_rate: float = 0.0) -> Interval | None:
     r"""Interval of the NRGC; each end fails with probability at most ``alpha``. None when all scores are 0.
 
     With the weights :math:`w_r = (2r - K - 1)/K^2` given to the classes by rank, the NRGC g of the true means satisfies
@@ -49,7 +52,11 @@ def nrgc_interval(parts: PartScores, alpha: float) -> Interval | None:
     convexity of the exponential keeps the bound. Where a class has one sample the end is 0. Of a fixed set, the mean of
     the class is estimated by what is known of the ranking half and the estimate from the other half for the rest.
 
-    In both cases the excluded g are those beyond one point, because :math:`\epsilon` is convex in g.
+    With ``failure_rate`` a, each class mean may be up to a lower than that of its scores, which moves a sum with the
+    weights :math:`w_r - g/K` by at most a times the sum of its positive weights (at most 1/4) upward, or of its
+    negative ones (at most 1/4 + g) downward: the ends give way by that much.
+
+    In all cases the excluded g are those beyond one point, because :math:`\epsilon` is convex in g.
     """
     check_level(alpha)
     if not parts.values.any():
@@ -62,17 +69,18 @@ def nrgc_interval(parts: PartScores, alpha: float) -> Interval | None:
 
     def too_large(below_limit: FloatArray) -> NDArray[np.bool_]:
         g = limit - float(below_limit)
-        return np.asarray(spread - g * level < -_rank_radius(g, inverses, alpha) - ROUNDING)
+        moved = failure_rate * (0.25 + g)
+        return np.asarray(spread - g * level < -_rank_radius(g, inverses, alpha) - moved - ROUNDING)
 
     # A convex function of g that is negative at the limit crosses 0 once; else every g up to the limit is possible.
     if not too_large(np.asarray(0.0)):
         upper = limit
     else:
         upper = limit - float(last_excluded(too_large, np.asarray(0.0), np.asarray(limit)))
-    return _nrgc_lower(parts, alpha), upper
+    return _nrgc_lower(parts, alpha, failure_rate), upper
 
 
-def _nrgc_lower(parts: PartScores, alpha: float) -> float:
+def _nrgc_lower(parts: PartScores, alpha: float, failure_rate: float) -> float:
     if parts.counts.min() < 2:
         return 0.0
     k = len(parts.counts)
@@ -83,7 +91,7 @@ def _nrgc_lower(parts: PartScores, alpha: float) -> float:
 
     def too_small(g: FloatArray) -> NDArray[np.bool_]:
         radius = max(_rank_radius(float(g), inverses, alpha) for _, _, inverses in halves)
-        return np.asarray(spread - g * level > radius + ROUNDING)
+        return np.asarray(spread - g * level > radius + 0.25 * failure_rate + ROUNDING)
 
     return float(last_excluded(too_small, np.asarray(0.0), np.asarray(1.0 - 1.0 / k)))
 

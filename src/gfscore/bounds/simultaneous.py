@@ -59,6 +59,7 @@ def audit_intervals(
     fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT,
     seed: int = 0,
     sizes: ArrayLike | None = None,
+    failure_rate: float = 0.0,
 ) -> AuditIntervals:
     r"""Intervals of the classes and of every metric, all at one level.
 
@@ -70,6 +71,10 @@ def audit_intervals(
     0.1 delta each exceeds the lowest mean only if the bound of that one class fails; and a bound for the worst class is
     one for all, so it cuts the box. 0.2 delta is shared by six one-sided bounds of averages. The interval of a metric
     is what the box allows, intersected with its own bound.
+
+    With ``failure_rate`` a, each score is larger than what it stands for with probability at most a, as a certified
+    radius may be. The intervals are then about the mean of min(score, truth): it is at most the mean score, and, as a
+    failure costs no more than ``maximum``, at least that minus a ``maximum``. So every lower end gives that up.
 
     >>> rng = np.random.default_rng(0)
     >>> scores, codes = rng.random(2000) * np.repeat([0.2, 1.0], 1000), np.repeat([0, 1], 1000)
@@ -87,21 +92,24 @@ def audit_intervals(
         raise SamplesError("only one part has samples, so nothing can be unequal. Give samples of two or more.")
     lower, upper = class_box(parts, BOX_SHARE * delta, kind)
     worst = min(float(lower_bounds(parts, WORST_SHARE * delta, kind).min()), float(means.min()))
-    lower = np.maximum(lower, worst)
+    lower = np.maximum(np.maximum(lower, worst) - failure_rate, 0.0)
 
     alpha = DIRECT_SHARE * delta / 6
     equal, shares = np.full(len(means), 1.0 / len(means)), parts.counts / parts.counts.sum()
-    class_mean = _meet(
-        "the class mean", box.mean_range(lower, upper), direct.mean_interval(parts, equal, alpha), float(means.mean())
+    class_mean = meet(
+        "the class mean",
+        box.mean_range(lower, upper),
+        direct.mean_interval(parts, equal, alpha, failure_rate),
+        float(means.mean()),
     )
-    aggregate = _meet(
+    aggregate = meet(
         "the aggregate",
         box.mean_range(lower, upper, shares),
-        direct.mean_interval(parts, shares, alpha),
+        direct.mean_interval(parts, shares, alpha, failure_rate),
         float(np.dot(shares, means)),
     )
     rdi = box.rdi_range(lower, upper)
-    fp_great = _meet(
+    fp_great = meet(
         "FP-GREAT",
         box.fp_great_range(lower, upper, fairness_weight),
         (class_mean[0] - fairness_weight * rdi[1], class_mean[1] - fairness_weight * rdi[0]),
@@ -113,7 +121,7 @@ def audit_intervals(
         worst_set=np.flatnonzero(lower <= upper.min()).astype(np.int64),
         wcr=_scaled(box.wcr_range(lower, upper), maximum),
         rdi=_scaled(rdi, maximum),
-        nrgc=_nrgc(parts, lower, upper, alpha),
+        nrgc=_nrgc(parts, lower, upper, alpha, failure_rate),
         fp_great=_scaled(fp_great, maximum),
         theil=inequality.theil_range(lower, upper) if means.any() else None,
         atkinson=inequality.atkinson_range(lower, upper) if means.any() else None,
@@ -126,16 +134,18 @@ def audit_intervals(
     )
 
 
-def _nrgc(parts: PartScores, lower: FloatArray, upper: FloatArray, alpha: float) -> Interval | None:
+def _nrgc(
+    parts: PartScores, lower: FloatArray, upper: FloatArray, alpha: float, failure_rate: float
+) -> Interval | None:
     """What the box and the bound of its own leave of the NRGC (scores in any unit: it has none)."""
     estimate = disparity.nrgc(parts.means)
-    by_box, by_itself = inequality.nrgc_range(lower, upper), direct.nrgc_interval(parts, alpha)
+    by_box, by_itself = inequality.nrgc_range(lower, upper), direct.nrgc_interval(parts, alpha, failure_rate)
     if estimate is None or by_box is None or by_itself is None:
         return None
-    return _meet("NRGC", by_box, by_itself, estimate)
+    return meet("NRGC", by_box, by_itself, estimate)
 
 
-def _meet(what: str, first: Interval, second: Interval, estimate: float) -> Interval:
+def meet(what: str, first: Interval, second: Interval, estimate: float) -> Interval:
     """What two intervals have in common, and the estimate."""
     low, high = max(first[0], second[0]), min(first[1], second[1])
     if low > high + ROUNDING:

@@ -1,30 +1,24 @@
 """``gfscore audit``: logits files, or models and data, in; a table and ``audit.json`` out."""
 
-import shlex
-import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from gfscore import auditing, calibrating
 from gfscore.cli import options as shared
+from gfscore.cli.delivery import deliver, provenance
 from gfscore.cli.grouping import expand
 from gfscore.cli.running import first_order_scores
 from gfscore.cli.sources import Source, logits_sources
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.logits_files import read_samples, sha256
+from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.references import for_models, read_reference
-from gfscore.outputs import terminal
-from gfscore.outputs.per_sample import check_suffix, write_per_sample
-from gfscore.results import Audit, Provenance
+from gfscore.outputs.per_sample import check_suffix
+from gfscore.results import Audit
 from gfscore.samples import IntArray, Samples
-
-RESULT = "audit.json"
 
 
 class Target(StrEnum):
@@ -57,9 +51,9 @@ def audit_command(
     ] = None,
     reference: shared.Reference = None,
     groups: shared.Groups = None,
-    per_sample: Annotated[Path | None, typer.Option(help="Also write a row per sample, to .csv or .parquet.")] = None,
+    per_sample: shared.PerSample = None,
     run: shared.RunOptions,
-    out: Annotated[Path | None, typer.Option(help="Folder for audit.json.  [default: gfscore-audit]")] = None,
+    out: shared.Out = None,
     as_json: shared.AsJson = False,
 ) -> None:
     """Audit how evenly robustness is spread over the classes: of logits files, or of models that are run on data.
@@ -95,7 +89,9 @@ def audit_command(
                     class_sizes=sizes,
                 )
             )
-            if calibrate is not None:
+            if calibrate is None:
+                models[-1] = auditing.with_curves(models[-1], samples, options)
+            else:
                 sources[name], curves[name] = (source, sizes), calibrating.curve_of(samples, options)
         if per_sample is not None:
             tables.append(auditing.sample_table(samples, local, name=name))
@@ -114,23 +110,9 @@ def audit_command(
         models=tuple(models),
         calibration=calibration,
         ranking=calibrating.ranking_of(tuple(models), outside),
-        provenance=_provenance(inputs),
+        provenance=provenance(inputs),
     )
-    written: list[Path] = []
-    if per_sample is not None:
-        write_per_sample(per_sample, tables)
-        written.append(per_sample)
-    if out is not None or not as_json:
-        result = (out or Path("gfscore-audit")) / RESULT
-        audit.save(result)
-        written.append(result)
-    if as_json:
-        sys.stdout.write(audit.to_json())
-    elif not run.quiet:
-        console = Console()
-        terminal.show(audit, console)
-        for path in written:
-            console.print(f"Written: {path}", markup=False, highlight=False, soft_wrap=True)
+    deliver(audit, out=out, as_json=as_json, quiet=run.quiet, per_sample=per_sample, tables=tables)
 
 
 def _score(
@@ -160,8 +142,3 @@ def _sizes(source: Source, target: Target, groups: Path | None) -> IntArray | No
             "(--n-per-class). Use --target population."
         )
     return sizes
-
-
-def _provenance(paths: Sequence[Path]) -> Provenance:
-    command = shlex.join(["gfscore", *sys.argv[1:]])
-    return auditing.make_provenance(command=command, inputs={str(path): sha256(path) for path in paths})

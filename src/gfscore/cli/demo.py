@@ -1,36 +1,85 @@
 """``gfscore demo``: the whole way on the embedded zoo, in one screen."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from gfscore import auditing, zoo
+from gfscore import auditing, calibrating, zoo
 from gfscore.cli import options as shared
-from gfscore.cli.running import audit_run, run_models
+from gfscore.cli.options import RunOptions
+from gfscore.cli.running import Run, audit_run, run_models, subject_of
+from gfscore.files import write_text
+from gfscore.inputs.logits_files import read_samples
 from gfscore.outputs import demo as screen
-from gfscore.results import Audit
+from gfscore.outputs import report
+from gfscore.refuting import Refuter, refute, with_refutation
+from gfscore.results import Audit, ModelAudit
 
-DATA = ("zoo:digits", "generator:zoo")
+TEST, GENERATED = "zoo:digits", "generator:zoo"
+OBJECTIVE = "classes"
+TRIED = 20  # samples of each class whose score is put to the test: a few seconds for all networks
+FIGURES = ("heatmap", "noise")  # of all networks, on the test images
 
 
 def demo_command(
-    out: Annotated[Path, typer.Option(help="Folder for audit.json.")] = Path("gfscore-demo"),
+    out: Annotated[Path, typer.Option(help="Folder for audit.json, report.html and the figures.")] = Path(
+        "gfscore-demo"
+    ),
     store: shared.StoreFolder = None,
     seed: shared.Seed = 0,
     quiet: shared.Quiet = False,
 ) -> None:
     """Audit the embedded zoo: eight small digit classifiers, on test images and on generated ones.
 
-    Runs the forward passes, audits, prints what came out in one screen and writes audit.json.
+    Runs the forward passes, audits, tries to refute the scores, calibrates the temperature, prints what came out in one
+    screen, and writes audit.json, report.html and some figures.
     """
-    options = auditing.Options(seed=seed)
-    run_options = shared.RunOptions(store=store, seed=seed, quiet=quiet)
-    specs = [f"zoo:{model.name}" for model in zoo.models()]
-    audited = tuple(audit_run(run, options) for run in run_models(specs, DATA, run_options))
-    audit = Audit(models=audited, provenance=auditing.make_provenance(command="gfscore demo"))
-    result = out / "audit.json"
-    audit.save(result)
+    audit = zoo_audit((TEST, GENERATED), RunOptions(store=store, seed=seed, quiet=quiet))
+    audit.save(out / "audit.json")
+    write_text(out / "report.html", report.html(audit))
+    _draw(screen.on_test(audit), out / "figures")
     if not quiet:
-        screen.show(audit, zoo.models(), result, Console())
+        screen.show(audit, zoo.models(), out, Console())
+
+
+def zoo_audit(data: Sequence[str], run_options: RunOptions) -> Audit:
+    """Every network on each data set, and the temperature calibrated on the first of them."""
+    options = auditing.Options(seed=run_options.seed)
+    models, samples, curves = [], {}, {}
+    for run in run_models([f"zoo:{model.name}" for model in zoo.models()], data, run_options):
+        samples[run.name] = read_samples(run.logits)
+        curves[run.name] = calibrating.curve_of(samples[run.name], options)
+        models.append(_tried(run, audit_run(run, options), options))
+    first = models[0].samples.source
+    calibrated = {model.name: curves[model.name] for model in models if model.samples.source == first}
+    calibration = calibrating.calibration_of(calibrated, OBJECTIVE)
+    at = dict.fromkeys(calibrated, calibration.temperature)
+    return Audit(
+        models=tuple(
+            calibrating.with_calibration(model, samples[model.name], curves[model.name], at.get(model.name), options)
+            for model in models
+        ),
+        calibration=calibration,
+        provenance=auditing.make_provenance(command="gfscore demo"),
+    )
+
+
+def _tried(run: Run, audited: ModelAudit, options: auditing.Options) -> ModelAudit:
+    """The audit after forward passes alone have tried to refute it; on images that exist."""
+    if run.loaded.data.seed is not None:
+        return audited
+    subject = subject_of(run, options)
+    found = refute(subject, [Refuter.BISECTION], per_class=TRIED, seed=options.seed)
+    return with_refutation(audited, subject, found, delta=options.delta)
+
+
+def _draw(audit: Audit, folder: Path) -> None:
+    from gfscore.outputs.figures import FIGURES as KNOWN  # Altair takes half a second to load
+    from gfscore.outputs.figures import forest, save
+
+    for name in FIGURES:
+        save(KNOWN[name].draw(audit), folder / f"{name}.png")
+    save(forest(screen.most_uneven(audit)), folder / "forest.png")

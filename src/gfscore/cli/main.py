@@ -7,7 +7,23 @@ from typing import NoReturn
 
 import typer
 
-from gfscore.cli import audit, calibrate, demo, figures, logits, plan, reproduce, store, table
+from gfscore.cli import (
+    audit,
+    calibrate,
+    certify,
+    check,
+    compare,
+    dashboard,
+    demo,
+    figures,
+    gate,
+    logits,
+    plan,
+    report,
+    reproduce,
+    store,
+    table,
+)
 from gfscore.cli.version import version_option
 from gfscore.errors import GFScoreError
 
@@ -29,14 +45,23 @@ app.command("audit")(audit.audit_command)
 app.command("logits")(logits.logits_command)
 app.add_typer(store.store_app, name="store")
 app.command("calibrate")(calibrate.calibrate_command)
+app.command("certify")(certify.certify_command)
+app.command("gate")(gate.gate_command)
+app.command("compare")(compare.compare_command)
+app.command("check")(check.check_command)
 app.command("plan")(plan.plan_command)
+app.command("report")(report.report_command)
 app.command("figures")(figures.figures_command)
 app.command("table")(table.table_command)
+app.command("dashboard")(dashboard.dashboard_command)
 app.command("reproduce")(reproduce.reproduce_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit: 0 done, 2 unusable input or usage, 4 failed inside, 130 interrupted."""
+    """Run the command line and exit.
+
+    0 done or PASS, 1 FAIL, 2 unusable input or usage, 3 UNDECIDED, 4 failed inside, 130 interrupted.
+    """
     sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,19 @@ from gfscore.inputs.logits_files import read_class_names
 DEFAULTS = auditing.Options()
 FIRST_ORDER = auditing.FirstOrder(norm="linf")
 PREPROCESSING = ("preset", "mean", "std", "layout", "resize", "crop", "interpolation", "grey", "value_range")
+
+
+def size(text: str) -> float:
+    """A size in pixels, written as a number or as a fraction.
+
+    >>> size("0.25"), size("51/255")
+    (0.25, 0.2)
+    """
+    try:
+        return float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        raise typer.BadParameter(f"{text!r} is not a number. Write it as 0.0078 or 2/255.") from None
+
 
 ModelSpecs = Annotated[
     list[str] | None,
@@ -49,6 +63,8 @@ Groups = Annotated[
     Path | None, typer.Option(help="Profile over these groups: a name per line, or a CSV with a column each.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print audit.json instead of tables; write it only with --out.")]
+PerSample = Annotated[Path | None, typer.Option(help="Also write a row per sample, to .csv or .parquet.")]
+Out = Annotated[Path | None, typer.Option(help="Folder for audit.json.  [default: gfscore-audit]")]
 Seed = Annotated[int, typer.Option(min=0, help="Of everything random.")]
 StoreFolder = Annotated[
     Path | None, typer.Option("--store", help="Where logits are kept.  [default: $GFSCORE_STORE or the user's cache]")
@@ -124,7 +140,11 @@ class ScoreOptions:
     norm: Annotated[str | None, typer.Option(help="Norm of a radius: l2 or linf.")] = None
     eps: Annotated[
         float | None,
-        typer.Option(help="Also the share of radii above this, in [0, 1] pixels: it estimates robust accuracy."),
+        typer.Option(
+            parser=size,
+            metavar="SIZE",
+            help="Also the share of radii above this, in [0, 1] pixels (2/255): it estimates robust accuracy.",
+        ),
     ] = None
     rivals: Annotated[int, typer.Option(help="Strongest other classes that a first-order radius looks at.")] = (
         FIRST_ORDER.rivals
@@ -159,13 +179,9 @@ class ScoreOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditOptions:
-    """How samples are scored and judged, for every command that audits."""
+class ProfileOptions:
+    """What is made of scores, whatever they are, for every command that audits."""
 
-    activation: Annotated[str, typer.Option(help="How logits become confidences: softmax or sigmoid.")] = (
-        DEFAULTS.activation
-    )
-    temperature: Annotated[float, typer.Option(help="Divides the logits first.")] = DEFAULTS.temperature
     fairness_weight: Annotated[float, typer.Option(help="Lambda of FP-GREAT = class mean - lambda * RDI.")] = (
         DEFAULTS.fairness_weight
     )
@@ -187,3 +203,13 @@ class AuditOptions:
     def checked(self) -> auditing.Options:
         """The same, checked."""
         return auditing.Options(**asdict(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOptions(ProfileOptions):
+    """The same for the GREAT score, with what makes it."""
+
+    activation: Annotated[str, typer.Option(help="How logits become confidences: softmax or sigmoid.")] = (
+        DEFAULTS.activation
+    )
+    temperature: Annotated[float, typer.Option(help="Divides the logits first.")] = DEFAULTS.temperature

@@ -18,9 +18,11 @@ from gfscore.inputs.data import load_data
 from gfscore.inputs.generators import GENERATOR
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models import load_model
+from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
 from gfscore.inputs.store import Store
+from gfscore.refuting import Subject
 from gfscore.results import ModelAudit
 from gfscore.samples import Samples
 
@@ -104,7 +106,7 @@ def run_models(models: Sequence[str], data: Sequence[str], options: RunOptions) 
                 loaded.preprocessing,
                 store,
                 batch_size=loaded.batch_size,
-                progress=_advance(bar, loaded),
+                progress=advance(bar, loaded.name),
             )
             yield Run(loaded=loaded, logits=logits)
 
@@ -123,18 +125,39 @@ def first_order_scores(
             how,
             gradients=gradients,
             batch_size=loaded.batch_size,
-            progress=_advance(bar, loaded),
+            progress=advance(bar, loaded.name),
         )
 
 
 def audit_run(run: Run, options: auditing.Options) -> ModelAudit:
     """Read, score and audit the logits of a run."""
-    samples, data = read_samples(run.logits), run.loaded.data
+    return audit_subject(run, subject_of(run, options), options)
+
+
+def audit_subject(run: Run, subject: Subject, options: auditing.Options) -> ModelAudit:
+    """Audit the scores of a run."""
+    data = run.loaded.data
     with naming(run.name):
-        local = auditing.score_samples(samples, options)
         return auditing.audit_scores(
-            samples, local, options, name=run.name, source=data.source, data_seed=data.seed, run=run.loaded.about
+            subject.samples,
+            subject.local,
+            options,
+            name=run.name,
+            source=data.source,
+            data_seed=data.seed,
+            run=run.loaded.about,
         )
+
+
+def subject_of(
+    run: Run, options: auditing.Options, score: Callable[[Loaded, Samples], LocalScores] | None = None
+) -> Subject:
+    """The model of a run, its data and its scores: GREAT's, or those that ``score`` finds."""
+    samples, loaded = read_samples(run.logits), run.loaded
+    with naming(run.name):
+        local = auditing.score_samples(samples, options) if score is None else score(loaded, samples)
+    model = PixelModel(model=loaded.model, preprocessing=loaded.preprocessing, batch_size=loaded.batch_size)
+    return Subject(model=model, data=loaded.data, samples=samples, local=local)
 
 
 def _position(output: str | None) -> str | int | None:
@@ -142,9 +165,9 @@ def _position(output: str | None) -> str | int | None:
     return int(output) if output is not None and output.isdecimal() else output
 
 
-def _advance(bar: Progress, loaded: Loaded) -> Callable[[int, int], None]:
-    """What moves the bar of one run."""
-    task = bar.add_task(loaded.name, total=len(loaded.data.labels))
+def advance(bar: Progress, description: str) -> Callable[[int, int], None]:
+    """What moves the bar of one piece of work."""
+    task = bar.add_task(description, total=None)
     return lambda done, total: bar.update(task, completed=done, total=total)
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from gfscore.errors import naming
+from gfscore.inputs.data.views import take
 from gfscore.inputs.guards import check_batch_independence, check_class_count
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
 from gfscore.inputs.store import Entry, Recipe, Store
-from gfscore.samples import FloatArray
+from gfscore.samples import FloatArray, IntArray
 
 DEFAULT_BATCH = 128
 SHARD_ROWS = 2048  # about; rounded to whole batches
@@ -34,7 +35,7 @@ def compute_logits(
     """Logits file of the model on the data: from the store where it is there, computed where it is not."""
     batch_size = model.fixed_batch or batch_size
     n_samples = len(data.labels)
-    n_classes = _check(model, data, preprocessing)
+    n_classes = check_run(model, data, preprocessing)
     recipe = Recipe(
         model=model.fingerprint or f"unknown-{uuid.uuid4().hex}",  # found by nobody again
         data=data.fingerprint,
@@ -71,7 +72,7 @@ def fill(
         return entry.finish(len(shards), data.labels, _metadata(data))
 
 
-def _check(model: Model, data: Dataset, preprocessing: Preprocessing) -> int:
+def check_run(model: Model, data: Dataset, preprocessing: Preprocessing) -> int:
     """Look at the first images and at what the model makes of them; returns the number of classes."""
     with naming(data.source):
         images = data.images(slice(0, min(READ_ROWS, len(data.labels))))
@@ -80,6 +81,16 @@ def _check(model: Model, data: Dataset, preprocessing: Preprocessing) -> int:
     n_classes = check_batch_independence(model, inputs)
     check_class_count(model, n_classes, data.class_names, int(data.labels.max()))
     return n_classes
+
+
+def forward_rows(
+    model: Model, data: Dataset, preprocessing: Preprocessing, rows: IntArray, *, batch_size: int = DEFAULT_BATCH
+) -> FloatArray:
+    """Logits of some rows in any order, (n, K); nothing is kept. What is run should pass :func:`check_run` first."""
+    with naming(data.source):
+        inputs = preprocessing.apply(take(data, rows), data.layout, model.layout)
+    step = model.fixed_batch or batch_size
+    return np.concatenate([model(inputs[start : start + step]) for start in range(0, len(inputs), step)])
 
 
 def _forward(

@@ -87,7 +87,7 @@ def read_groups(path: Path, sample_ids: Ids, n_samples: int) -> Groups:
         refuse_unreadable(path)
         header, *rows = [row for _, block in csv_blocks(path) for row in block]
         if SAMPLE_ID in header:
-            rows = _joined(rows, header.index(SAMPLE_ID), sample_ids)
+            rows = joined(rows, header.index(SAMPLE_ID), sample_ids, "group")
         elif len(rows) != n_samples:
             raise FileError(f"has {len(rows)} rows for {n_samples} samples. Give one each, or a sample_id column.")
         attributes = {name: [row[index] for row in rows] for index, name in enumerate(header) if name != SAMPLE_ID}
@@ -96,11 +96,11 @@ def read_groups(path: Path, sample_ids: Ids, n_samples: int) -> Groups:
         return next(iter(attributes.values())) if len(attributes) == 1 else attributes
 
 
-def _joined(rows: list[list[str]], column: int, sample_ids: Ids) -> list[list[str]]:
-    """The rows in the order of the samples."""
+def joined(rows: list[list[Any]], column: int, sample_ids: Ids, what: str) -> list[list[Any]]:
+    """The rows in the order of the samples, by the id in a column; ``what`` is what a row holds, for messages."""
     if sample_ids is None:
         raise FileError("has a sample_id column but the logits have no sample ids. Add them, or drop the column.")
-    by_id: dict[str, list[str]] = {}
+    by_id: dict[str, list[Any]] = {}
     for row in rows:
         if row[column] in by_id:
             raise FileError(f"has sample_id {row[column]!r} twice. Keep one row per sample.")
@@ -108,7 +108,7 @@ def _joined(rows: list[list[str]], column: int, sample_ids: Ids) -> list[list[st
     wanted = [str(sample_id) for sample_id in sample_ids]
     missing = [sample_id for sample_id in wanted if sample_id not in by_id]
     if missing:
-        raise FileError(f"has no group for sample_id {listed(missing, most=3)}. Add a row for every sample.")
+        raise FileError(f"has no {what} for sample_id {listed(missing, most=3)}. Add a row for every sample.")
     return [by_id[sample_id] for sample_id in wanted]
 
 

@@ -8,7 +8,7 @@ from gfscore.errors import naming
 from gfscore.inputs.layouts import moved
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
-from gfscore.samples import FloatArray
+from gfscore.samples import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,3 +39,7 @@ class PixelModel:
             self.preprocessing.check_range(images)
             unit = self.preprocessing.to_unit(images)
         return np.ascontiguousarray(moved(unit, data.layout, self.model.layout))
+
+    def rows(self, data: Dataset, rows: IntArray) -> Pixels:
+        """Images of any rows, in any order."""
+        return np.concatenate([self.pixels(data, slice(row, row + 1)) for row in rows.tolist()])

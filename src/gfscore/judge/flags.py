@@ -102,7 +102,7 @@ def _saturated(local: LocalScores) -> Flag | None:
     return Flag(
         code="saturated",
         message=f"{100 * share:.1f} % of the samples score above {SATURATED:g} of the maximum: the profile repeats "
-        "the class accuracies. A higher temperature spreads it out.",
+        "the class accuracies. A higher temperature (of a radius: a higher cap, more noise samples) spreads it out.",
     )
 
 

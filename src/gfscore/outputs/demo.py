@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gfscore import views
-from gfscore.results import Audit, ModelAudit
+from gfscore.results import Audit, Calibration, ModelAudit
 from gfscore.zoo import ZooModel
 
 LEGEND = (
@@ -18,21 +18,31 @@ LEGEND = (
 )
 
 
-def show(audit: Audit, zoo: Sequence[ZooModel], result: Path, console: Console) -> None:
+def on_test(audit: Audit) -> Audit:
+    """The part of the audit that is about test images, not about generated ones."""
+    return audit.model_copy(update={"models": tuple(model for model in audit.models if model.samples.seed is None)})
+
+
+def most_uneven(audit: Audit) -> ModelAudit:
+    """The model with the widest gap between its classes."""
+    return max(audit.models, key=lambda model: model.rdi.value or 0.0)
+
+
+def show(audit: Audit, zoo: Sequence[ZooModel], folder: Path, console: Console) -> None:
     """A table of the zoo, what stands out in it, and what to do next."""
-    on_test = [model for model in audit.models if model.samples.seed is None]
+    test = on_test(audit)
     generated = [model for model in audit.models if model.samples.seed is not None]
-    standard = on_test[0]
+    standard = test.models[0]
     console.print(
         Group(
             Text("Which digits do these eight small networks leave unprotected?", style="bold"),
             Text(f"{standard.samples.n:,} test images and {generated[0].samples.n:,} generated ones, no attack.\n"),
-            _zoo_table(on_test, generated, zoo),
+            _zoo_table(test.models, generated, zoo),
             Text(LEGEND, style="dim"),
             Text(),
-            *_findings(on_test, zoo),
+            *_findings(test, zoo),
             Text(),
-            Text.assemble(("Written: ", "bold"), str(result)),
+            Text.assemble(("Written: ", "bold"), f"{folder}/: audit.json, report.html (open it), figures/"),
             Text("Look closer:   gfscore audit --model zoo:pgd-large --data zoo:digits"),
             Text("Your network:  gfscore audit --model net.onnx --data images.npz"),
             Text("Your logits:   gfscore audit logits.npz"),
@@ -61,10 +71,10 @@ def _zoo_table(on_test: Sequence[ModelAudit], generated: Sequence[ModelAudit], z
     return table
 
 
-def _findings(on_test: Sequence[ModelAudit], zoo: Sequence[ZooModel]) -> list[Text]:
-    uneven = max(on_test, key=lambda model: model.rdi.value or 0.0)
-    uneven_name = zoo[on_test.index(uneven)].name
-    highest, known = max(zip(on_test, zoo, strict=True), key=lambda pair: pair[0].aggregate)
+def _findings(test: Audit, zoo: Sequence[ZooModel]) -> list[Text]:
+    uneven = most_uneven(test)
+    uneven_name = zoo[test.models.index(uneven)].name
+    highest, known = max(zip(test.models, zoo, strict=True), key=lambda pair: pair[0].aggregate)
     most_robust = max(zoo, key=lambda model: model.attack_accuracy)
     return [
         Text.assemble(
@@ -81,4 +91,41 @@ def _findings(on_test: Sequence[ModelAudit], zoo: Sequence[ZooModel]) -> list[Te
             f"{views.percent(most_robust.attack_accuracy)}. {known.description} The score compares the classes of one "
             "network; it does not rank networks, and it is not a certificate.",
         ),
+        *_caught(highest, test),
+        *_temperature(test.calibration),
+    ]
+
+
+def _caught(highest: ModelAudit, test: Audit) -> list[Text]:
+    """What forward passes alone found against the network with the highest score, and against the others."""
+    share = highest.claim.radius_refuted_share
+    if not share:
+        return []
+    least = min(test.models, key=lambda model: model.claim.radius_refuted_share or 0.0)
+    return [
+        Text.assemble(
+            ("Caught: ", "bold red"),
+            f"radius reading of “{_network(highest)}” refuted on {views.percent(share)} of samples by forward passes "
+            f"alone ({highest.claim.tried_on:,} tried): closer than the score says lies an image that it takes for "
+            f"another digit. The least refuted of all is “{_network(least)}”, on "
+            f"{views.percent(least.claim.radius_refuted_share or 0.0)}.",
+        )
+    ]
+
+
+def _network(model: ModelAudit) -> str:
+    return model.name.partition(" on ")[0]  # with several data sets the name says which
+
+
+def _temperature(calibration: Calibration | None) -> list[Text]:
+    if calibration is None or calibration.temperature is None:
+        return []
+    low, high = calibration.temperature_range
+    return [
+        Text.assemble(
+            ("Temperature: ", "bold"),
+            f"from {low:g} to {high:g}, the classes are ordered most like their clean accuracies at T* = "
+            f"{calibration.temperature:.3g} ({views.number(calibration.value)}; at T = 1 "
+            f"{views.number(calibration.baselines.get('at_one'))}). It moves every score and no decision.",
+        )
     ]

@@ -96,11 +96,18 @@ def _caption(audit: Audit) -> str:
     model = audit.models[0]
     settings = ", ".join(views.settings(model.score))
     how = f" ({settings})" if settings else ""
+    certificate = model.claim.premise if model.claim.certified else "The score is not a certificate."
     return views.printable(
         f"{views.score_name(model.score)}{how}, at most {model.score.range[1]:.3f}. Brackets: "
         f"{model.interval.method} intervals that hold together with probability {1 - model.interval.delta:g}. "
-        "The score is not a certificate."
+        + " ".join([certificate, *_tried(audit)])
     )
+
+
+def _tried(audit: Audit) -> list[str]:
+    """What came of trying to refute the scores, with the model's name where there are several."""
+    several = len(audit.models) > 1
+    return [f"{model.name}: {text}" if several else text for model in audit.models for text in views.tried_texts(model)]
 
 
 def _text(cell: Cell, digits: int) -> str:

@@ -51,7 +51,14 @@ def _many(audit: Audit) -> RenderableType:
         for model in audit.models
         for flag in model.flags
     ]
-    return Group(table, Text(), *flags, _claim(audit.models[0]))
+    return Group(table, Text(), *flags, *_tried(audit), Text(views.premise_text(audit.models[0]), style="dim"))
+
+
+def _tried(audit: Audit) -> list[Text]:
+    """What came of trying to refute the score of each model, before what all of them claim."""
+    return [
+        Text(f"{views.printable(model.name)}: {text}") for model in audit.models for text in views.tried_texts(model)
+    ]
 
 
 def _model_table(models: Sequence[tuple[ModelAudit, ModelAudit | Calibrated]]) -> Table:
@@ -87,6 +94,8 @@ def _class_table(model: ModelAudit) -> Table:
     beside, justify = _beside(model)
     table.add_column(beside, justify=justify, no_wrap=True)
     table.add_column("accuracy", justify="right", no_wrap=True)
+    if model.abstained is not None:
+        table.add_column("abstained", justify="right", no_wrap=True)
     table.add_column("most confused with", overflow="fold")
     low, high = views.lowest_and_highest(model)
     _add_classes(table, model, low)
@@ -108,6 +117,7 @@ def _add_classes(table: Table, model: ModelAudit, entries: list[ClassResult]) ->
             Text(views.estimate(entry.score, entry.interval, digits)),
             _cell_beside(model, entry),
             views.percent(entry.accuracy),
+            *([] if entry.abstained is None else [views.percent(entry.abstained)]),
             Text(confused),
         )
 

@@ -6,9 +6,12 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gfscore.results import Flag
 from gfscore.samples import FloatArray, IntArray
+
+BoolArray = NDArray[np.bool_]
 
 
 class Activation(StrEnum):
@@ -37,6 +40,13 @@ class LocalScores:
     settings: Mapping[str, Any] | None = None  # what else decides it, for the record
     errors: FloatArray | None = None  # (N,), standard error of each value, where values are estimates
     flags: tuple[Flag, ...] = ()  # what the score itself noticed while it was made
+    abstained: BoolArray | None = None  # (N,), where no class could be named, for a score that may say so
+    failure_rate: float = 0.0  # probability with which a value is larger than what it stands for
+
+    def correct(self, labels: IntArray) -> BoolArray:
+        """Whether each sample was given its true class, and not by abstaining from any; ``(N,)``."""
+        right = self.predicted == labels
+        return np.asarray(right if self.abstained is None else right & ~self.abstained)
 
     @property
     def tied(self) -> FloatArray:

@@ -1,6 +1,7 @@
 """Class scores as functions of the temperature: one pass over the logits gives every T of a range."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -19,12 +20,13 @@ from gfscore.scores.great import (
     writable_logits,
 )
 from gfscore.scores.local import Activation
-from gfscore.temperature.ladder import BLAS_COLUMNS, Ladder, softmax_margins
+from gfscore.temperature.ladder import Ladder, softmax_margins
 
 DEFAULT_RANGE = (0.01, 10.0)  # the paper's
 TOLERANCE = 1e-6  # no point of a curve is further from the score itself
 DEGREE = 11  # of the spline; the one of degree 9 beside it tells how far off it can be
 CHUNK_VALUES = 1 << 17  # logits worked on together: their powers stay in the cache, and calls are few
+CHUNK_COLUMNS = 4096  # of no more classes at a time are there powers, so that many classes do not mean few rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,9 +73,11 @@ class TemperatureCurve:
         """Score over all samples at each temperature."""
         return np.asarray(self.scores(temperature) @ self.weights)
 
-    def as_dict(self, points: int = 101) -> dict[str, Any]:
-        """The curve at temperatures evenly spread in log T, for a file or a picture."""
-        temperatures = np.geomspace(*self.temperature_range, points)
+    def as_dict(self, points: int = 101, also: Iterable[float] = ()) -> dict[str, Any]:
+        """The curve at temperatures evenly spread in log T, and at others in its range, for a file or a picture."""
+        low, high = self.temperature_range
+        wanted = [temperature for temperature in also if low <= temperature <= high]
+        temperatures = np.union1d(np.geomspace(low, high, points), wanted)
         values = self.scores(temperatures)
         return {
             "temperature": temperatures.tolist(),
@@ -100,8 +104,8 @@ def temperature_curve(
     :math:`\pi / \ln(K - 1)` from the real axis. Mostly fewer do, so the first pass takes one step less. ``powers``,
     half the nodes of an octave, overrides where it starts.
 
-    The logits are read in chunks whose size depends on K alone, and sums are added in the order of the chunks:
-    ``threads`` changes no bit of the result.
+    The logits are read in chunks whose size depends on their shape alone, and sums are added in the order of the
+    chunks: ``threads`` changes no bit of the result.
 
     >>> samples = Samples.of([[2.0, 0.5], [0.1, 0.3], [1.0, 3.0]], [0, 1, 1])
     >>> temperature_curve(samples).scores([0.5, 1.0, 2.0]).round(4)
@@ -162,7 +166,7 @@ def _part_sums(
 
     total = np.zeros((n_parts, len(ladder.nodes)))
     correct = np.zeros(n_parts)
-    columns = min(samples.n_classes, BLAS_COLUMNS)
+    columns = min(samples.n_classes, CHUNK_COLUMNS)
     chunks = list(row_chunks(samples.n_samples, columns, values=CHUNK_VALUES))
     for parts, sums, right in map_chunks(margins, chunks, threads):
         total[parts] += sums

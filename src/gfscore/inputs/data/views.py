@@ -35,16 +35,8 @@ class Subset(Data):
 
 
 def draw_per_class(data: Dataset, n_per_class: int, seed: int) -> Subset:
-    """At most ``n_per_class`` random images of each class, without replacement.
-
-    Class k draws from ``default_rng([seed, k])``, so that the choice in one class does not depend on the others.
-    """
-    chosen = []
-    for label in np.unique(data.labels).tolist():
-        rows = np.flatnonzero(data.labels == label)
-        n_drawn = min(n_per_class, len(rows))
-        chosen.append(np.random.default_rng([seed, label]).choice(rows, n_drawn, replace=False))
-    rows = np.sort(np.concatenate(chosen)).astype(np.int64)
+    """At most ``n_per_class`` random images of each class, without replacement."""
+    rows = random_rows(data.labels, n_per_class, seed)
     return Subset(
         source=f"{data.source} (at most {n_per_class} per class, seed {seed})",
         labels=data.labels[rows],
@@ -55,6 +47,27 @@ def draw_per_class(data: Dataset, n_per_class: int, seed: int) -> Subset:
         whole=data,
         rows=rows,
     )
+
+
+def take(data: Dataset, rows: IntArray) -> NDArray[Any]:
+    """Images of some rows, each given once, in any order: read from the first to the last, neighbours together."""
+    order = np.argsort(rows)
+    places = np.empty_like(order)
+    places[order] = np.arange(len(rows))
+    return np.concatenate([data.images(run) for run in _runs(rows[order])])[places]
+
+
+def random_rows(labels: IntArray, n_per_class: int, seed: int) -> IntArray:
+    """At most ``n_per_class`` rows of each class, drawn without replacement, in ascending order.
+
+    Class k draws from ``default_rng([seed, k])``, so that the choice in one class does not depend on the others.
+    """
+    chosen = []
+    for label in np.unique(labels).tolist():
+        rows = np.flatnonzero(labels == label)
+        n_drawn = min(n_per_class, len(rows))
+        chosen.append(np.random.default_rng([seed, label]).choice(rows, n_drawn, replace=False))
+    return np.sort(np.concatenate(chosen)).astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

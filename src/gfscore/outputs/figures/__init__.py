@@ -11,13 +11,15 @@ from altair.typing import ChartType
 
 from gfscore.outputs.figures.concentration import rdi_concentration
 from gfscore.outputs.figures.disparity import disparity_bars, noise_floor
+from gfscore.outputs.figures.every import draw_all
 from gfscore.outputs.figures.forest import forest
 from gfscore.outputs.figures.heatmap import class_heatmap
 from gfscore.outputs.figures.inequality import lorenz
 from gfscore.outputs.figures.radar import radar
 from gfscore.outputs.figures.ranking import reranking, robustness_disparity
-from gfscore.outputs.figures.saving import SUFFIXES, html_page, javascript, save, script_json
+from gfscore.outputs.figures.saving import SUFFIXES, figure_bytes, html_page, javascript, save
 from gfscore.outputs.figures.temperature import calibration_curve, temperature_curves
+from gfscore.outputs.figures.threshold import class_picker, side_by_side
 from gfscore.outputs.figures.vulnerability import class_vulnerability
 
 __all__ = [
@@ -26,8 +28,11 @@ __all__ = [
     "Figure",
     "calibration_curve",
     "class_heatmap",
+    "class_picker",
     "class_vulnerability",
     "disparity_bars",
+    "draw_all",
+    "figure_bytes",
     "forest",
     "html_page",
     "javascript",
@@ -38,7 +43,7 @@ __all__ = [
     "reranking",
     "robustness_disparity",
     "save",
-    "script_json",
+    "side_by_side",
     "temperature_curves",
 ]
 

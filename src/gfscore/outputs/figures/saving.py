@@ -1,6 +1,5 @@
 """A chart as a file: PNG, SVG, PDF, or a page that works offline; all from the same definition."""
 
-import json
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -11,6 +10,7 @@ from altair.typing import ChartType
 
 from gfscore.errors import OptionError
 from gfscore.files import replacing
+from gfscore.outputs.escaping import script_json
 
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
 POINTS_PER_INCH = 72
@@ -44,9 +44,22 @@ def save(chart: ChartType, path: str | Path, *, scale: float = 2) -> None:
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
         raise OptionError(f"a figure cannot be written as {path.name!r}. End its name in {', '.join(SUFFIXES)}.")
-    content = _content(chart, path.suffix.lower(), scale)
+    content = figure_bytes(chart, path.suffix.lower(), scale=scale)
     with replacing(path) as temporary:
         temporary.write_bytes(content)
+
+
+def figure_bytes(chart: ChartType, suffix: str, *, scale: float = 2) -> bytes:
+    """What :func:`save` writes, for whoever has no file."""
+    if suffix == ".html":
+        return html_page(chart).encode()
+    spec = chart.to_json()
+    if suffix == ".svg":
+        return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)).encode()
+    if suffix == ".pdf":
+        return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGA_LITE))
+    ppi = POINTS_PER_INCH
+    return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=scale, ppi=ppi))
 
 
 def html_page(chart: ChartType, title: str = "gfscore") -> str:
@@ -58,23 +71,3 @@ def html_page(chart: ChartType, title: str = "gfscore") -> str:
 def javascript() -> str:
     """Vega, Vega-Lite and Vega-Embed in one piece, for pages that show charts: it defines ``vegaEmbed``."""
     return str(vl_convert.javascript_bundle(vl_version=VEGA_LITE))  # type: ignore[call-arg]  # its stub has no default
-
-
-def script_json(value: object) -> str:
-    """JSON that can stand inside a script: no text in it, such as the name ``</script>``, can end it."""
-    text = json.dumps(value, ensure_ascii=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
-def _content(chart: ChartType, suffix: str, scale: float) -> bytes:
-    if suffix == ".html":
-        return html_page(chart).encode()
-    spec = chart.to_json()
-    if suffix == ".svg":
-        return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)).encode()
-    if suffix == ".pdf":
-        return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGA_LITE))
-    ppi = POINTS_PER_INCH
-    return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=scale, ppi=ppi))

@@ -19,6 +19,7 @@ DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [1, 3])  # lines are tol
 SHADES: Final = "viridis"  # perceptually uniform: rises in lightness, so that it survives a grey printer
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 TITLE_SIZE, NOTE_SIZE, TEXT_SIZE = 15, 11, 11
+PADDING = 12
 CHARACTER = 0.54  # mean width of one, as a share of the font size
 METHODS = {"hoeffding": "Hoeffding", "bernstein": "Bernstein", "kl": "KL"}  # names as people write them
 NAME_LIMIT = 190  # pixels of a name; longer ones end in an ellipsis
@@ -29,7 +30,13 @@ Part = Any  # a chart that becomes part of a figure: Altair's own types do not s
 
 def rows(values: Iterable[Mapping[str, Any]]) -> alt.InlineData:
     """Data of a figure. Names stand only here and in scale domains, never in an expression: they stay text."""
-    return alt.InlineData(values=[dict(row) for row in values])
+    return _Rows(values=tuple(dict(row) for row in values))  # Altair copies lists whenever it copies a chart
+
+
+class _Rows(alt.InlineData):
+    """Rows that are validated with the chart they end in, not each by itself: that took most of the time."""
+
+    _class_is_valid_at_instantiation = False
 
 
 def one(result: Audit | ModelAudit) -> ModelAudit:
@@ -87,10 +94,20 @@ def framed(chart: Part, title: str, notes: Iterable[str], *, width: int) -> Char
         subtitlePadding=5,
         offset=14,
     )
-    styled = chart.properties(title=heading, padding=12, background="white")
-    framed: ChartType = (
-        styled.configure(font=FONT)
-        .configure_axis(
+    # In one go: each call that changes a chart copies it whole, with its data.
+    framed: ChartType = chart.properties(
+        title=heading,
+        padding=dict.fromkeys(("left", "right", "top", "bottom"), PADDING),  # a page that embeds it may add to one
+        background="white",
+        config=_look(),
+    )
+    return framed
+
+
+def _look() -> alt.Config:
+    return alt.Config(
+        font=FONT,
+        axis=alt.AxisConfig(
             labelFontSize=TEXT_SIZE,
             titleFontSize=TEXT_SIZE,
             titleFontWeight="normal",
@@ -103,21 +120,20 @@ def framed(chart: Part, title: str, notes: Iterable[str], *, width: int) -> Char
             titlePadding=8,
             labelFlush=False,
             labelSeparation=5,
-        )
-        .configure_view(stroke=None)
-        .configure_legend(
+        ),
+        view=alt.ViewConfig(stroke=None),
+        legend=alt.LegendConfig(
             labelFontSize=TEXT_SIZE,
             titleFontSize=TEXT_SIZE,
             titleFontWeight="normal",
             labelLimit=NAME_LIMIT,
             symbolStrokeWidth=2,
             symbolSize=90,
-        )
-        .configure_header(labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE)
-        .configure_title(fontSize=TEXT_SIZE, fontWeight="bold", anchor="start", frame="group", color=INK)
-        .configure_text(font=FONT, fontSize=TEXT_SIZE, color=INK)
+        ),
+        header=alt.HeaderConfig(labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE),
+        title=alt.TitleConfig(fontSize=TEXT_SIZE, fontWeight="bold", anchor="start", frame="group", color=INK),
+        text=alt.MarkConfig(font=FONT, fontSize=TEXT_SIZE, color=INK),
     )
-    return framed
 
 
 def names_axis(names: Sequence[str], **options: Any) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """What the temperature does: the objective of a calibration, and the class scores.
 
-They read two parts of a result that are null when nothing was calibrated: ``calibration`` of the audit, and ``curves``
-of a model.
+They read two parts of a result that may be null: ``calibration`` of the audit, and ``curves`` of a model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -72,7 +71,7 @@ def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | No
     if isinstance(result, Audit):
         calibration = calibration or result.calibration
     if model.curves is None:
-        raise ResultError("there are no scores by temperature in this result. Run gfscore audit --calibrate OBJECTIVE.")
+        raise ResultError("there are no scores by temperature in this result. Run gfscore audit on the logits.")
     temperatures, scores = model.curves.temperature, model.curves.scores
     parts, x = PLURALS[model.partition], _axis(temperatures)
     y = alt.Y("score:Q", title=style.score_title(model))

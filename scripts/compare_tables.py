@@ -1,0 +1,66 @@
+"""Print the tables of ``docs/compare.md``: ``python scripts/compare_tables.py FOLDER_OF_REAL_DATA [--quick]``.
+
+Real scores of networks that others trained, in two versions made from them: a fall is planted in one class of ten, or
+in none. Takes a few minutes; with ``--quick`` less than one.
+"""
+
+import argparse
+from pathlib import Path
+
+import calibration_tables
+from gfscore import compare
+from gfscore.scores.great import great_scores
+from judge_simulations import compare_many
+
+PAIR = ("cifar_cnn_a_adv", "cifar_cnn_a_mix")
+CASES = ((PAIR[1], 5), (PAIR[0], 0), (PAIR[0], 8), (PAIR[1], 8))  # a network and the class that falls
+DROP = 0.05
+
+
+def planted(samples: dict, runs: int) -> None:
+    """How often the fall is found, and how often a class is named that did not fall."""
+    print("| scores of | class | deviation of differences | fall | found | false alarms | runs |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
+    for network, fallen in CASES:
+        scores, codes = great_scores(samples[network]).values, samples[network].labels
+        for drop in (DROP, 0.0):
+            done = compare_many(scores, codes, fallen=fallen, drop=drop, runs=runs)
+            found = f"{100 * done.found / runs:.1f} %" if drop else "–"
+            alarms = f"{100 * done.false_alarms / runs:.1f} %"
+            print(
+                f"| {network} | {fallen} | {done.deviation:.3f} | {drop:g} | {found} | {alarms} | {runs} |", flush=True
+            )
+
+
+def real(samples: dict) -> None:
+    """Two real networks, set side by side."""
+    found = compare(samples[PAIR[0]], samples[PAIR[1]], names=PAIR)
+    print(f"{found.reason} Worse: {', '.join(found.worse) or 'none'}. Better: {', '.join(found.better) or 'none'}.\n")
+    print("| class | old | new | change | interval | p (Holm) | |")
+    print("|---|--:|--:|--:|--:|--:|---|")
+    for entry in found.classes:
+        low, high = entry.change.interval
+        print(
+            f"| {entry.name} | {entry.old:.3f} | {entry.new:.3f} | {entry.change.value:+.3f} | "
+            f"[{low:+.3f}, {high:+.3f}] | {entry.p_holm:.2g} | {entry.verdict} |"
+        )
+    print("\n| metric | old | new | change | interval |\n|---|--:|--:|--:|--:|")
+    for name, metric in found.metrics.items():
+        low, high = metric.interval
+        print(f"| {name} | {metric.old:.3f} | {metric.new:.3f} | {metric.value:+.3f} | [{low:+.3f}, {high:+.3f}] |")
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="real data")
+    parser.add_argument("--quick", action="store_true", help="few runs")
+    arguments = parser.parse_args()
+    samples, _ = calibration_tables.cifar(arguments.folder, only=PAIR)
+    real(samples)
+    print()
+    planted(samples, 100 if arguments.quick else 1000)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""Audits of true certificates: the same profile, metrics and intervals, over radii that are proven.
+
+Each function here is for arrays in memory; ``gfscore certify`` does the same for files, models and data. What each
+certificate is about, and what it is not: :doc:`certificates`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gfscore.auditing import Options, audit_scores, make_provenance
+from gfscore.engines.smoothing import Classify, compute_votes, noise_votes
+from gfscore.inputs.chains import chain_bound
+from gfscore.inputs.pixels import PixelModel
+from gfscore.inputs.protocols import Dataset
+from gfscore.inputs.store import Store
+from gfscore.results import Audit
+from gfscore.samples import Samples
+from gfscore.scores.capped import checked_cap
+from gfscore.scores.given import given_scores
+from gfscore.scores.lipschitz import lipschitz_scores, of_pixels
+from gfscore.scores.local import LocalScores
+from gfscore.scores.smoothing import DEFAULT_ALPHA, Noise, largest_radius, smoothing_scores
+
+__all__ = [
+    "DEFAULT_ALPHA",
+    "LocalScores",
+    "Noise",
+    "certify_given",
+    "certify_lipschitz",
+    "certify_smoothing",
+    "checked_cap",
+    "given_scores",
+    "largest_radius",
+    "lipschitz_scores",
+    "pixel_constant",
+    "smoothed_scores",
+]
+
+
+def certify_smoothing(
+    classify: Classify,
+    images: ArrayLike,
+    labels: ArrayLike,
+    *,
+    noise: Noise | None = None,
+    alpha: float = DEFAULT_ALPHA,
+    class_names: Sequence[str] | None = None,
+    sample_ids: Sequence[object] | NDArray[Any] | None = None,
+    options: Options | None = None,
+    name: str = "model",
+) -> Audit:
+    """Audit the certified L2 radii of a classifier that is smoothed by Gaussian noise.
+
+    ``classify`` takes [0, 1] pixels (m, ...) as float32 and gives logits (m, K); ``images`` is (N, ...) in [0, 1].
+
+    >>> rng = np.random.default_rng(0)
+    >>> images, labels = rng.random((40, 1, 4, 4)), np.arange(40) % 2
+    >>> images[labels == 1] += 1.0
+    >>> middle = lambda x: np.stack([1 - x.mean(axis=(1, 2, 3)), x.mean(axis=(1, 2, 3)) - 1], axis=1)
+    >>> certify_smoothing(middle, images, labels, noise=Noise(n=200)).wcr.interval[0] > 0.2
+    True
+    """
+    noise = noise or Noise()
+    largest_radius(noise, alpha)  # refused before anything is run
+    pixels = np.asarray(images, dtype=np.float32)
+    samples = Samples.of(classify(pixels), labels, class_names=class_names, sample_ids=sample_ids)
+    votes = noise_votes(classify, pixels, samples.sample_ids or tuple(map(str, range(len(pixels)))), noise)
+    return _audit(samples, smoothing_scores(samples, votes, noise=noise, alpha=alpha), options, name)
+
+
+def certify_lipschitz(
+    logits: ArrayLike,
+    labels: ArrayLike,
+    lipschitz: float,
+    *,
+    cap: float | None = None,
+    class_names: Sequence[str] | None = None,
+    options: Options | None = None,
+    name: str = "model",
+) -> Audit:
+    """Audit the radii that a proven L2 Lipschitz constant of the logits in [0, 1] pixels gives.
+
+    >>> certify_lipschitz([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1], 10.0).wcr.class_
+    '1'
+    """
+    samples = Samples.of(logits, labels, class_names=class_names)
+    return _audit(samples, lipschitz_scores(samples, lipschitz, cap=cap), options, name)
+
+
+def certify_given(
+    logits: ArrayLike,
+    labels: ArrayLike,
+    radii: ArrayLike,
+    *,
+    norm: str = "l2",
+    cap: float | None = None,
+    class_names: Sequence[str] | None = None,
+    options: Options | None = None,
+    name: str = "model",
+) -> Audit:
+    """Audit radii ``(N,)`` that were proven elsewhere, in [0, 1] pixels.
+
+    >>> certify_given([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1], [0.2, 0.1, 0.1, 0.0]).wcr.value
+    0.05
+    """
+    samples = Samples.of(logits, labels, class_names=class_names)
+    return _audit(samples, given_scores(samples, radii, norm=norm, cap=cap), options, name)
+
+
+def smoothed_scores(
+    samples: Samples,
+    model: PixelModel,
+    data: Dataset,
+    store: Store,
+    *,
+    noise: Noise,
+    alpha: float,
+    progress: Callable[[int, int], None],
+) -> LocalScores:
+    """Radii of the smoothed model on data, with the votes kept in the store."""
+    largest_radius(noise, alpha)  # refused before anything is run
+    votes = compute_votes(model, data, noise, store, progress=progress)
+    return smoothing_scores(samples, votes, noise=noise, alpha=alpha)
+
+
+def pixel_constant(model: PixelModel, data: Dataset, given: float | None, *, of_inputs: bool) -> tuple[float, str]:
+    """A Lipschitz constant in [0, 1] pixels, and where it comes from: given, or the product of spectral norms."""
+    if given is not None and not of_inputs:
+        return given, "given"
+    bound = chain_bound(model.model, model.pixels(data, slice(0, 1)).shape[1:]) if given is None else given
+    how = "product of spectral norms" if given is None else "given for inputs"
+    return of_pixels(bound, model.preprocessing.std), f"{how}, divided by the smallest std"
+
+
+def _audit(samples: Samples, local: LocalScores, options: Options | None, name: str) -> Audit:
+    audited = audit_scores(samples, local, options or Options(), name=name)
+    return Audit(models=(audited,), provenance=make_provenance())

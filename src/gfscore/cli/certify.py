@@ -1,0 +1,191 @@
+"""``gfscore certify``: the class profile of a true certificate."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gfscore import auditing, certifying
+from gfscore.cli import options as shared
+from gfscore.cli.delivery import deliver, provenance
+from gfscore.cli.grouping import expand
+from gfscore.cli.running import Loaded, advance, progress_bar
+from gfscore.cli.sources import Source, logits_sources
+from gfscore.errors import OptionError, naming
+from gfscore.inputs.logits_files import read_samples
+from gfscore.inputs.pixels import PixelModel
+from gfscore.inputs.radii import read_radii
+from gfscore.inputs.store import Store
+from gfscore.outputs.per_sample import check_suffix
+from gfscore.results import Audit
+from gfscore.samples import Samples
+
+NOISE = certifying.Noise()
+
+
+class Method(StrEnum):
+    """Where the radii come from."""
+
+    SMOOTHING = "smoothing"
+    LIPSCHITZ = "lipschitz"
+    GIVEN = "given"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateOptions:
+    """What makes the radii."""
+
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="smoothing: of the model under Gaussian noise; lipschitz: from the margins of the logits; given: from "
+            "--radii."
+        ),
+    ]
+    sigma: Annotated[float, typer.Option(help="Of the noise, in [0, 1] pixels.")] = NOISE.sigma
+    n0: Annotated[int, typer.Option("--n0", help="Noise samples that choose the class of an image.")] = NOISE.n0
+    n: Annotated[int, typer.Option("--n", help="Noise samples that are then counted for it.")] = NOISE.n
+    alpha: Annotated[float, typer.Option(help="Probability with which a radius may be too large.")] = (
+        certifying.DEFAULT_ALPHA
+    )
+    lipschitz: Annotated[
+        float | None,
+        typer.Option(
+            metavar="L",
+            help="L2 Lipschitz constant of the logits in [0, 1] pixels.  [default: product of spectral norms]",
+        ),
+    ] = None
+    of_inputs: Annotated[
+        bool, typer.Option("--of-inputs", help="L is for inputs after mean and std: divide it by the smallest std.")
+    ] = False
+    radii: Annotated[Path | None, typer.Option(metavar="FILE", help="A radius per sample: .csv, .npz or .parquet.")] = (
+        None
+    )
+    norm: Annotated[str, typer.Option(help="Of the radii in --radii: l2 or linf.")] = "l2"
+    cap: Annotated[
+        float | None,
+        typer.Option(help="Largest radius that counts, for lipschitz and given.  [default: 1 in l2, 16/255 in linf]"),
+    ] = None
+    seed: shared.Seed = 0
+
+    def check(self) -> None:
+        """Refuse what belongs to another method, before anything is run."""
+        if self.radii is not None and self.method is not Method.GIVEN:
+            raise OptionError(f"--radii is given with --method {self.method}, which computes its own. Leave one away.")
+        if self.method is Method.GIVEN and self.radii is None:
+            raise OptionError("--method given needs --radii, a file with a radius per sample.")
+        if self.method is not Method.LIPSCHITZ and (self.lipschitz is not None or self.of_inputs):
+            raise OptionError("--lipschitz and --of-inputs are for --method lipschitz. Leave them away.")
+        if self.of_inputs and self.lipschitz is None:
+            raise OptionError("--of-inputs says what --lipschitz is for, which is not given. Give it, or neither.")
+        if self.norm != "l2" and self.method is not Method.GIVEN:
+            raise OptionError(f"--norm {self.norm} is given with --method {self.method}, whose radii are in l2.")
+        if self.method is Method.SMOOTHING:
+            certifying.largest_radius(self.noise, self.alpha)
+        else:
+            certifying.checked_cap(self.cap, self.norm)
+
+    @property
+    def noise(self) -> certifying.Noise:
+        """The noise, checked."""
+        return certifying.Noise(sigma=self.sigma, n0=self.n0, n=self.n, seed=self.seed)
+
+
+@expand
+def certify_command(
+    *,
+    logits: Annotated[
+        list[Path] | None, typer.Argument(help="Logits files, for given radii or a given Lipschitz constant.")
+    ] = None,
+    model: shared.ModelSpecs = None,
+    data: shared.DataSpecs = None,
+    certificate: CertificateOptions,
+    judging: shared.ProfileOptions,
+    groups: shared.Groups = None,
+    per_sample: shared.PerSample = None,
+    run: shared.RunOptions,
+    out: shared.Out = None,
+    as_json: shared.AsJson = False,
+) -> None:
+    """Audit how evenly certified robustness is spread over the classes: radii that are proven, not estimated.
+
+    Prints the same tables as audit and writes audit.json; every radius is in [0, 1] pixels.
+    """
+    certificate.check()
+    options, names = judging.checked(), run.names
+    if per_sample is not None:
+        check_suffix(per_sample)
+    run = replace(run, quiet=run.quiet or as_json)
+    models, tables = [], []
+    for name, source in _sources(logits or [], model or [], data or [], run):
+        samples = read_samples(source.path, class_names=names, groups=groups)
+        with naming(source.path if source.loaded is None else name):
+            local = _radii(samples, source, certificate, run)
+            models.append(
+                auditing.audit_scores(
+                    samples,
+                    local,
+                    options,
+                    name=name,
+                    source=source.source,
+                    data_seed=None if source.loaded is None else source.loaded.data.seed,
+                    run=None if source.loaded is None else source.loaded.about,
+                )
+            )
+        if certificate.radii is not None and len(models) > 1:
+            raise OptionError("--radii are those of one model. Call the command once for each.")
+        if per_sample is not None:
+            tables.append(auditing.sample_table(samples, local, name=name))
+    inputs = [path for path in (*(logits or []), certificate.radii, groups, run.class_names) if path is not None]
+    audit = Audit(models=tuple(models), provenance=provenance(inputs))
+    deliver(audit, out=out, as_json=as_json, quiet=run.quiet, per_sample=per_sample, tables=tables)
+
+
+def _sources(
+    logits: Sequence[Path], models: Sequence[str], data: Sequence[str], run: shared.RunOptions
+) -> Iterator[tuple[str, Source]]:
+    """As for an audit, but a model's forward passes are over, and their bar gone, before its radii are computed."""
+    if logits or not models:
+        yield from logits_sources(logits, (), () if models else data, run)
+    for spec in models:
+        yield from list(logits_sources((), [spec], data, run))
+
+
+def _radii(
+    samples: Samples, source: Source, certificate: CertificateOptions, run: shared.RunOptions
+) -> certifying.LocalScores:
+    """The radii of one model, by the method that was chosen."""
+    loaded = source.loaded
+    match certificate.method:
+        case Method.GIVEN if certificate.radii is not None:
+            with naming(certificate.radii):
+                found = read_radii(certificate.radii, samples)
+                return certifying.given_scores(samples, found, norm=certificate.norm, cap=certificate.cap)
+        case Method.SMOOTHING:
+            if loaded is None:
+                raise OptionError("smoothing runs the model on noisy images. Give --model and --data, not logits.")
+            with progress_bar(quiet=run.quiet) as bar:
+                return certifying.smoothed_scores(
+                    samples,
+                    _pixel_model(loaded),
+                    loaded.data,
+                    Store(run.store),
+                    noise=certificate.noise,
+                    alpha=certificate.alpha,
+                    progress=advance(bar, loaded.name),
+                )
+    constant, how = certificate.lipschitz, "given"
+    if loaded is not None:
+        constant, how = certifying.pixel_constant(
+            _pixel_model(loaded), loaded.data, constant, of_inputs=certificate.of_inputs
+        )
+    elif constant is None or certificate.of_inputs:
+        raise OptionError("logits do not show their network. Give --lipschitz for pixels, or --model and --data.")
+    return certifying.lipschitz_scores(samples, constant, cap=certificate.cap, how=how)
+
+
+def _pixel_model(loaded: Loaded) -> PixelModel:
+    return PixelModel(model=loaded.model, preprocessing=loaded.preprocessing, batch_size=loaded.batch_size)

@@ -1,0 +1,51 @@
+"""The end of every command that audits: the result as tables or JSON, and the files it leaves."""
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from gfscore import auditing
+from gfscore.inputs.logits_files import sha256
+from gfscore.outputs import terminal
+from gfscore.outputs.per_sample import write_per_sample
+from gfscore.results import Audit, Provenance
+
+RESULT = "audit.json"
+DEFAULT_OUT = Path("gfscore-audit")
+
+
+def deliver(
+    audit: Audit,
+    *,
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+    per_sample: Path | None,
+    tables: Sequence[Mapping[str, Sequence[Any]]],
+) -> None:
+    """Write what was asked for, and show the rest; with ``as_json`` nothing stands beside the JSON."""
+    written: list[Path] = []
+    if per_sample is not None:
+        write_per_sample(per_sample, tables)
+        written.append(per_sample)
+    if out is not None or not as_json:
+        result = (out or DEFAULT_OUT) / RESULT
+        audit.save(result)
+        written.append(result)
+    if as_json:
+        sys.stdout.write(audit.to_json())
+    elif not quiet:
+        console = Console()
+        terminal.show(audit, console)
+        for path in written:
+            console.print(f"Written: {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def provenance(paths: Sequence[Path]) -> Provenance:
+    """The command as it was written, and the hashes of the files it read."""
+    command = shlex.join(["gfscore", *sys.argv[1:]])
+    return auditing.make_provenance(command=command, inputs={str(path): sha256(path) for path in paths})

@@ -1,0 +1,221 @@
+"""``gfscore gate``: PASS, FAIL or UNDECIDED, by rules on the intervals of an audit, or by as few passes as it takes."""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from gfscore import auditing, gating
+from gfscore.cli import options as shared
+from gfscore.cli.adaptive import judge_adaptively
+from gfscore.cli.audit import Target
+from gfscore.cli.grouping import expand
+from gfscore.cli.sources import Source, logits_sources
+from gfscore.errors import OptionError, naming
+from gfscore.inputs.logits_files import read_samples, sha256
+from gfscore.inputs.policies import read_policy
+from gfscore.outputs.verdicts import show_gate
+from gfscore.results import Audit, ModelAudit
+from gfscore.samples import Samples
+from gfscore.verdicts import ModelVerdict, Verdict
+
+EXIT_CODES = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.UNDECIDED: 3}
+RESULT, AUDIT = "gate.json", "audit.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyOptions:
+    """Rules on the command line; added to those of a policy file, in place of the same rule there."""
+
+    policy: Annotated[Path | None, typer.Option(help="Rules from a policy.toml.")] = None
+    wcr: Annotated[float | None, typer.Option(help="The worst class is at least this.")] = None
+    rdi: Annotated[float | None, typer.Option(help="Best minus worst class is at most this.")] = None
+    nrgc: Annotated[float | None, typer.Option(help="The Gini coefficient of the classes is at most this.")] = None
+    fp_great: Annotated[float | None, typer.Option(help="FP-GREAT is at least this.")] = None
+    class_score: Annotated[
+        list[str] | None, typer.Option("--class", metavar="NAME=SCORE", help="The score of a class is at least this.")
+    ] = None
+    accuracy: Annotated[float | None, typer.Option(help="Clean accuracy is at least this share.")] = None
+    class_accuracy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=SHARE", help="The accuracy of a class (*: of every one) is at least this."),
+    ] = None
+    refuted: Annotated[float | None, typer.Option(help="The share of radii that were refuted is at most this.")] = None
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC=CHANGE",
+            help="Against --baseline, a metric such as wcr changes for the worse by no more: wcr=-0.02, rdi=0.02.",
+        ),
+    ] = None
+    class_change: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=CHANGE", help="The same for a class (*: for every one), such as cat=-0.05."),
+    ] = None
+
+    def table(self) -> dict[str, Any]:
+        """The tables that a policy file would have."""
+        table = {} if self.policy is None else read_policy(self.policy)
+        plain = ("wcr", "rdi", "nrgc", "fp_great", "accuracy", "refuted")
+        _extend(table, "rules", {name: value for name in plain if (value := getattr(self, name)) is not None})
+        _extend(table, "class", _pairs(self.class_score, "--class"))
+        _extend(table, "class_accuracy", _pairs(self.class_accuracy, "--class-accuracy"))
+        _extend(table, "change", _pairs(self.change, "--change"))
+        parts = _pairs(self.class_change, "--class-change")
+        if parts:
+            changes = dict(table.get("change", {}))
+            _extend(changes, "class", parts)
+            table["change"] = changes
+        return table
+
+
+@expand
+def gate_command(
+    *,
+    inputs: Annotated[
+        list[Path] | None, typer.Argument(help="Logits files, or an audit.json that was made before; a model each.")
+    ] = None,
+    model: shared.ModelSpecs = None,
+    data: shared.DataSpecs = None,
+    rules: PolicyOptions,
+    baseline: Annotated[
+        Path | None, typer.Option(help="An earlier version to compare with: a logits file or an audit.json.")
+    ] = None,
+    adaptive: Annotated[
+        bool, typer.Option("--adaptive", help="Run the model only until the rule on the WCR is decided.")
+    ] = False,
+    size: Annotated[int, typer.Option("--round", min=1, help="Forward passes between two looks, with --adaptive.")] = (
+        gating.ROUND
+    ),
+    target: Annotated[
+        Target, typer.Option(help="What --adaptive decides about: the world behind the data, or this very data set.")
+    ] = Target.POPULATION,
+    probabilities: shared.Probabilities = False,
+    groups: shared.Groups = None,
+    scoring: shared.AuditOptions,
+    run: shared.RunOptions,
+    out: Annotated[Path | None, typer.Option(help="Folder for gate.json, and for audit.json where there is one.")] = (
+        None
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="Print gate.json instead of tables.")] = False,
+) -> None:
+    """Judge models by a policy: exit code 0 for PASS, 1 for FAIL, 3 for UNDECIDED.
+
+    Each rule is judged on the interval of its number, not on the estimate. The verdict is wrong with probability at
+    most delta.
+    """
+    options = scoring.checked()
+    run = replace(run, quiet=run.quiet or as_json)  # nothing may stand beside the JSON
+    with nullcontext() if rules.policy is None else naming(rules.policy):
+        policy = gating.policy_of(rules.table())
+    if adaptive:
+        _refuse_files(inputs, baseline, groups)
+        finite = target is Target.FINITE
+        verdicts = judge_adaptively(model or [], data or [], policy, options, run, size=size, finite=finite)
+        audits: list[ModelAudit] = []
+    else:
+
+        def read(path: Path) -> Samples:
+            return read_samples(path, probabilities=probabilities, class_names=run.names, groups=groups)
+
+        before = None if baseline is None else _only_model(baseline) if _is_audit(baseline) else read(baseline)
+        sources = _sources(inputs or [], model or [], data or [], run)
+        judged = [_judged(name, source, read, policy, options, before) for name, source in sources]
+        audits, verdicts = [audit for audit, _ in judged], [verdict for _, verdict in judged]
+    files = [path for path in (*(inputs or []), baseline, rules.policy, groups) if path is not None]
+    provenance = auditing.make_provenance(
+        command=shlex.join(["gfscore", *sys.argv[1:]]), inputs={str(path): sha256(path) for path in files}
+    )
+    result = gating.gate_result(verdicts, provenance)
+    if out is not None:
+        if audits:
+            Audit(models=tuple(audits), provenance=provenance).save(out / AUDIT)
+        result.save(out / RESULT)
+    if as_json:
+        sys.stdout.write(result.to_json())
+    elif not run.quiet:
+        show_gate(result, Console())
+    raise typer.Exit(EXIT_CODES[result.verdict])
+
+
+def _sources(
+    inputs: Sequence[Path], models: Sequence[str], data: Sequence[str], run: shared.RunOptions
+) -> Iterator[tuple[str, Source | ModelAudit]]:
+    """Audits as they are, then logits files, then models that are run."""
+    audits = [path for path in inputs if _is_audit(path)]
+    for path in audits:
+        yield from ((model.name, model) for model in Audit.load(path).models)
+    logits = [path for path in inputs if path not in audits]
+    if logits or models or data or not audits:
+        yield from logits_sources(logits, models, data, run)
+
+
+def _judged(
+    name: str,
+    source: Source | ModelAudit,
+    read: Callable[[Path], Samples],
+    policy: gating.Policy,
+    options: auditing.Options,
+    baseline: gating.Baseline | None,
+) -> tuple[ModelAudit, ModelVerdict]:
+    if isinstance(source, ModelAudit):
+        if isinstance(baseline, Samples):
+            raise OptionError("an audit has no samples to compare with those of --baseline. Give logits for both.")
+        return gating.gate_audit(source, policy, options.delta, baseline=baseline)
+    samples, loaded = read(source.path), source.loaded
+    with naming(source.path if loaded is None else name):
+        return gating.gate_scores(
+            samples,
+            auditing.score_samples(samples, options),
+            policy,
+            options,
+            name=name,
+            baseline=baseline,
+            source=source.source,
+            data_seed=None if loaded is None else loaded.data.seed,
+            run=None if loaded is None else loaded.about,
+        )
+
+
+def _is_audit(path: Path) -> bool:
+    return path.suffix.lower() == ".json"
+
+
+def _only_model(path: Path) -> ModelAudit:
+    with naming(path):
+        return Audit.load(path).model
+
+
+def _refuse_files(inputs: Sequence[Path] | None, *files: Path | None) -> None:
+    if inputs or any(file is not None for file in files):
+        raise OptionError(
+            "--adaptive runs a model, and only as far as it must: give --model and --data, and no files, baseline or "
+            "groups."
+        )
+
+
+def _extend(table: dict[str, Any], name: str, entries: Mapping[str, Any]) -> None:
+    """Add entries to a table in a table; what is no table is left for the policy to complain about."""
+    there = table.get(name, {})
+    if entries and isinstance(there, dict):
+        table[name] = {**there, **entries}
+
+
+def _pairs(texts: Sequence[str] | None, option: str) -> dict[str, float]:
+    """``NAME=NUMBER`` options, by name."""
+    found = {}
+    for text in texts or []:
+        name, _, number = text.rpartition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            name = ""
+        if not name:
+            raise OptionError(f"{option} {text!r} is not a name and a number. Write {option} NAME=0.1.")
+    return found

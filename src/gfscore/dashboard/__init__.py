@@ -1,0 +1,1 @@
+"""The interactive view: calls the audit, shows what comes out, and contains no mathematics."""

@@ -1,0 +1,48 @@
+"""From one model to another, class by class: on the same samples where both have them."""
+
+import streamlit as st
+
+from gfscore.dashboard.numbers import Settings, compared
+from gfscore.dashboard.subjects import Subject
+from gfscore.dashboard.text import plain
+from gfscore.errors import GFScoreError
+from gfscore.outputs.escaping import shortened
+from gfscore.verdicts import Comparison
+
+
+def show_change(subjects: dict[str, Subject], names: list[str], settings: Settings) -> None:
+    """Two boxes to choose from, and what changes between the two."""
+    st.markdown("**What changes from one model to another**")
+    left, right = st.columns(2)
+    old = left.selectbox("From", names, index=0, key="from", format_func=shortened)
+    new = right.selectbox("To", names, index=1, key="to", format_func=shortened)
+    if old == new:
+        st.caption("Choose two models.")
+        return
+    try:
+        found = compared(subjects[old], subjects[new], settings)
+    except GFScoreError as error:  # other classes, or no intervals
+        st.info(plain(str(error)))
+        return
+    for text in (found.reason, found.hidden, *(flag.message for flag in found.flags)):
+        if text:
+            st.text(shortened(text, 1000))
+    _show_table(found)
+
+
+def _show_table(found: Comparison) -> None:
+    rows = [
+        {
+            found.partition: shortened(entry.name),
+            "from": entry.old,
+            "to": entry.new,
+            "change": entry.change.value,
+            "lower": None if entry.change.interval is None else entry.change.interval[0],
+            "upper": None if entry.change.interval is None else entry.change.interval[1],
+            "verdict": entry.verdict,
+        }
+        for entry in found.classes
+    ]
+    digits = st.column_config.NumberColumn(format="%.3f")
+    columns = dict.fromkeys(("from", "to", "change", "lower", "upper"), digits)
+    st.dataframe(rows, hide_index=True, column_config=columns)

@@ -1,0 +1,87 @@
+"""The sidebar: what is open, and the sliders."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from gfscore.auditing import Options
+from gfscore.dashboard.numbers import Settings
+from gfscore.dashboard.subjects import Subject, uploaded_subject
+from gfscore.dashboard.text import plain
+from gfscore.errors import GFScoreError
+from gfscore.inputs.logits_files import SUFFIXES
+
+DEFAULTS = Options()
+TEMPERATURES = tuple(10 ** (step / 20) for step in range(-40, 21))  # 0.01 to 10, twenty to a decade
+DELTAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+AS_AUDITED = "as audited"
+UPLOADS, MODEL = "uploads", "model"  # keys of the session
+
+
+def uploads(place: DeltaGenerator) -> list[Subject]:
+    """Models from files that came through the browser, the newest first; a broken one is a sentence."""
+    with place:
+        files = st.file_uploader(
+            "Open a logits file",
+            type=[suffix.removeprefix(".") for suffix in SUFFIXES],
+            accept_multiple_files=True,
+            help="An npz with logits and labels, or the same as safetensors, parquet or csv. No pickle is loaded.",
+        )
+        probabilities = st.checkbox("It holds probabilities", help="Softmax is not applied again.", key="probabilities")
+        known: dict[tuple[str, bool], Subject] = st.session_state.setdefault(UPLOADS, {})
+        found = []
+        for file in reversed(files):
+            key = (file.file_id, probabilities)
+            try:
+                if key not in known:
+                    known[key] = uploaded_subject(
+                        file.name, file.getvalue(), f"{file.file_id}-{probabilities}", probabilities=probabilities
+                    )
+                    st.session_state[MODEL] = known[key].name  # what was just uploaded is what is looked at
+                found.append(known[key])
+            except GFScoreError as error:
+                st.error(plain(str(error)))
+        st.session_state[UPLOADS] = {key: known[key] for key in known if known[key] in found}
+        return found
+
+
+def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:
+    """The sliders; those that nothing open can follow are switched off."""
+    computed = any(subject.samples is not None for subject in subjects)
+    curves = any(subject.stored is not None and subject.stored.curves is not None for subject in subjects)
+    choices: list[float | str] = [*TEMPERATURES] if computed else [AS_AUDITED, *TEMPERATURES]
+    with place:
+        temperature = st.select_slider(
+            "Temperature T",
+            choices,
+            value=DEFAULTS.temperature if computed else AS_AUDITED,
+            format_func=lambda value: value if isinstance(value, str) else f"{value:.3g}",
+            disabled=not (computed or curves),
+            help="Divides the logits. It changes every score, but no decision of the model.",
+        )
+        weight = st.slider(
+            "Fairness weight λ",
+            0.0,
+            2.0,
+            DEFAULTS.fairness_weight,
+            0.05,
+            help="FP-GREAT = class mean − λ × RDI",
+        )
+        threshold = st.slider("Threshold τ", 0.0, 1.25, 0.1, 0.01, help="No class may score below it.")
+        delta = st.select_slider(
+            "Error level δ",
+            DELTAS,
+            value=DEFAULTS.delta,
+            disabled=not computed,
+            help="All intervals of a model hold together with probability 1 − δ.",
+        )
+        if not computed:
+            applies = "λ and τ apply, and T where its curves were stored" if curves else "only λ and τ apply"
+            st.caption(f"These audits hold no logits: {applies}. δ stays as audited. Open the logits to change all.")
+    return Settings(
+        temperature=None if isinstance(temperature, str) else temperature,
+        fairness_weight=weight,
+        threshold=threshold,
+        delta=delta,
+    )

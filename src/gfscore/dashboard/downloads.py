@@ -1,0 +1,52 @@
+"""What can be taken away: the report, the figures and the result itself, at the settings of the sliders."""
+
+import io
+import zipfile
+from collections.abc import Sequence
+
+import streamlit as st
+
+from gfscore import auditing
+from gfscore.dashboard.numbers import audit_of
+from gfscore.outputs import report
+from gfscore.outputs.figures import FIGURES, SUFFIXES, draw_all, figure_bytes
+from gfscore.results import Audit, ModelAudit
+
+PREPARED = "prepared"  # key of the session
+
+
+def show_downloads(models: Sequence[ModelAudit]) -> None:
+    """Files are made when asked for, and kept in the session: a button that made its own would lose it in a rerun."""
+    if not models:
+        st.info("Choose at least one model.")
+        return
+    suffix = st.selectbox("Format of the figures", SUFFIXES, index=SUFFIXES.index(".svg"))
+    wanted = (models, suffix)
+    if st.button("Prepare the files"):
+        with st.spinner("Writing the report and drawing the figures"):
+            st.session_state[PREPARED] = (wanted, _files(audit_of(models), suffix))
+    made_for, files = st.session_state.get(PREPARED, (None, {}))
+    if made_for != wanted:  # the sliders or the models have changed since
+        st.caption("Report, figures and result are made for the chosen models, at the settings of the sliders.")
+        return
+    for label, (name, kind, content) in files.items():
+        st.download_button(label, content, name, kind, on_click="ignore")
+
+
+def _files(audit: Audit, suffix: str) -> dict[str, tuple[str, str, bytes]]:
+    """File name, type and content, by what is on the button."""
+    return {
+        "Report (HTML)": ("gfscore-report.html", "text/html", report.html(audit).encode()),
+        "Figures (ZIP)": ("gfscore-figures.zip", "application/zip", figures(audit, suffix)),
+        "Result (JSON)": ("audit.json", "application/json", audit.to_json().encode()),
+    }
+
+
+def figures(audit: Audit, suffix: str) -> bytes:
+    """A ZIP archive of every figure that the result holds the numbers for."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for drawn in draw_all(FIGURES, audit, radii=auditing.audit_radii(audit)):
+            if drawn.chart is not None:
+                archive.writestr(f"{drawn.stem}{suffix}", figure_bytes(drawn.chart, suffix))
+    return buffer.getvalue()

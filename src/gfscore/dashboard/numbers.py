@@ -1,0 +1,127 @@
+"""Numbers at the settings of the sliders, computed once for each."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from gfscore import auditing, calibrating, comparing, restating
+from gfscore.auditing import Options
+from gfscore.dashboard.subjects import Subject
+from gfscore.errors import ResultError
+from gfscore.results import Audit, ModelAudit
+from gfscore.samples import Samples
+from gfscore.verdicts import Comparison
+
+KEPT = 64  # audits; at 1,000 classes each takes about a megabyte
+TABLES = 4  # of samples
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Where the sliders stand."""
+
+    temperature: float | None  # None: each stored audit at its own
+    fairness_weight: float
+    threshold: float
+    delta: float
+
+
+def audited(subject: Subject, settings: Settings) -> tuple[ModelAudit, list[str]]:
+    """The model's audit at the settings, and a sentence for each of them that it cannot follow."""
+    if subject.samples is not None:
+        return _computed(subject.key, _options(settings), subject, subject.samples), []
+    if subject.stored is None:
+        raise ResultError(f"{subject.name} has neither samples nor a stored audit.")
+    return _restated(subject.stored, settings)
+
+
+def compared(old: Subject, new: Subject, settings: Settings) -> Comparison:
+    """What changes from one model to another: sample by sample, or from their intervals where one has no samples."""
+    if old.samples is None or new.samples is None:
+        return comparing.compare_audits(audited(old, settings)[0], audited(new, settings)[0])
+    return _compared((old.key, new.key), _options(settings), (old, new), (old.samples, new.samples))
+
+
+def audit_of(models: Sequence[ModelAudit]) -> Audit:
+    """A result to save or to draw."""
+    return Audit(
+        models=tuple(models),
+        ranking=calibrating.ranking_of(tuple(models)),
+        provenance=auditing.make_provenance(command="gfscore dashboard"),
+    )
+
+
+def class_samples(subject: Subject, settings: Settings, part: str) -> list[dict[str, Any]]:
+    """The samples of a class (or group) as rows, lowest score first; none of a stored audit."""
+    if subject.samples is None:
+        return []
+    temperature = Options(temperature=_options(settings).temperature)  # nothing else changes a sample's score
+    table = _sample_table(subject.key, temperature, subject.samples)
+    column = table.get("group", table["label"])
+    rows = sorted((row for row, name in enumerate(column) if name == part), key=lambda row: table["score"][row])
+    return [{name: values[row] for name, values in table.items()} | {"row": row} for row in rows]
+
+
+def confusions(samples: Sequence[Mapping[str, Any]], most: int = 5) -> list[tuple[str, int]]:
+    """The classes that samples are most often mistaken for, and how often."""
+    return Counter(str(row["predicted"]) for row in samples if not row["correct"]).most_common(most)
+
+
+def _options(settings: Settings) -> Options:
+    return Options(
+        temperature=1.0 if settings.temperature is None else settings.temperature,
+        fairness_weight=settings.fairness_weight,
+        delta=settings.delta,
+    )
+
+
+def _restated(stored: ModelAudit, settings: Settings) -> tuple[ModelAudit, list[str]]:
+    """What a stored audit can say at the settings."""
+    notes = []
+    model = stored
+    if settings.temperature is not None:
+        try:
+            model = restating.at_temperature(stored, settings.temperature)
+        except ResultError as error:
+            notes.append(f"The temperature does not apply: {error}")
+    if settings.delta != stored.interval.delta:
+        notes.append(
+            f"Delta does not apply: these intervals are for {stored.interval.delta:g}; others need the samples."
+        )
+    return restating.reweighted(model, settings.fairness_weight), notes
+
+
+# What follows is remembered by key and options; arguments with a leading underscore are not looked at.
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _computed(key: str, options: Options, _subject: Subject, _samples: Samples) -> ModelAudit:
+    local = auditing.score_samples(_samples, options)
+    model = auditing.audit_scores(
+        _samples, local, options, name=_subject.name, source=_subject.source, run=_subject.run
+    )
+    return calibrating.with_calibration(model, _samples, _curve(key, _samples), None, options)
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _curve(key: str, _samples: Samples) -> Any:  # noqa: ARG001 (the key is what is remembered)
+    return calibrating.curve_of(_samples, Options())
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _compared(
+    keys: tuple[str, str],  # noqa: ARG001 (what is remembered)
+    options: Options,
+    _subjects: tuple[Subject, Subject],
+    _samples: tuple[Samples, Samples],
+) -> Comparison:
+    old, new = _subjects
+    return comparing.compare(*_samples, options, names=(old.name, new.name))
+
+
+@st.cache_resource(max_entries=TABLES, show_spinner=False)
+def _sample_table(key: str, options: Options, _samples: Samples) -> dict[str, list[Any]]:
+    return auditing.sample_table(_samples, auditing.score_samples(_samples, options), name=key)

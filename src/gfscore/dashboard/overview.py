@@ -1,0 +1,142 @@
+"""One model: verdict, metrics, and its classes to click on."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from gfscore import auditing, views
+from gfscore.dashboard.class_view import CLASS, show_class
+from gfscore.dashboard.numbers import Settings
+from gfscore.dashboard.pictures import show_chart
+from gfscore.dashboard.subjects import Subject
+from gfscore.dashboard.text import plain
+from gfscore.errors import PLURALS, ResultError
+from gfscore.outputs.escaping import shortened
+from gfscore.outputs.figures import class_picker, temperature_curves
+from gfscore.outputs.figures.threshold import PICKED
+from gfscore.results import Interval, ModelAudit
+
+BOXES = {"PASS": st.success, "FAIL": st.error, "UNDECIDED": st.warning}
+TABLE_ROWS = 12
+
+
+def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settings: Settings) -> None:
+    """Everything about one model."""
+    st.text(views.headline(model))
+    for note in notes:
+        st.info(plain(note))
+    overall, verdicts = auditing.verdicts(model, settings.threshold)
+    _show_verdict(model, overall, verdicts, settings.threshold)
+    _show_metrics(model)
+    for text in filter(None, (views.noise_text(model),)):
+        st.text(text)
+    for flag in model.flags:
+        st.warning(plain(flag.message))
+    chart_key, table_key, class_key = (f"{what}-{subject.key}" for what in ("chart", "table", CLASS))
+    names = [entry.name for entry in model.classes]
+    if st.session_state.get(class_key) not in names:
+        st.session_state[class_key] = model.wcr.class_
+
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        show_chart(
+            class_picker(model, settings.threshold, verdicts),
+            stretch=True,
+            key=chart_key,
+            on_select=lambda: _follow_chart(chart_key, class_key, names),
+        )
+        _show_table(model, verdicts, table_key, class_key)
+    with right:
+        show_class(subject, model, settings, class_key)
+    try:
+        show_chart(temperature_curves(model))
+    except ResultError as error:
+        st.caption(plain(str(error)))
+    st.caption(plain(f"{views.brackets(model)} Not a certificate. {model.claim.premise}"))
+
+
+def _show_verdict(model: ModelAudit, overall: str, verdicts: Sequence[str], threshold: float) -> None:
+    parts = PLURALS[model.partition]
+    counts = {kind: [str(verdict) for verdict in verdicts].count(kind) for kind in BOXES}
+    worst = plain(model.wcr.class_)
+    sentence = {
+        "PASS": f"no {model.partition} is below {threshold:g}.",
+        "FAIL": f"some {model.partition} is below {threshold:g}; the lowest score has {worst}.",
+        "UNDECIDED": f"the intervals do not tell whether some {model.partition} is below {threshold:g}; "
+        f"the lowest score has {worst}.",
+    }[str(overall)]
+    BOXES[str(overall)](
+        f"**{overall}**: {sentence} By {model.partition}: {counts['PASS']:,} pass, {counts['FAIL']:,} fail, "
+        f"{counts['UNDECIDED']:,} undecided of {len(verdicts):,} {parts}."
+    )
+
+
+def _show_metrics(model: ModelAudit) -> None:
+    """A card for each metric, its interval below it and its meaning on hover."""
+    meanings = {name: meaning for name, _, meaning in views.metric_rows(model)}
+    values: dict[str, tuple[float | None, Interval | None]] = {
+        "GREAT score": (model.aggregate, model.aggregate_interval),
+        "class mean": (model.class_mean, model.class_mean_interval),
+        "WCR": (model.wcr.value, model.wcr.interval),
+        "RDI": (model.rdi.value, model.rdi.interval),
+        "NRGC": (model.nrgc.value, model.nrgc.interval),
+        "FP-GREAT": (model.fp_great.value, model.fp_great.interval),
+        "Theil": (model.theil.value, model.theil.interval),
+        "Atkinson": (model.atkinson.value, model.atkinson.interval),
+    }
+    columns = st.columns(4)
+    for position, (name, (value, interval)) in enumerate(values.items()):
+        columns[position % 4].metric(
+            name,
+            views.number(value),
+            delta="no interval" if interval is None else f"{views.number(interval[0])} to {views.number(interval[1])}",
+            delta_color="off",
+            delta_arrow="off",
+            help=plain(meanings[name]),
+            border=True,
+        )
+
+
+def _show_table(model: ModelAudit, verdicts: Sequence[str], table_key: str, class_key: str) -> None:
+    """All classes; a click on a heading sorts, a click on a row selects."""
+    names = [entry.name for entry in model.classes]
+    rows = [
+        {
+            model.partition: shortened(entry.name),
+            "score": entry.score,
+            "lower": None if entry.interval is None else entry.interval[0],
+            "upper": None if entry.interval is None else entry.interval[1],
+            "verdict": str(verdict),
+            "n": entry.n,
+            "accuracy": entry.accuracy,
+            "confused with": None if entry.confused_with is None else shortened(entry.confused_with),
+        }
+        for entry, verdict in zip(model.classes, verdicts, strict=True)
+    ]
+    digits = st.column_config.NumberColumn(format="%.3f")
+    st.dataframe(
+        rows,
+        key=table_key,
+        hide_index=True,
+        height=min(len(rows), TABLE_ROWS) * 35 + 38,
+        column_config={
+            **dict.fromkeys(("score", "lower", "upper"), digits),
+            "verdict": st.column_config.TextColumn(width=105),
+            "accuracy": st.column_config.NumberColumn(format="percent"),
+        },
+        on_select=lambda: _follow_table(table_key, class_key, names),
+        selection_mode="single-row",
+    )
+
+
+def _follow_chart(chart_key: str, class_key: str, names: Sequence[str]) -> None:
+    """The class that was clicked on in the picture becomes the one that is looked at."""
+    picked = st.session_state[chart_key].selection.get(PICKED)
+    if picked:
+        st.session_state[class_key] = names[int(picked[0]["index"])]
+
+
+def _follow_table(table_key: str, class_key: str, names: Sequence[str]) -> None:
+    rows = st.session_state[table_key].selection.rows
+    if rows:
+        st.session_state[class_key] = names[rows[0]]

@@ -1,0 +1,105 @@
+"""The page from top to bottom, run by Streamlit at every move of a slider."""
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import streamlit as st
+
+from gfscore.dashboard import controls
+from gfscore.dashboard.change import show_change
+from gfscore.dashboard.comparison import show_comparison
+from gfscore.dashboard.downloads import show_downloads
+from gfscore.dashboard.numbers import Settings, audited
+from gfscore.dashboard.overview import show_model
+from gfscore.dashboard.subjects import Subject, file_subjects, zoo_subjects
+from gfscore.dashboard.text import plain
+from gfscore.errors import GFScoreError
+from gfscore.inputs.data import load_data
+from gfscore.outputs.escaping import shortened
+from gfscore.results import ModelAudit
+
+COMPARED = 8  # models at first
+
+
+def show(paths: Sequence[str] = (), data: str | None = None) -> None:
+    """The whole page: the zoo when no paths are given; ``data`` names the images behind logits files."""
+    st.set_page_config(page_title="gfscore", layout="wide")
+    with _sentences():
+        st.title("Which classes are left unprotected?")
+        sliders, files = st.sidebar.container(), st.sidebar.container()
+        subjects = controls.uploads(files) + _opened(tuple(paths), data)
+        if not subjects:
+            st.info("Nothing is open. Upload a logits file, or start gfscore dashboard with the path of an audit.")
+            return
+        _show_tabs({subject.name: subject for subject in reversed(subjects)}, controls.settings(sliders, subjects))
+
+
+def _show_tabs(subjects: dict[str, Subject], settings: Settings) -> None:
+    names = list(reversed(subjects))  # uploads first, and first of all where two have the same name
+    if st.session_state.get(controls.MODEL) not in names:
+        st.session_state[controls.MODEL] = names[0]
+    one, several, take = st.tabs(["One model", "Compare models", "Download"], key="tab", on_change="rerun")
+    if one.open:
+        with one:
+            name = st.selectbox("Model", names, key=controls.MODEL, format_func=shortened)
+            show_model(subjects[name], *audited(subjects[name], settings), settings)
+    if several.open:
+        with several:
+            show_comparison(_chosen(subjects, names, settings, "compared"), settings)
+            if len(names) > 1:
+                show_change(subjects, names, settings)
+    if take.open:
+        with take:
+            show_downloads(_chosen(subjects, names, settings, "taken"))
+
+
+def _chosen(subjects: dict[str, Subject], names: Sequence[str], settings: Settings, key: str) -> list[ModelAudit]:
+    """Audits of the models that are chosen in a box."""
+    wanted = st.multiselect("Models", names, names[:COMPARED], key=key, format_func=shortened)
+    found, notes = [], []
+    for name in wanted:
+        model, unmet = audited(subjects[name], settings)
+        found.append(model.model_copy(update={"name": name}))
+        notes += unmet
+    for note in dict.fromkeys(notes):
+        st.info(plain(note))
+    return found
+
+
+def _opened(paths: tuple[str, ...], data: str | None) -> list[Subject]:
+    """What the command named, or the zoo; read once for all who look."""
+    if not paths:
+        return _zoo()
+    subjects, broken = _files(paths, data)
+    for sentence in broken:
+        st.error(plain(sentence))
+    return subjects
+
+
+@st.cache_resource(show_spinner=False)
+def _files(paths: tuple[str, ...], data: str | None) -> tuple[list[Subject], list[str]]:
+    return file_subjects(paths, None if data is None else load_data(data))
+
+
+@st.cache_resource(show_spinner=False)
+def _zoo() -> list[Subject]:
+    bar = st.progress(0.0, "Running the embedded zoo")
+    subjects = zoo_subjects(lambda done, name: bar.progress(done, f"Running the embedded zoo: {name}"))
+    bar.empty()
+    return subjects
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """An error is a sentence on the page; a traceback goes to the log, and only of what should not happen."""
+    try:
+        yield
+    except GFScoreError as error:
+        st.error(plain(str(error)))
+    except Exception as error:
+        if os.environ.get("GFSCORE_DEBUG"):
+            raise
+        logging.getLogger("gfscore").exception("the dashboard failed inside")
+        st.error(plain(f"failed inside ({type(error).__name__}: {error}). The log has the traceback: report it."))

@@ -1,0 +1,65 @@
+"""Start Streamlit on the page: on this machine only unless told otherwise, and asking no other host for anything."""
+
+import json
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+from gfscore.errors import OptionError
+from gfscore.extras import require
+
+APP = Path(__file__).with_name("app.py")
+WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 (named, to be told apart)
+
+
+def serve(paths: Sequence[Path], *, data: str | None, host: str, port: int, upload_limit: int) -> None:
+    """Serve the dashboard until it is interrupted."""
+    cli = require("streamlit.web.cli", extra="dashboard", purpose="the dashboard")
+    _check_free(host, port)
+    options = {
+        "server.address": host,
+        "server.port": port,
+        "server.headless": "true",  # opens no browser, asks for no e-mail address
+        "server.fileWatcherType": "none",
+        "server.maxUploadSize": upload_limit,
+        "browser.gatherUsageStats": "false",
+        "browser.serverAddress": "localhost" if host in WILDCARDS else host,  # else Streamlit asks another host for it
+        "client.showErrorDetails": "none",
+        "client.toolbarMode": "minimal",
+        "logger.hideWelcomeMessage": "true",
+        "theme.primaryColor": "#0072B2",
+    }
+    flags = [f"--{name}={value}" for name, value in options.items()]
+    cli.main(["run", str(APP), *flags, "--", json.dumps([[str(path) for path in paths], data])], standalone_mode=False)
+
+
+def arguments_of(arguments: Sequence[str]) -> tuple[list[str], str | None]:
+    """Paths and data as :func:`serve` handed them to the script.
+
+    >>> arguments_of(['[["a.json"], null]'])
+    (['a.json'], None)
+    """
+    paths, data = json.loads(arguments[0]) if arguments else ([], None)
+    return paths, data
+
+
+def address(host: str, port: int) -> str:
+    """What to type into a browser.
+
+    >>> address("::1", 8501)
+    'http://[::1]:8501'
+    """
+    name = "localhost" if host in WILDCARDS else host
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+
+
+def _check_free(host: str, port: int) -> None:
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(place)
+    except OSError as error:
+        raise OptionError(
+            f"the dashboard cannot listen at {host}, port {port} ({error.strerror}). Choose another with --port."
+        ) from error

@@ -1,0 +1,22 @@
+"""Policies from files: TOML, as tables of numbers. What the tables mean is for the judge to say."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from gfscore.errors import FileError, naming
+from gfscore.inputs.raw import refuse_unreadable
+
+
+def read_policy(path: Path) -> dict[str, Any]:
+    """The tables of a ``policy.toml``."""
+    with naming(path):
+        refuse_unreadable(path)
+        try:
+            return tomllib.loads(path.read_text(encoding="utf-8"))
+        except UnicodeDecodeError as error:
+            raise FileError(f"is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from error
+        except tomllib.TOMLDecodeError as error:
+            raise FileError(f"is not TOML ({error}). Write [rules], and below it a line such as wcr = 0.1.") from error
+        except OSError as error:
+            raise FileError(f"cannot be read ({error.strerror}). Check its permissions.") from error

@@ -1,0 +1,164 @@
+"""Two versions of a model: which classes got worse, and what a better mean hides."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from gfscore import disparity, views
+from gfscore.bounds import ChangeIntervals
+from gfscore.profile import ClassProfile
+from gfscore.results import Interval, Metric, ModelAudit
+from gfscore.verdicts import ClassChange, MetricChange, Verdict
+
+METRICS = ("wcr", "rdi", "nrgc", "fp_great", "theil", "atkinson", "class_mean", "aggregate")
+NAMED = 5  # classes listed in a sentence before "and N more"
+
+
+def paired_classes(
+    old: ClassProfile, new: ClassProfile, found: ChangeIntervals, tolerance: float | None = None
+) -> tuple[ClassChange, ...]:
+    """The classes of two versions that were scored on the same samples.
+
+    Worse: Holm's procedure over betting p-values. Better: the interval lies above 0.
+    """
+    return tuple(
+        ClassChange(
+            name=name,
+            n=int(new.counts[k]),
+            old=float(old.scores[k]),
+            new=float(new.scores[k]),
+            change=Metric(
+                value=float(new.scores[k] - old.scores[k]), interval=(float(found.lower[k]), float(found.upper[k]))
+            ),
+            accuracy=(float(old.accuracies[k]), float(new.accuracies[k])),
+            p_value=float(found.p_values[k]),
+            p_holm=float(found.adjusted[k]),
+            verdict=_verdict(bool(found.adjusted[k] <= found.level), float(found.lower[k]), tolerance),
+        )
+        for k, name in enumerate(new.names)
+    )
+
+
+def paired_metrics(
+    old: ClassProfile, new: ClassProfile, intervals: Mapping[str, Interval | None], weight: float
+) -> dict[str, MetricChange]:
+    """The metrics of both versions, and their changes."""
+    return _changes(_values(old, weight), _values(new, weight), intervals)
+
+
+def unpaired_classes(old: ModelAudit, new: ModelAudit, tolerance: float | None = None) -> tuple[ClassChange, ...]:
+    """The classes of two audits, from the intervals of each: what both intervals leave of the difference."""
+    before = {entry.name: entry for entry in old.classes}
+    changes = []
+    for entry in new.classes:
+        earlier = before[entry.name]
+        interval = _difference(earlier.interval, entry.interval)
+        low, high = interval or (-float("inf"), float("inf"))
+        changes.append(
+            ClassChange(
+                name=entry.name,
+                n=entry.n,
+                old=earlier.score,
+                new=entry.score,
+                change=Metric(value=entry.score - earlier.score, interval=interval),
+                accuracy=(earlier.accuracy, entry.accuracy),
+                verdict=_verdict(high < -(tolerance or 0.0), low, tolerance),
+            )
+        )
+    return tuple(changes)
+
+
+def unpaired_metrics(old: ModelAudit, new: ModelAudit) -> dict[str, MetricChange]:
+    """The metrics of two audits, and what their intervals leave of the differences."""
+
+    def known(model: ModelAudit, name: str) -> tuple[float | None, Interval | None]:
+        found = getattr(model, name)
+        if name in ("class_mean", "aggregate"):
+            return found, getattr(model, f"{name}_interval")
+        return found.value, found.interval
+
+    values = [{name: known(model, name)[0] for name in METRICS} for model in (old, new)]
+    intervals = {name: _difference(known(old, name)[1], known(new, name)[1]) for name in METRICS}
+    return _changes(values[0], values[1], intervals)
+
+
+def hidden_fall(classes: tuple[ClassChange, ...], metrics: Mapping[str, MetricChange], part: str) -> str | None:
+    """What a mean that did not fall hides: classes that did. None when it hides nothing."""
+    mean = metrics["class_mean"]
+    worse = [entry for entry in classes if entry.verdict == "worse"]
+    if not worse or mean.value is None or mean.value < 0:
+        return None
+    lowest = min(worse, key=lambda entry: entry.change.value or 0.0)
+    others = f", and {len(worse) - 1} more fell" if len(worse) > 1 else ""
+    return (
+        f"The {part} mean rose by {views.number(mean.value)}, and hides that {views.printable(lowest.name)} fell "
+        f"from {views.number(lowest.old)} to {views.number(lowest.new)}{others}."
+    )
+
+
+def judged(classes: tuple[ClassChange, ...], tolerance: float | None, parts: str) -> tuple[Verdict, str]:
+    """The verdict on a new version, and why.
+
+    FAIL when a class is worse. Without a tolerance everything else is PASS: no fall was found, which is no proof that
+    there is none. With one, PASS needs every class shown to have fallen by no more.
+    """
+    worse = [entry for entry in classes if entry.verdict == "worse"]
+    by = "" if not tolerance else f" by more than {tolerance:g}"
+    if worse:
+        names = ", ".join(
+            f"{views.printable(entry.name)} ({views.estimate(entry.change.value, entry.change.interval)})"
+            for entry in worse[:NAMED]
+        )
+        more = f" and {len(worse) - NAMED:,} more" if len(worse) > NAMED else ""
+        return Verdict.FAIL, f"{len(worse):,} of {len(classes):,} {parts} fell{by}: {names}{more}."
+    if tolerance is None:
+        return Verdict.PASS, f"None of {len(classes):,} {parts} is shown to have fallen; smaller falls may be there."
+    unsure = [entry for entry in classes if entry.verdict == "unclear"]
+    if unsure:
+        lowest = min(unsure, key=lambda entry: (entry.change.interval or (0.0, 0.0))[0])
+        return Verdict.UNDECIDED, (
+            f"{len(unsure):,} of {len(classes):,} {parts} may have fallen by more than {tolerance:g}: the change of "
+            f"{views.printable(lowest.name)} is {views.estimate(lowest.change.value, lowest.change.interval)}."
+        )
+    return Verdict.PASS, f"All {len(classes):,} {parts} are shown to have fallen by no more than {tolerance:g}."
+
+
+def _verdict(worse: bool, lowest: float, tolerance: float | None) -> Literal["worse", "better", "within", "unclear"]:
+    """On one class, from the lower end of the interval of its change."""
+    if worse:
+        return "worse"
+    if lowest > 0:
+        return "better"
+    return "within" if tolerance is not None and lowest >= -tolerance else "unclear"
+
+
+def _values(profile: ClassProfile, weight: float) -> dict[str, float | None]:
+    scores = profile.scores
+    return {
+        "wcr": disparity.wcr(scores),
+        "rdi": disparity.rdi(scores),
+        "nrgc": disparity.nrgc(scores),
+        "fp_great": disparity.fp_great(scores, weight),
+        "theil": disparity.theil(scores),
+        "atkinson": disparity.atkinson(scores),
+        "class_mean": profile.class_mean,
+        "aggregate": profile.aggregate,
+    }
+
+
+def _changes(
+    old: Mapping[str, float | None], new: Mapping[str, float | None], intervals: Mapping[str, Interval | None]
+) -> dict[str, MetricChange]:
+    return {
+        name: MetricChange(
+            old=before,
+            new=after,
+            value=None if before is None or after is None else after - before,
+            interval=intervals[name],
+        )
+        for name in METRICS
+        for before, after in [(old[name], new[name])]
+    }
+
+
+def _difference(old: Interval | None, new: Interval | None) -> Interval | None:
+    return None if old is None or new is None else (new[0] - old[1], new[1] - old[0])

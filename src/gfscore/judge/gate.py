@@ -1,0 +1,198 @@
+"""The adaptive gate: is the worst class at least tau? Forward passes are drawn until the answer is sure.
+
+PASS when every class is shown above tau, each at level delta: if a class is below, PASS needs the evidence of that very
+class to be wrong. FAIL when the average over classes of the evidence for "below tau" reaches 1/delta: if no class is
+below, that average is a fair game. Both hold whichever class is drawn from next, and whenever one stops.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gfscore import views
+from gfscore.bounds.parts import check_level
+from gfscore.bounds.sequential import Evidence, log_average
+from gfscore.errors import OptionError
+from gfscore.samples import FloatArray, IntArray
+from gfscore.verdicts import AdaptiveClass, AdaptiveRun, Verdict
+
+ROUND = 16  # forward passes between two looks
+NAMED = 5  # classes listed in a sentence before "and N more"
+EXPLORATION = 0.5  # deviations by which a class may be worse than it looks; half the range is the largest there is
+
+Score = Callable[[IntArray], tuple[FloatArray, IntArray]]  # rows (n,) in; local scores and predicted classes out
+Progress = Callable[[int, int], None]  # forward passes used, samples there are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Drawn:
+    """Where an adaptive gate ended."""
+
+    verdict: Verdict
+    evidence: Evidence  # over the classes that have samples
+    present: IntArray  # (K,), their labels
+    sizes: IntArray  # (K,), samples there are of each
+    correct: IntArray  # (K,), of those drawn, predicted rightly
+    rounds: int
+    seed: int
+
+    @property
+    def used(self) -> int:
+        """Forward passes that were needed."""
+        return int(self.evidence.counts.sum())
+
+    @property
+    def available(self) -> int:
+        """Samples there are."""
+        return int(self.sizes.sum())
+
+
+def adaptive_gate(
+    score: Score,
+    labels: IntArray,
+    *,
+    threshold: float,
+    maximum: float,
+    delta: float = 0.05,
+    seed: int = 0,
+    shuffle: bool = True,
+    finite: bool = False,
+    size: int = ROUND,
+    progress: Progress = lambda _used, _available: None,
+) -> Drawn:
+    """Draw samples, ``size`` at a time, until it is sure on which side of ``threshold`` the worst class lies.
+
+    ``score`` gives the local scores, in [0, ``maximum``], and the predictions of some rows of the data whose ``labels``
+    are ``(N,)``; it is asked for no row twice. Within a class the order is random, fixed by ``seed`` (``shuffle``
+    False: as they stand, for samples that a generator draws independently anyway). The same scores give the same draws.
+    A verdict is wrong with probability at most ``delta``: about the distribution behind the samples, or, with
+    ``finite``, about the WCR of this very set, which is known for sure when all of it was drawn.
+
+    The question and the choice of the next class are after Kaufmann, Koolen and Garivier, "Sequential test for the
+    lowest mean", NeurIPS 2018; the evidence is of :class:`~gfscore.bounds.sequential.Evidence`.
+
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.repeat([0, 1, 2], 1000)
+    >>> scores = rng.beta(2, 2, 3000) * np.array([0.9, 0.3, 1.0])[labels]
+    >>> drawn = adaptive_gate(lambda rows: (scores[rows], labels[rows]), labels, threshold=0.3, maximum=1.0)
+    >>> drawn.verdict.value, drawn.used, drawn.available
+    ('FAIL', 48, 3000)
+    """
+    check_level(delta)
+    if size < 1:
+        raise OptionError(f"a round of {size} samples draws nothing. Give at least 1.")
+    present, sizes = np.unique(labels, return_counts=True)
+    if len(present) < 2:
+        raise OptionError("the samples have one class only, so none is the worst. Give samples of two or more.")
+    orders = [_order(labels, label, seed, shuffle=shuffle) for label in present.tolist()]
+    evidence = Evidence.start(len(present), threshold, maximum=maximum, sizes=sizes if finite else None)
+    correct, rounds = np.zeros(len(present), dtype=np.int64), 0
+    while True:
+        progress(int(evidence.counts.sum()), len(labels))
+        passed, failed = judged(evidence.above, evidence.below, delta)
+        open_ = ~passed & (evidence.counts < sizes)
+        if failed or passed.all() or not open_.any():
+            break
+        wanted = next_draws(evidence, sizes, open_, size)
+        rows = np.concatenate(
+            [order[n : n + more] for order, n, more in zip(orders, evidence.counts, wanted, strict=True)]
+        )
+        codes = np.repeat(np.arange(len(present)), wanted)
+        values, predicted = score(rows)
+        evidence = evidence.add(values, codes)
+        correct += np.bincount(codes[predicted == labels[rows]], minlength=len(present))
+        rounds += 1
+    verdict = Verdict.FAIL if failed else Verdict.PASS if passed.all() else Verdict.UNDECIDED
+    return Drawn(
+        verdict=verdict,
+        evidence=evidence,
+        present=present,
+        sizes=sizes,
+        correct=correct,
+        rounds=rounds,
+        seed=seed,
+    )
+
+
+def judged(above: FloatArray, below: FloatArray, delta: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which classes are shown above, ``(..., K)``, and whether one is shown to be below, ``(...)``."""
+    level = math.log(1.0 / delta)
+    return above >= level, np.asarray(log_average(below) >= level)
+
+
+def next_draws(evidence: Evidence, sizes: IntArray, open_: NDArray[np.bool_], size: int) -> IntArray:
+    """How many samples to draw from each class next, ``(..., K)``, ``size`` in all if there are so many.
+
+    One by one from the class that may be the lowest: its mean, less what so few samples may hide. PASS needs every
+    class, in whatever order; FAIL comes soonest from the worst. A class that has passed is left alone.
+    """
+    counts = evidence.counts.reshape(open_.shape)
+    totals = evidence.totals.reshape(open_.shape)
+    means = (totals + evidence.threshold) / (counts + 1.0)  # as if each had begun with one score at the threshold
+    wanted = np.zeros_like(counts)
+    for _ in range(size):
+        still = open_ & (counts + wanted < sizes)
+        lowest = np.where(still, means - EXPLORATION / np.sqrt(counts + wanted + 1.0), np.inf).argmin(axis=-1)
+        one = np.arange(open_.shape[-1]) == lowest[..., None]
+        wanted += one & still
+    return wanted
+
+
+def _order(labels: IntArray, label: int, seed: int, *, shuffle: bool) -> IntArray:
+    """The rows of a class in the order they are drawn; that of one class does not depend on the others."""
+    rows = np.flatnonzero(labels == label)
+    return np.random.default_rng([seed, label]).permutation(rows) if shuffle else rows
+
+
+def describe(drawn: Drawn, names: tuple[str, ...], threshold: float, *, finite: bool, from_store: int) -> AdaptiveRun:
+    """The run as a result; ``names`` are those of all labels."""
+    above, below = drawn.evidence.above, drawn.evidence.below
+    entries = [
+        AdaptiveClass(
+            name=names[label],
+            n=int(drawn.evidence.counts[k]),
+            available=int(drawn.sizes[k]),
+            score=float(drawn.evidence.means[k]) if drawn.evidence.counts[k] else None,
+            accuracy=float(drawn.correct[k] / drawn.evidence.counts[k]) if drawn.evidence.counts[k] else None,
+            log_above=_finite(above[k]),
+            log_below=_finite(below[k]),
+        )
+        for k, label in enumerate(drawn.present.tolist())
+    ]
+    return AdaptiveRun(
+        threshold=threshold,
+        used=drawn.used,
+        available=drawn.available,
+        from_store=from_store,
+        rounds=drawn.rounds,
+        seed=drawn.seed,
+        target="finite" if finite else "population",
+        classes=tuple(entries),
+    )
+
+
+def reason(drawn: Drawn, run: AdaptiveRun, delta: float) -> str:
+    """Why it ended as it did, in a sentence with numbers."""
+    passes = f"after {run.used:,} of {run.available:,} forward passes"
+    level = f"{run.threshold:g} (error level {delta:g})"
+    if drawn.verdict is Verdict.PASS:
+        return f"Every one of {len(run.classes):,} classes is shown to be at least {level} {passes}."
+    if drawn.verdict is Verdict.FAIL:
+        worst = run.classes[int(drawn.evidence.below.argmax())]
+        seen = f"its {worst.n:,} scores have a mean of {views.number(worst.score)}"
+        return f"A class is shown to be below {level} {passes}, most of all {views.printable(worst.name)}: {seen}."
+    passed, _ = judged(drawn.evidence.above, drawn.evidence.below, delta)
+    unsure = [entry for entry, shown in zip(run.classes, passed, strict=True) if not shown]
+    some = ", ".join(f"{views.printable(entry.name)} ({views.number(entry.score)})" for entry in unsure[:NAMED])
+    more = f" and {len(unsure) - NAMED:,} more" if len(unsure) > NAMED else ""
+    return (
+        f"{len(unsure):,} of {len(run.classes):,} classes are too near to {level} for the samples there are: "
+        f"{some}{more}; {run.used:,} of {run.available:,} forward passes were used."
+    )
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

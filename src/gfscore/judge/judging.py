@@ -1,0 +1,203 @@
+"""What an audit says about the rules of a policy: judged on the interval, never on the estimate alone.
+
+PASS when the whole interval satisfies the rule, FAIL when none of it does, else UNDECIDED. One error level for the
+verdict: it is divided equally among the kinds of rules that a policy has, and rules of one kind share intervals that
+hold together. So PASS although a rule is broken, or FAIL although all hold, happens with probability at most delta.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+
+from gfscore import views
+from gfscore.bounds import clopper_pearson
+from gfscore.errors import OptionError
+from gfscore.judge.policy import EVERY, Kind, Policy, Rule, no_such
+from gfscore.results import Interval, ModelAudit
+from gfscore.verdicts import Comparison, ModelVerdict, RuleVerdict, Verdict
+
+SLACK = 1e-12  # on the comparison of two levels, for their rounding
+
+
+def judge(
+    model: ModelAudit, policy: Policy, levels: Mapping[Kind, float], *, comparison: Comparison | None = None
+) -> ModelVerdict:
+    """Judge an audited model by every rule of a policy; ``comparison`` is with the baseline, for rules on changes.
+
+    ``levels`` are those of :meth:`Policy.levels`: the verdict is wrong with probability at most their sum.
+    """
+    _check_levels(model, comparison, levels)
+    found = []
+    for rule in policy.rules:
+        value, interval, n, about = _estimate(rule, model, comparison, levels, policy)
+        found.append(_judged(rule, value, interval, n, about))
+    verdict = Verdict.all_of([entry.verdict for entry in found])
+    return ModelVerdict(
+        name=model.name,
+        verdict=verdict,
+        reasons=tuple(entry.reason for entry in found if entry.verdict is verdict),
+        rules=tuple(found),
+        delta=sum(levels.values()),
+        levels={kind.value: level for kind, level in levels.items()},
+    )
+
+
+def samples_needed(n: int, value: float, threshold: float, interval: Interval) -> int | None:
+    """About how many samples would decide a rule, if the estimate stays: intervals shrink with the root of n.
+
+    None when the estimate is so near to the threshold that no number helps.
+
+    >>> samples_needed(100, 0.5, 0.25, (0.0, 1.0))
+    400
+    """
+    end = interval[0] if value >= threshold else interval[1]
+    if abs(value - threshold) < 1e-3 * abs(end - value):
+        return None
+    factor = float(((end - value) / (value - threshold)) ** 2)
+    step = int(10 ** max(0, math.floor(math.log10(n * factor)) - 1))  # two digits are all that is known
+    return max(n + 1, math.ceil(n * factor / step) * step)
+
+
+Estimate = tuple[float | None, Interval | None, int, str]  # value, interval, samples behind it, and a remark
+
+
+def _estimate(
+    rule: Rule, model: ModelAudit, comparison: Comparison | None, levels: Mapping[Kind, float], policy: Policy
+) -> Estimate:
+    """What is known of the number that a rule is about."""
+    match rule.kind:
+        case Kind.CHANGE:
+            return _change(rule, comparison)
+        case Kind.REFUTED:
+            claim = model.claim
+            if claim.radius_refuted_interval is None:
+                raise OptionError(
+                    "the policy has a rule on the refuted share, but the audit says nothing about it. Run gfscore "
+                    "check, and gate the audit it writes."
+                )
+            return claim.radius_refuted_share, claim.radius_refuted_interval, model.samples.n, ""
+        case Kind.ACCURACY:
+            return _accuracy(rule, model, levels[Kind.ACCURACY], policy)
+        case Kind.PROFILE:
+            return _profile(rule, model)
+
+
+def _profile(rule: Rule, model: ModelAudit) -> Estimate:
+    if rule.part is not None:
+        entries = {entry.name: (entry.score, entry.interval) for entry in model.classes}
+        value, interval, name = _of_part(rule, entries, model.absent_classes)
+        n = next((entry.n for entry in model.classes if entry.name == name), model.samples.n)
+        return value, interval, n, _lowest(rule, name)
+    if rule.metric in ("class_mean", "aggregate"):
+        return getattr(model, rule.metric), getattr(model, f"{rule.metric}_interval"), model.samples.n, ""
+    metric = getattr(model, rule.metric)
+    about = f" ({views.printable(model.wcr.class_)})" if rule.metric == "wcr" else ""
+    return metric.value, metric.interval, model.samples.n, about
+
+
+def _accuracy(rule: Rule, model: ModelAudit, level: float, policy: Policy) -> Estimate:
+    """Clopper and Pearson, all accuracies that the policy asks about at once."""
+    asked = {entry.part for entry in policy.rules if entry.kind is Kind.ACCURACY}
+    entries = [entry for entry in model.classes if EVERY in asked or entry.name in asked]
+    shares = [(model.accuracy, model.samples.n)] if None in asked else []
+    shares += [(entry.accuracy, entry.n) for entry in entries]
+    names = [entry.name for entry in model.classes]
+    if not shares:  # the only class that is asked about has no sample, or there is none of that name
+        return *_of_part(rule, {}, model.absent_classes, names)[:2], model.samples.n, ""
+    lower, upper = clopper_pearson([round(share * n) for share, n in shares], [n for _, n in shares], level)
+    intervals = [(float(low), float(high)) for low, high in zip(lower, upper, strict=True)]
+    if rule.part is None:
+        return model.accuracy, intervals[0], model.samples.n, ""
+    found = {
+        entry.name: (entry.accuracy, interval)
+        for entry, interval in zip(entries, intervals[len(shares) - len(entries) :], strict=True)
+    }
+    value, interval, name = _of_part(rule, found, model.absent_classes, names)
+    n = next((entry.n for entry in entries if entry.name == name), model.samples.n)
+    return value, interval, n, _lowest(rule, name)
+
+
+def _change(rule: Rule, comparison: Comparison | None) -> Estimate:
+    if comparison is None:
+        raise OptionError("the policy has a rule on a change, but there is nothing to compare with. Give --baseline.")
+    if rule.part is None:
+        change = comparison.metrics[rule.metric]
+        return change.value, change.interval, comparison.n, ""
+    entries = {entry.name: (entry.change.value, entry.change.interval) for entry in comparison.classes}
+    value, interval, name = _of_part(rule, entries, ())
+    n = next(entry.n for entry in comparison.classes if entry.name == name)
+    return value, interval, n, _lowest(rule, name)
+
+
+def _of_part(
+    rule: Rule,
+    entries: Mapping[str, tuple[float | None, Interval | None]],
+    absent: tuple[str, ...],
+    names: Iterable[str] = (),
+) -> tuple[float | None, Interval | None, str | None]:
+    """Value and interval of the class that a rule names, or of the lowest; and which class it is."""
+    if rule.part == EVERY:
+        values = {name: value for name, (value, _) in entries.items() if value is not None}
+        ends = [interval for _, interval in entries.values()]
+        lowest = min(values, key=lambda name: values[name])
+        known = [interval for interval in ends if interval is not None]
+        interval = (min(low for low, _ in known), min(high for _, high in known)) if len(known) == len(ends) else None
+        return values[lowest], interval, lowest
+    part = str(rule.part)
+    if part in entries:
+        return *entries[part], part
+    if part in absent:
+        return None, None, None
+    raise OptionError(no_such(part, list(dict.fromkeys([*entries, *names, *absent])), "class"))
+
+
+def _lowest(rule: Rule, name: str | None) -> str:
+    return f" (lowest: {views.printable(name)})" if rule.part == EVERY and name is not None else ""
+
+
+def _judged(rule: Rule, value: float | None, interval: Interval | None, n: int, about: str) -> RuleVerdict:
+    """The verdict on one rule, with its reason."""
+    good, needed = "at least" if rule.subject.high_is_good else "at most", None
+    what = rule.what[0].upper() + rule.what[1:]
+    if value is None or interval is None:
+        verdict = Verdict.UNDECIDED
+        reason = f"{what} does not exist here, so nothing shows that it is {good} {rule.threshold:g}."
+    else:
+        verdict = rule.judged(interval)
+        seen = f"{what} is {views.estimate(value, interval)}{about}"
+        if verdict is Verdict.UNDECIDED:
+            needed = samples_needed(n, value, rule.threshold, interval)
+            more = (
+                "it is too near to say how many samples would decide"
+                if needed is None
+                else f"about {needed:,} samples instead of {n:,} would decide, if the estimate stays"
+            )
+            reason = f"{seen}: the interval reaches across {rule.threshold:g}; {more}."
+        else:
+            share = "all" if verdict is Verdict.PASS else "none"
+            reason = f"{seen}: {share} of the interval is {good} {rule.threshold:g}."
+    return RuleVerdict(
+        rule=rule.text,
+        metric=rule.metric,
+        class_=rule.part,
+        change=rule.change,
+        at_least=rule.threshold if rule.subject.high_is_good else None,
+        at_most=None if rule.subject.high_is_good else rule.threshold,
+        value=value,
+        interval=interval,
+        verdict=verdict,
+        reason=reason,
+        samples_needed=needed,
+    )
+
+
+def _check_levels(model: ModelAudit, comparison: Comparison | None, levels: Mapping[Kind, float]) -> None:
+    """Refuse intervals that were made at a higher level than their share."""
+    made = dict.fromkeys((Kind.PROFILE, Kind.REFUTED), model.interval.delta)
+    if comparison is not None:
+        made[Kind.CHANGE] = comparison.delta
+    for kind, level in levels.items():
+        if made.get(kind, 0.0) > level + SLACK:
+            raise OptionError(
+                f"{model.name}: intervals for rules on the {kind} were made at delta {made[kind]:g}, but have "
+                f"{level:g} here. Make them with --delta {level:g}, give logits, or raise --delta."
+            )

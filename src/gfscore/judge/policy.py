@@ -1,0 +1,169 @@
+"""A policy: rules as data. Each has a number of the audit it is about, a threshold, and a share of the error level."""
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+from gfscore import views
+from gfscore.bounds import check_level
+from gfscore.errors import OptionError
+from gfscore.results import Interval
+from gfscore.verdicts import Verdict
+
+EVERY = "*"  # in the place of a class: each of them
+
+
+class Kind(StrEnum):
+    """What rules share intervals, and so a level."""
+
+    PROFILE = "profile"  # class scores and all that follows from them: the intervals of the audit
+    ACCURACY = "accuracy"  # of the model and of classes
+    REFUTED = "refuted"  # the share of claimed radii that were refuted
+    CHANGE = "change"  # against a baseline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a rule can be about."""
+
+    title: str
+    kind: Kind = Kind.PROFILE
+    high_is_good: bool = True
+    is_share: bool = False
+
+
+RULES = {
+    "wcr": Subject(title="WCR"),
+    "rdi": Subject(title="RDI", high_is_good=False),
+    "nrgc": Subject(title="NRGC", high_is_good=False, is_share=True),
+    "fp_great": Subject(title="FP-GREAT"),
+    "theil": Subject(title="Theil", high_is_good=False),
+    "atkinson": Subject(title="Atkinson", high_is_good=False, is_share=True),
+    "class_mean": Subject(title="class mean"),
+    "aggregate": Subject(title="GREAT score"),
+    "accuracy": Subject(title="accuracy", kind=Kind.ACCURACY, is_share=True),
+    "refuted": Subject(title="refuted share", kind=Kind.REFUTED, high_is_good=False, is_share=True),
+}
+CLASS_RULES = {
+    "class": Subject(title="score of"),
+    "class_accuracy": Subject(title="accuracy of", kind=Kind.ACCURACY, is_share=True),
+}
+CHANGES = tuple(name for name, subject in RULES.items() if subject.kind is Kind.PROFILE)
+TABLES = ("rules", *CLASS_RULES, "change")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A threshold for one number: at least so much where more is better, at most so much where less is."""
+
+    metric: str  # a key of RULES or CLASS_RULES
+    threshold: float
+    part: str | None = None  # the class it is about; EVERY for each of them
+    change: bool = False  # it is about the change against a baseline
+
+    @property
+    def subject(self) -> Subject:
+        """What it is about."""
+        return RULES[self.metric] if self.part is None else CLASS_RULES[self.metric]
+
+    @property
+    def kind(self) -> Kind:
+        """Whose intervals judge it."""
+        return Kind.CHANGE if self.change else self.subject.kind
+
+    @property
+    def what(self) -> str:
+        """The number, in words."""
+        of = "" if self.part is None else " every class" if self.part == EVERY else f" {views.printable(self.part)}"
+        return f"{'change of ' if self.change else ''}{self.subject.title}{of}"
+
+    @property
+    def text(self) -> str:
+        """The rule as a person would write it."""
+        return f"{self.what} {'≥' if self.subject.high_is_good else '≤'} {self.threshold:g}"
+
+    def judged(self, interval: Interval) -> Verdict:
+        """What an interval says."""
+        low, high = interval if self.subject.high_is_good else (-interval[1], -interval[0])
+        threshold = self.threshold if self.subject.high_is_good else -self.threshold
+        if low >= threshold:
+            return Verdict.PASS
+        return Verdict.FAIL if high < threshold else Verdict.UNDECIDED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The rules that a model must keep, every one of them."""
+
+    rules: tuple[Rule, ...]
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Self:
+        """A policy from tables, as they stand in ``policy.toml``; a name that is not known is an error.
+
+        >>> policy = Policy.of({"rules": {"wcr": 0.1, "rdi": 0.5}, "class": {"cat": 0.2}, "change": {"wcr": -0.05}})
+        >>> [rule.text for rule in policy.rules]
+        ['WCR ≥ 0.1', 'RDI ≤ 0.5', 'score of cat ≥ 0.2', 'change of WCR ≥ -0.05']
+        """
+        _known(table, TABLES, "table")
+        tables = {name: _table(table.get(name, {}), name) for name in TABLES}
+        _known(tables["rules"], RULES, "rule")
+        changes = dict(tables["change"])
+        parts = _table(changes.pop("class", {}), "change.class")
+        _known(changes, (*CHANGES, "class"), "rule on a change")
+        rules = [Rule(metric=name, threshold=value) for name, value in tables["rules"].items()]
+        for metric in CLASS_RULES:
+            rules += [Rule(metric=metric, part=part, threshold=value) for part, value in tables[metric].items()]
+        rules += [Rule(metric=name, threshold=value, change=True) for name, value in changes.items()]
+        rules += [Rule(metric="class", part=part, threshold=value, change=True) for part, value in parts.items()]
+        if not rules:
+            raise OptionError("the policy has no rule. Give at least one, such as --wcr 0.1.")
+        for rule in rules:
+            _check_threshold(rule)
+        return cls(rules=tuple(rules))
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of its rules, each once."""
+        return tuple(kind for kind in Kind if any(rule.kind is kind for rule in self.rules))
+
+    def levels(self, delta: float, *, also: tuple[Kind, ...] = ()) -> dict[Kind, float]:
+        """The share of ``delta`` that each kind of rule has, and each kind in ``also``: an equal part.
+
+        >>> Policy.of({"rules": {"wcr": 0.1, "rdi": 0.5, "accuracy": 0.6}}).levels(0.05)
+        {<Kind.PROFILE: 'profile'>: 0.025, <Kind.ACCURACY: 'accuracy'>: 0.025}
+        """
+        check_level(delta)
+        kinds = [kind for kind in Kind if kind in self.kinds or kind in also]
+        return {kind: delta / len(kinds) for kind in kinds}
+
+
+def _check_threshold(rule: Rule) -> None:
+    value = rule.threshold
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise OptionError(f"the threshold of {rule.what} is {value!r}. Give a number.")
+    if rule.subject.is_share and not rule.change and not 0 <= value <= 1:
+        raise OptionError(f"the threshold of {rule.what} is {value:g}, which is no share. Write 0.6 for 60 %.")
+
+
+def _table(value: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise OptionError(f"{name} is {value!r} in the policy, not a table. Write [{name}] and a rule a line below.")
+    return value
+
+
+def _known(names: Iterable[str], known: Iterable[str], what: str) -> None:
+    for name in names:
+        if name not in known:
+            raise OptionError(no_such(name, list(known), what))
+
+
+def no_such(name: str, known: list[str], what: str) -> str:
+    """The message about a name that is not known: the nearest one, or those there are."""
+    near = difflib.get_close_matches(name, known, n=1)
+    few = ", ".join(known[:12]) + (f" and {len(known) - 12:,} more" if len(known) > 12 else "")
+    hint = f"Did you mean {near[0]!r}?" if near else f"There are {few}."
+    return f"the policy names a {what} {name!r} that there is not. {hint}"

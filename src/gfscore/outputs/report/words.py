@@ -1,0 +1,249 @@
+"""The result in plain words, the same for every form of the report."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from gfscore import views
+from gfscore.errors import PLURALS
+from gfscore.outputs.escaping import shortened
+from gfscore.results import Metric, ModelAudit, Null, ScoreInfo
+
+FEW = 4  # candidates for the worst that a sentence can name
+TEXT_LIMIT = 800  # characters of a flag's message or of a premise
+FINE = 0.5  # below this maximum a score needs a digit more
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A local score as people call it, and what the number of one sample means."""
+
+    title: str
+    meaning: str
+    certifies: bool = False  # a distance within which no decision changes, by proof
+
+
+KINDS = {
+    "great": Kind("GREAT score", "by how much the confidence in the true class beats the strongest rival's"),
+    "first-order": Kind("first-order radius", "how far off the nearest wrong decision is, judged by the slope at it"),
+    "smoothing": Kind("certified radius", "up to where the decision of the smoothed classifier is certain", True),
+    "lipschitz": Kind("certified radius", "up to where a known Lipschitz constant keeps the decision", True),
+    "given": Kind("given score", "the number that was given for it"),
+}
+
+Tone = Literal["uneven", "open", "broken"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a reader should take away: one sentence, and those that explain it."""
+
+    headline: str
+    sentences: tuple[str, ...]
+    tone: Tone
+
+
+@dataclass(frozen=True, slots=True)
+class MetricLine:
+    """A metric of the whole model: its name, its number, what it means, and what chance alone would give."""
+
+    key: str  # its name in the result
+    name: str
+    value: str
+    meaning: str
+    floor: str | None = None
+
+
+def kind(score: ScoreInfo) -> Kind:
+    """What the score is called; one that this version does not know keeps its own name."""
+    return KINDS.get(score.name, Kind(shortened(f"{score.name} score"), "its local score"))
+
+
+def digits(score: ScoreInfo) -> int:
+    """Digits after the point: a radius in pixels is a small number."""
+    return 3 if score.range[1] >= FINE else 4
+
+
+def settings(score: ScoreInfo) -> str:
+    """How the score was taken, as ``softmax, T = 1``."""
+    found = views.settings(score)
+    if score.norm is not None:
+        found.append(f"norm {shortened(score.norm)}")
+    if score.eps is not None:
+        found.append(f"eps = {score.eps:.4g}")
+    return ", ".join(found)
+
+
+def verdict(model: ModelAudit) -> Verdict:
+    """The verdict on one model."""
+    parts, part = PLURALS[model.partition], model.partition
+    if all(entry.score == 0 for entry in model.classes):
+        return Verdict(
+            f"Every {part} scores 0: labels and outputs probably do not belong together.",
+            (_accuracy(model), "Nothing else in this report means anything until that is explained."),
+            "broken",
+        )
+    explained = (_scores(model), *_gap(model), *_warned(model), _accuracy(model), _reading(model))
+    if model.noise is None:
+        headline = f"{_least(model)} Whether the {parts} differ by more than chance was not tested."
+        return Verdict(headline, explained, "open")
+    if model.noise.rdi.p_value > views.NOISE_LEVEL:
+        headline = f"No {part} stands out: the differences between the {parts} may be chance."
+        return Verdict(headline, explained, "open")
+    return Verdict(f"The {parts} are not protected alike. {_least(model)}", explained, "uneven")
+
+
+def _least(model: ModelAudit) -> str:
+    """Who is least protected, as far as the data can tell."""
+    names = [f"“{shortened(name)}”" for name in model.worst_set] or [f"“{shortened(model.wcr.class_)}”"]
+    if len(names) == 1:
+        return f"Least protected: {names[0]}."
+    if len(names) <= FEW:
+        return f"Least protected: {', '.join(names[:-1])} or {names[-1]}; the data cannot tell which."
+    parts = PLURALS[model.partition]
+    if len(names) == len(model.classes):
+        return f"Which of the {len(names):,} {parts} is least protected, the data cannot tell."
+    return f"Least protected: one of {len(names):,} of the {len(model.classes):,} {parts}; the data cannot tell which."
+
+
+def _scores(model: ModelAudit) -> str:
+    places = digits(model.score)
+    low, high = model.score.range
+    worst, best = (choose(model.classes, key=lambda entry: entry.score) for choose in (min, max))
+    allowed = ""
+    if worst.interval is not None:
+        allowed = f" (the data allow {' to '.join(views.number(end, places) for end in worst.interval)})"
+    return (
+        f"On a scale from {low:g} to {high:.4g}, “{shortened(worst.name)}” scores {views.number(worst.score, places)}"
+        f"{allowed}; the {PLURALS[model.partition]} average {views.number(model.class_mean, places)}, and the best, "
+        f"“{shortened(best.name)}”, scores {views.number(best.score, places)}."
+    )
+
+
+def _gap(model: ModelAudit) -> tuple[str, ...]:
+    if model.noise is None:
+        return ()
+    null, places = model.noise.rdi, digits(model.score)
+    gap, usual, rare = (views.number(value, places) for value in (model.rdi.value, null.null_mean, null.null_q95))
+    were = f"Were all {PLURALS[model.partition]} equal, chance alone would still show {usual} on average"
+    return (f"From best to worst that is {gap}. {were}, and more than {rare} once in twenty times.",)
+
+
+def _warned(model: ModelAudit) -> tuple[str, ...]:
+    count = len(model.flags)
+    if count == 0:
+        return ()
+    return (f"Read the {'warning' if count == 1 else f'{count} warnings'} below first.",)
+
+
+def _accuracy(model: ModelAudit) -> str:
+    return (
+        f"The model decides {views.percent(model.accuracy)} of the {model.samples.n:,} samples correctly. If you know "
+        "it by another accuracy, stop here: the labels or the preprocessing are wrong."
+    )
+
+
+def _reading(model: ModelAudit) -> str:
+    """How far the score may be read as a distance."""
+    refuted = model.claim.radius_refuted_share
+    if refuted:
+        return (
+            f"Radius reading refuted on {views.percent(refuted, 0)} of samples: there the model is fooled by a change "
+            "smaller than the score. Read the scores as an order of the classes, not as distances."
+        )
+    return "The scores put the classes of one model in an order. What they do not say stands under “Not claimed”."
+
+
+def metric_lines(model: ModelAudit) -> list[MetricLine]:
+    """Every metric of the whole model, in plain words."""
+    parts, places = PLURALS[model.partition], digits(model.score)
+    best, worst = map(shortened, model.rdi.classes)
+    noise = model.noise
+
+    def line(key: str, name: str, metric: Metric, meaning: str, null: Null | None = None) -> MetricLine:
+        floor = None if null is None else chance(null, places)
+        return MetricLine(key, name, views.estimate(metric.value, metric.interval, places), meaning, floor)
+
+    mean = Metric(value=model.class_mean, interval=model.class_mean_interval)
+    aggregate = Metric(value=model.aggregate, interval=model.aggregate_interval)
+    return [
+        line(
+            "aggregate",
+            kind(model.score).title,
+            aggregate,
+            f"The mean over all {model.samples.n:,} samples; higher is better. Large {parts} weigh more.",
+        ),
+        line(
+            "class_mean", f"Mean of the {parts}", mean, f"All {parts} count the same, however many samples they have."
+        ),
+        line("wcr", "Worst (WCR)", model.wcr, f"The lowest of the {parts}: {worst}. Higher is better."),
+        line(
+            "rdi",
+            "Gap (RDI)",
+            model.rdi,
+            f"Best minus worst: {best} minus {worst}. 0 would be equal; chance alone makes it larger than that.",
+            None if noise is None else noise.rdi,
+        ),
+        line(
+            "nrgc",
+            "Gini (NRGC)",
+            model.nrgc,
+            f"How unevenly the score is shared, relative to its mean: 0 is equal, towards 1 a few {parts} have it all.",
+            None if noise is None else noise.nrgc,
+        ),
+        line(
+            "fp_great",
+            "Penalised mean (FP-GREAT)",
+            model.fp_great,
+            f"Mean of the {parts} minus {model.fp_great.weight:g} times the gap; higher is better.",
+        ),
+        line("theil", "Theil", model.theil, "Another index of inequality, from information theory: 0 is equal."),
+        line(
+            "atkinson",
+            "Atkinson",
+            model.atkinson,
+            "The share of the mean that inequality costs: 0 is equal; what remains of the mean is "
+            f"{views.number(model.atkinson.adjusted_mean, places)}.",
+        ),
+    ]
+
+
+def chance(null: Null, places: int = 3) -> str:
+    """The noise floor of an index in a few words."""
+    said = "more than noise" if null.p_value <= views.NOISE_LEVEL else "may be noise"
+    return (
+        f"{views.number(null.null_mean, places)} on average, above {views.number(null.null_q95, places)} in 5 % of "
+        f"cases; p = {null.p_value:.2g}: {said}"
+    )
+
+
+def claimed(model: ModelAudit) -> list[str]:
+    """What the numbers do say."""
+    how, score = model.interval, kind(model.score)
+    target = "all samples there could be" if how.target == "population" else "the whole fixed data set"
+    mean = f"For each {model.partition} the mean {score.title} of its samples. The number of one sample"
+    intervals = f"Intervals (in brackets) for what {target} would give. All of a model hold together with probability"
+    return [
+        f"{mean}: {score.meaning}; 0 where the decision is wrong.",
+        f"{intervals} {1 - how.delta:g} ({how.method}), if the samples are independent draws.",
+    ]
+
+
+def not_claimed(model: ModelAudit) -> list[str]:
+    """What the numbers do not say, and what is known against it."""
+    claim, premise = model.claim, shortened(model.claim.premise, TEXT_LIMIT)
+    refuted = claim.radius_refuted_share
+    if refuted:
+        found = [f"Radius reading refuted on {views.percent(refuted, 0)} of samples. {premise}"]
+    elif kind(model.score).certifies:
+        found = [premise]
+    else:
+        found = [f"That no change smaller than its score fools the model. {premise}"]
+        if refuted is None:
+            found.append("Nothing has tried to refute that reading in this result; it may well be wrong.")
+    if refuted == 0:
+        found.append("A search for counterexamples found none. That is no proof that there are none.")
+    if claim.premise_violated_share is not None:
+        found.append(f"The premise was found violated on {views.percent(claim.premise_violated_share, 0)} of samples.")
+    if model.score.name == "great":
+        found.append("That a higher score makes a model more robust than one that was trained differently.")
+    return found

@@ -1,0 +1,143 @@
+"""A verdict and a comparison as a person reads them in a terminal."""
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gfscore import views
+from gfscore.errors import PLURALS
+from gfscore.verdicts import AdaptiveRun, ClassChange, Comparison, GateResult, ModelVerdict, Verdict
+
+COLOURS = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECIDED: "bold yellow"}
+CHANGE_COLOURS = {"worse": "red", "better": "green", "within": "green", "unclear": "dim"}
+TITLES = {
+    "wcr": "WCR",
+    "rdi": "RDI",
+    "nrgc": "NRGC",
+    "fp_great": "FP-GREAT",
+    "theil": "Theil",
+    "atkinson": "Atkinson",
+    "class_mean": "class mean",
+    "aggregate": "GREAT score",
+}
+
+
+def show_gate(result: GateResult, console: Console) -> None:
+    """Every model with its rules; the verdict on all of them last."""
+    for model in result.models:
+        console.print(_model(model))
+        console.print()
+    if len(result.models) > 1:
+        console.print(Text.assemble("All models: ", (result.verdict.value, COLOURS[result.verdict])))
+
+
+def _model(model: ModelVerdict) -> RenderableType:
+    lines: list[RenderableType] = [
+        Text.assemble((model.verdict.value, COLOURS[model.verdict]), f"  {views.printable(model.name)}")
+    ]
+    rules = Table(box=None, show_header=False)
+    for rule in model.rules:
+        rules.add_row(Text(rule.verdict.value, style=COLOURS[rule.verdict]), Text(rule.reason))
+    lines.append(rules)
+    if model.adaptive is not None:
+        lines += [Text(), _adaptive(model.adaptive)]
+    lines.append(Text(_level(model), style="dim"))
+    return Group(*lines)
+
+
+def _level(model: ModelVerdict) -> str:
+    shares = ", ".join(f"{kind} {level:.3g}" for kind, level in model.levels.items())
+    split = f" ({shares})" if len(model.levels) > 1 else ""
+    text = f"A verdict of PASS or FAIL is wrong with probability at most {model.delta:g}{split}."
+    if model.adaptive is None:
+        return text
+    about = "the distribution behind the data" if model.adaptive.target == "population" else "this very data set"
+    stored = f" {model.adaptive.from_store:,} passes were known from before." if model.adaptive.from_store else ""
+    return f"{text} It is about {about}; seed {model.adaptive.seed}.{stored}"
+
+
+def _adaptive(run: AdaptiveRun) -> Table:
+    """Where the forward passes went: the classes that took most."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("class", overflow="fold")
+    for heading in ("passes", "of", "mean score", "accuracy"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    most = sorted(run.classes, key=lambda entry: -entry.n)
+    for entry in most[: 2 * views.SHOWN]:
+        table.add_row(
+            Text(views.printable(entry.name)),
+            f"{entry.n:,}",
+            f"{entry.available:,}",
+            views.number(entry.score),
+            "–" if entry.accuracy is None else views.percent(entry.accuracy),
+        )
+    if len(most) > 2 * views.SHOWN:
+        table.add_row(Text(f"… {len(most) - 2 * views.SHOWN:,} more", style="dim"))
+    return table
+
+
+def show_comparison(comparison: Comparison, console: Console) -> None:
+    """The classes, the metrics, what got worse and what that hides."""
+    old, new = views.printable(comparison.old), views.printable(comparison.new)
+    paired = "paired" if comparison.paired else "UNPAIRED"
+    console.print(
+        Group(
+            Text(f"{old} → {new}: {comparison.n:,} samples, {paired} ({comparison.pairing})", style="bold"),
+            Text(f"Brackets: everything here holds together with probability {1 - comparison.delta:g}."),
+            Text(),
+            _classes(comparison),
+            Text(),
+            _metrics(comparison),
+            Text(),
+            Text(comparison.reason, style=COLOURS[comparison.verdict]),
+            *([Text(comparison.hidden, style="bold")] if comparison.hidden else []),
+            *(Text(f"! {views.printable(flag.message)}", style="yellow") for flag in comparison.flags),
+        )
+    )
+
+
+def _classes(comparison: Comparison) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(comparison.partition, overflow="fold")
+    for heading in ("n", "old", "new", "change", "p (Holm)", "accuracy"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("")
+    ordered = sorted(comparison.classes, key=lambda entry: entry.change.value or 0.0)
+    many = len(ordered) > 2 * views.SHOWN
+    for entry in ordered[: views.SHOWN] if many else ordered:
+        _add_class(table, entry)
+    if many:
+        table.add_row(Text(f"… {len(ordered) - 2 * views.SHOWN:,} more {PLURALS[comparison.partition]}", style="dim"))
+        for entry in ordered[-views.SHOWN :]:
+            _add_class(table, entry)
+    return table
+
+
+def _add_class(table: Table, entry: ClassChange) -> None:
+    table.add_row(
+        Text(views.printable(entry.name)),
+        f"{entry.n:,}",
+        views.number(entry.old),
+        views.number(entry.new),
+        Text(views.estimate(entry.change.value, entry.change.interval)),
+        "–" if entry.p_holm is None else f"{entry.p_holm:.2g}",
+        f"{views.percent(entry.accuracy[0])} → {views.percent(entry.accuracy[1])}",
+        Text(entry.verdict, style=CHANGE_COLOURS[entry.verdict]),
+    )
+
+
+def _metrics(comparison: Comparison) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("metric")
+    for heading in ("old", "new", "change"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, metric in comparison.metrics.items():
+        table.add_row(
+            TITLES[name],
+            views.number(metric.old),
+            views.number(metric.new),
+            Text(views.estimate(metric.value, metric.interval)),
+        )
+    before, after = comparison.accuracy
+    table.add_row("accuracy", views.percent(before), views.percent(after), f"{100 * (after - before):+.1f} points")
+    return table

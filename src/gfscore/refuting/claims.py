@@ -1,0 +1,74 @@
+"""What the refuters found, as part of an audit: shares with intervals, a claim that says so, and pictures."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gfscore.attacks import pictures
+from gfscore.attacks.witnesses import BoolArray
+from gfscore.bounds import share_intervals
+from gfscore.refuting.trying import Pair, Refutation, Subject
+from gfscore.results import Metric, ModelAudit, Witness
+from gfscore.samples import IntArray
+
+PICTURES = 20  # classes whose strongest witness is kept
+
+
+def with_refutation(
+    audited: ModelAudit, subject: Subject, found: Refutation, *, delta: float, folder: Path | None = None
+) -> ModelAudit:
+    r"""The audit with its claim filled in; the strongest witness of each class is drawn into ``folder``, if given.
+
+    A share is over the samples that were tried, all of which claim a positive radius; the whole is about the classes in
+    the numbers in which they were tried. The intervals are Clopper and Pearson's and hold together with probability
+    1 - ``delta``: a level of their own, beside that of the scores.
+    """
+    names = subject.samples.class_names
+    update: dict[str, Any] = {"tried_by": tuple(found.tried_by), "tried_on": len(found.rows), "delta": delta}
+    if found.violated is not None:
+        update["premise_violated_share"] = float(found.violated.mean())
+    classes = audited.classes
+    if found.tried_radii:
+        whole, by_class = shares(found.refuted, found.labels, names, delta)
+        update |= {"radius_refuted_share": whole.value, "radius_refuted_interval": whole.interval}
+        classes = tuple(entry.model_copy(update={"refuted": by_class.get(entry.name)}) for entry in classes)
+        update["witnesses"] = tuple(
+            _recorded(audited.name, pair, subject, folder) for pair in found.strongest[:PICTURES]
+        )
+    return audited.model_copy(
+        update={
+            "claim": audited.claim.model_copy(update=update),
+            "classes": classes,
+            "flags": audited.flags + found.flags,
+        }
+    )
+
+
+def shares(
+    happened: BoolArray, labels: IntArray, names: Sequence[str], delta: float
+) -> tuple[Metric, dict[str, Metric]]:
+    """How often it happened, as a whole and in each class that was tried, with intervals that hold together."""
+    ends = share_intervals(happened, labels, len(names), delta=delta)
+    *parts, whole = (Metric(value=share, interval=(low, high)) for share, low, high in zip(*ends, strict=True))
+    whole = whole.model_copy(update={"value": float(happened.mean())})  # not rounded by a sum over classes
+    return whole, {names[label]: part for label, part in zip(np.unique(labels).tolist(), parts, strict=True)}
+
+
+def _recorded(model: str, pair: Pair, subject: Subject, folder: Path | None) -> Witness:
+    """A pair for the result, and as a picture where there is a folder."""
+    label, names = int(subject.samples.labels[pair.row]), subject.samples.class_names
+    image = None
+    if folder is not None:
+        image = pictures.place(model, label, names[label])
+        pictures.save(folder / image, pair.sample, pair.witness, subject.model.model.layout)
+    ids = subject.samples.sample_ids
+    return Witness(
+        class_=names[label],
+        predicted=names[pair.predicted],
+        sample=str(pair.row) if ids is None else ids[pair.row],
+        distance=pair.distance,
+        radius=pair.radius,
+        image=None if image is None else image.as_posix(),
+    )

@@ -1,0 +1,156 @@
+"""Accuracy under attack, class by class, beside scores that need none: how alike they rank, and the time each took."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gfscore.attacks.autoattack import BATCH, autoattack, pgd
+from gfscore.attacks.witnesses import BoolArray, Targets
+from gfscore.errors import OptionError, naming
+from gfscore.inputs.data.views import random_rows
+from gfscore.inputs.models.gradients import margin_gradients
+from gfscore.inputs.preprocessing import Pixels
+from gfscore.ranking import agreement
+from gfscore.refuting.claims import shares
+from gfscore.refuting.trying import Subject
+from gfscore.results import CrossCheck, Flag, ModelAudit
+from gfscore.samples import FloatArray, IntArray, Samples
+from gfscore.scores import great_scores
+from gfscore.scores.directions import Norm
+from gfscore.scores.first_order import FirstOrder, first_order_radii, gradient_norms, strongest_rivals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assault:
+    """What the samples are attacked with."""
+
+    norm: str  # l2 or linf
+    eps: float  # in [0, 1] pixels
+    quick: bool = False  # PGD instead of AutoAttack
+
+    def __post_init__(self) -> None:
+        if self.norm not in ("l2", "linf"):
+            raise OptionError(f"norm {self.norm!r} is not known. Choose l2 or linf.")
+        if not 0 < self.eps < np.inf:
+            raise OptionError(f"eps {self.eps} is not the size of an attack. Give one in [0, 1] pixels, such as 2/255.")
+
+    @property
+    def name(self) -> str:
+        """For the record."""
+        return "pgd" if self.quick else "autoattack"
+
+
+def with_cross_check(
+    audited: ModelAudit,
+    subject: Subject,
+    assault: Assault,
+    *,
+    per_class: int | None,
+    delta: float,
+    seed: int = 0,
+) -> ModelAudit:
+    """The audit with the accuracy under attack, whole and per class, of a random part of each class, or of all.
+
+    A wrongly classified sample counts as broken, as AutoAttack and RobustBench have it. Intervals are as in
+    :func:`~gfscore.refuting.claims.with_refutation`.
+    """
+    labels = subject.samples.labels
+    rows = np.arange(len(labels)) if per_class is None else random_rows(labels, per_class, seed)
+    correct = rows[subject.local.predicted[rows] == labels[rows]]
+    with naming(audited.name):
+        module = subject.gradients()
+        started = time.perf_counter()
+        standing, remarks = _standing(subject, correct, module, assault, seed)
+        seconds = {assault.name: time.perf_counter() - started}
+    survived = np.isin(rows, correct[standing])
+    scores = _scores(subject, rows, module, assault, seconds)
+    whole, attacked = shares(survived, labels[rows], subject.samples.class_names, delta)
+    found = CrossCheck(
+        attack=assault.name,
+        norm=assault.norm,
+        eps=assault.eps,
+        n=len(rows),
+        accuracy=whole,
+        delta=delta,
+        seconds=seconds,
+        scores={
+            name: dict(zip(attacked, by_class(values, labels[rows]), strict=True)) for name, values in scores.items()
+        },
+        agreement=_agreement(scores, survived, labels[rows]),
+    )
+    flags = tuple(Flag(code="autoattack", message=f"AutoAttack remarks: {remark}") for remark in remarks)
+    classes = tuple(entry.model_copy(update={"attacked": attacked.get(entry.name)}) for entry in audited.classes)
+    return audited.model_copy(update={"cross_check": found, "classes": classes, "flags": audited.flags + flags})
+
+
+def _standing(
+    subject: Subject, rows: IntArray, module: Any, assault: Assault, seed: int
+) -> tuple[BoolArray, tuple[str, ...]]:
+    """Which of the correctly classified rows no attack broke, (n,) bool."""
+    if len(rows) == 0:
+        return np.zeros(0, dtype=bool), ()
+    targets = Targets(
+        classify=subject.model,
+        pixels=subject.model.rows(subject.data, rows),
+        labels=subject.samples.labels[rows],
+        radii=np.full(len(rows), assault.eps),
+        norm=assault.norm,
+    )
+    if assault.quick:
+        return ~pgd(targets, module, seed=seed).found, ()
+    layout, n_classes = subject.model.model.layout, subject.samples.n_classes
+    witnesses, remarks = autoattack(targets, module, layout, n_classes=n_classes, seed=seed)
+    return ~witnesses.found, remarks
+
+
+def _scores(
+    subject: Subject, rows: IntArray, module: Any, assault: Assault, seconds: dict[str, float]
+) -> dict[str, NDArray[Any]]:
+    """Scores of the same samples that need no attack; ``seconds`` learns what each took."""
+    pixels, labels = subject.model.rows(subject.data, rows), subject.samples.labels[rows]
+    activation, temperature = subject.local.activation or "softmax", subject.local.temperature or 1.0
+    started = time.perf_counter()
+    samples = Samples.of(subject.model(pixels), labels)
+    forward = time.perf_counter()
+    great = great_scores(samples, activation=activation, temperature=temperature)
+    scored = time.perf_counter()
+    radii = _first_order_radii(samples, pixels, module, assault.norm)
+    done = time.perf_counter()
+    seconds |= {
+        "forward passes": forward - started,
+        "great from logits": scored - forward,
+        "first-order": done - scored + forward - started,
+    }
+    return {"clean accuracy": great.predicted == labels, "great": great.values, "first-order": radii > assault.eps}
+
+
+def _first_order_radii(samples: Samples, pixels: Pixels, module: Any, norm: str) -> FloatArray:
+    """First-order radii from gradients, a batch at a time."""
+    rivals = strongest_rivals(samples.logits, samples.labels, FirstOrder(norm=norm).rivals)
+    own = np.take_along_axis(samples.logits, samples.labels[:, None], axis=1)
+    margins = own - np.take_along_axis(samples.logits, rivals, axis=1)
+    pieces = [slice(start, start + BATCH) for start in range(0, len(pixels), BATCH)]
+    norms = [
+        gradient_norms(
+            margin_gradients(module, pixels[piece], np.array(samples.labels[piece]), rivals[piece]), Norm(norm)
+        )
+        for piece in pieces
+    ]
+    return first_order_radii(margins, np.concatenate(norms))
+
+
+def by_class(values: NDArray[Any], labels: IntArray) -> list[float]:
+    """Mean of each class that has samples, in the order of the labels."""
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    means: list[float] = (np.bincount(codes, weights=values) / counts).tolist()
+    return means
+
+
+def _agreement(scores: Mapping[str, NDArray[Any]], survived: BoolArray, labels: IntArray) -> dict[str, dict[str, Any]]:
+    """How alike each score and the accuracy under attack rank the classes."""
+    attacked = by_class(survived, labels)
+    return {name: agreement(by_class(values, labels), attacked).as_dict() for name, values in scores.items()}

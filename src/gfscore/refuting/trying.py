@@ -1,0 +1,226 @@
+"""Which samples are tried, by which refuters, and what came out for each."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from gfscore.attacks import minimal, premise
+from gfscore.attacks.bisection import Pool, bisect
+from gfscore.attacks.libraries import load
+from gfscore.attacks.witnesses import BoolArray, Targets, Witnesses
+from gfscore.errors import GFScoreError, MissingExtraError, ModelError, OptionError
+from gfscore.inputs.data.views import random_rows
+from gfscore.inputs.models.gradients import differentiable
+from gfscore.inputs.pixels import PixelModel
+from gfscore.inputs.preprocessing import Pixels
+from gfscore.inputs.protocols import Dataset
+from gfscore.results import Flag
+from gfscore.samples import FloatArray, IntArray, Samples
+from gfscore.scores import LocalScores
+
+PER_CLASS = 50  # samples tried of each class, unless said otherwise
+POOL, POOL_VALUES = 1000, 1 << 26  # images to walk towards at most, and their numbers: 256 MB
+BLOCK, BLOCK_VALUES = 256, 1 << 23  # images tried together at most, and their numbers
+
+Progress = Callable[[int, int], None]  # samples done, samples in all
+
+
+class Refuter(StrEnum):
+    """What can be tried."""
+
+    BISECTION = "bisection"  # forward passes alone
+    PREMISE = "premise"  # the gradient of the margin, against what the GREAT score takes for granted
+    ATTACK = "attack"  # minimal-norm attacks
+
+    @classmethod
+    def named(cls, name: str) -> "Refuter":
+        """The refuter of that name, or an error that lists the names."""
+        try:
+            return cls(name)
+        except ValueError:
+            raise OptionError(f"method {name!r} is not known. Choose {', '.join(cls)}.") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Subject:
+    """A model, the data it was run on, and the radii that its scores would be."""
+
+    model: PixelModel
+    data: Dataset
+    samples: Samples
+    local: LocalScores
+
+    @property
+    def norm(self) -> str:
+        """Of the radii; the GREAT score speaks of L2."""
+        return self.local.norm or "l2"
+
+    def gradients(self) -> Any:
+        """The model as a differentiable module, checked on the first images."""
+        return differentiable(self.model, self.model.pixels(self.data, slice(0, 16)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pair:
+    """A sample and the witness against its radius."""
+
+    row: int
+    sample: Pixels
+    witness: Pixels
+    predicted: int
+    distance: float
+    radius: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Refutation:
+    """What came out for each sample that was tried."""
+
+    tried_by: tuple[Refuter, ...]
+    rows: IntArray  # (n,) of the samples: correct, with a positive radius
+    labels: IntArray  # (n,)
+    distances: FloatArray  # (n,) to the witness; infinite without one
+    violated: BoolArray | None  # (n,) bool: the premise fails; None when it was not tried
+    strongest: tuple[Pair, ...]  # one of each class: smallest share of the radius first
+    flags: tuple[Flag, ...] = ()  # what could not be tried
+
+    @property
+    def refuted(self) -> BoolArray:
+        """Which radii are refuted, (n,) bool."""
+        return np.isfinite(self.distances)
+
+    @property
+    def tried_radii(self) -> bool:
+        """Whether anything looked for witnesses."""
+        return any(method is not Refuter.PREMISE for method in self.tried_by)
+
+
+def refute(
+    subject: Subject,
+    methods: Sequence[Refuter] | None = None,
+    *,
+    per_class: int | None = PER_CLASS,
+    seed: int = 0,
+    progress: Progress = lambda _done, _total: None,
+) -> Refutation:
+    """Try to refute the radii of a random part of each class: ``per_class`` samples with a positive radius, or all.
+
+    Without ``methods``, everything is tried that the model and the installed extras allow; what is left out is
+    flagged. A method that is named must be possible.
+    """
+    tried, module, flags = _possible(subject, methods)
+    positive = np.flatnonzero(subject.local.values > 0)
+    if len(positive) == 0:
+        raise OptionError("no sample has a positive radius, so there is none to refute. Check the clean accuracy.")
+    labels = subject.samples.labels[positive]
+    rows = positive if per_class is None else positive[random_rows(labels, per_class, seed)]
+    pool = _pool(subject, seed) if Refuter.BISECTION in tried else None
+    distances, steep = np.full(len(rows), np.inf), np.zeros(len(rows), dtype=bool)
+    strongest: dict[int, Pair] = {}
+    for block in _blocks(len(rows), subject):
+        targets = _targets(subject, rows[block])
+        witnesses = _witnesses(targets, tried, pool, module, seed)
+        distances[block] = witnesses.distances
+        if Refuter.PREMISE in tried:
+            activation, temperature = subject.local.activation or "softmax", subject.local.temperature or 1.0
+            steep[block] = premise.violated(targets, module, activation=activation, temperature=temperature)
+        for pair in _pairs(rows[block], targets, witnesses):
+            label = int(subject.samples.labels[pair.row])
+            if label not in strongest or _share(pair) < _share(strongest[label]):
+                strongest[label] = pair
+        progress(block.stop, len(rows))
+    return Refutation(
+        tried_by=tried,
+        rows=rows,
+        labels=subject.samples.labels[rows],
+        distances=distances,
+        # a witness inside the radius shows that the margin fell faster than the premise allows on the way to it
+        violated=steep | np.isfinite(distances) if Refuter.PREMISE in tried else None,
+        strongest=tuple(sorted(strongest.values(), key=_share)),
+        flags=flags,
+    )
+
+
+def _possible(subject: Subject, methods: Sequence[Refuter] | None) -> tuple[tuple[Refuter, ...], Any, tuple[Flag, ...]]:
+    """The methods that can be tried, the differentiable model if one of them needs it, and flags for the others."""
+    if methods is not None:
+        if Refuter.PREMISE in methods and subject.local.name != "great":
+            raise OptionError(
+                f"the premise is that of the GREAT score; the {subject.local.name} score has another. "
+                "Choose bisection or attack."
+            )
+        needed = set(methods) - {Refuter.BISECTION}
+        if Refuter.ATTACK in methods:
+            load("foolbox"), load("pyautoattack")
+        return tuple(dict.fromkeys(methods)), subject.gradients() if needed else None, ()
+    tried, flags, module = [Refuter.BISECTION], [], None
+    try:
+        module = subject.gradients()
+        if subject.local.name == "great":
+            tried.append(Refuter.PREMISE)
+        load("foolbox"), load("pyautoattack")
+        tried.append(Refuter.ATTACK)
+    except (MissingExtraError, ModelError) as error:
+        flags.append(_not_tried(error, tried))
+    return tuple(tried), module, tuple(flags)
+
+
+def _not_tried(error: GFScoreError, tried: Sequence[Refuter]) -> Flag:
+    return Flag(
+        code="not_all_refuters",
+        message=f"tried by {' and '.join(tried)} only: {str(error).rstrip('.')}. What stands may fall to the others.",
+    )
+
+
+def _pool(subject: Subject, seed: int) -> Pool:
+    """Random images of all classes, to walk towards."""
+    first = subject.model.pixels(subject.data, slice(0, 1))
+    size = min(POOL, max(2, POOL_VALUES // first.size), subject.samples.n_samples)
+    rows = np.sort(np.random.default_rng(seed).choice(subject.samples.n_samples, size, replace=False))
+    return Pool(pixels=subject.model.rows(subject.data, rows), predicted=subject.local.predicted[rows])
+
+
+def _blocks(n: int, subject: Subject) -> Iterator[slice]:
+    size = subject.model.pixels(subject.data, slice(0, 1)).size
+    step = max(1, min(BLOCK, BLOCK_VALUES // size))
+    return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def _targets(subject: Subject, rows: IntArray) -> Targets:
+    return Targets(
+        classify=subject.model,
+        pixels=subject.model.rows(subject.data, rows),
+        labels=subject.samples.labels[rows],
+        radii=subject.local.values[rows],
+        norm=subject.norm,
+    )
+
+
+def _witnesses(targets: Targets, tried: Sequence[Refuter], pool: Pool | None, module: Any, seed: int) -> Witnesses:
+    """From forward passes first; attacks look at what still stands."""
+    witnesses = Witnesses.none(targets) if pool is None else bisect(targets, pool, seed=seed)
+    if Refuter.ATTACK in tried:
+        standing = np.flatnonzero(~witnesses.found)
+        if len(standing):
+            witnesses = witnesses.updated(standing, minimal.attack(targets.only(standing), module, seed=seed))
+    return witnesses
+
+
+def _pairs(rows: IntArray, targets: Targets, witnesses: Witnesses) -> Iterator[Pair]:
+    for place in np.flatnonzero(witnesses.found).tolist():
+        yield Pair(
+            row=int(rows[place]),
+            sample=targets.pixels[place],
+            witness=witnesses.pixels[place],
+            predicted=int(witnesses.predicted[place]),
+            distance=float(witnesses.distances[place]),
+            radius=float(targets.radii[place]),
+        )
+
+
+def _share(pair: Pair) -> float:
+    """How much of the radius the witness leaves: the less, the stronger it is."""
+    return pair.distance / pair.radius

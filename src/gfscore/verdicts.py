@@ -1,0 +1,140 @@
+"""What was judged: the results of ``gate`` and ``compare``, frozen, versioned, to and from JSON."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from gfscore.results import Flag, Interval, Metric, Provenance, Result, ResultFile
+
+GATE_SCHEMA, COMPARISON_SCHEMA = "gfscore.gate/1", "gfscore.comparison/1"
+
+
+class Verdict(StrEnum):
+    """What the data say about a rule: it holds, it does not, or they cannot tell."""
+
+    PASS = "PASS"  # noqa: S105 (no password)
+    FAIL = "FAIL"
+    UNDECIDED = "UNDECIDED"
+
+    @classmethod
+    def all_of(cls, verdicts: "list[Verdict]") -> "Verdict":
+        """FAIL if any fails; PASS if all pass.
+
+        >>> Verdict.all_of([Verdict.PASS, Verdict.UNDECIDED]).value
+        'UNDECIDED'
+        """
+        if cls.FAIL in verdicts:
+            return cls.FAIL
+        return cls.UNDECIDED if cls.UNDECIDED in verdicts else cls.PASS
+
+
+class RuleVerdict(Result):
+    """One rule, judged on the interval of what it is about."""
+
+    rule: str = Field(description="as a person would write it: WCR ≥ 0.1")
+    metric: str = Field(description="wcr, rdi, ..., class, accuracy, class_accuracy, refuted or change")
+    class_: str | None = Field(default=None, alias="class", description="of a rule about one class")
+    change: bool = Field(default=False, description="the rule is about the change against a baseline")
+    at_least: float | None = Field(default=None, description="the threshold of a rule with a lowest value")
+    at_most: float | None = Field(default=None, description="the threshold of a rule with a highest value")
+    value: float | None = Field(description="the estimate; null when it does not exist")
+    interval: Interval | None = None
+    verdict: Verdict
+    reason: str = Field(description="a sentence with numbers")
+    samples_needed: int | None = Field(
+        default=None, description="of an undecided rule: about so many would decide, if the estimate stays"
+    )
+
+
+class AdaptiveClass(Result):
+    """A class after an adaptive run."""
+
+    name: str
+    n: int = Field(ge=0, description="forward passes spent on it")
+    available: int = Field(ge=1)
+    score: float | None = Field(description="mean of the scores drawn; null when none was")
+    accuracy: float | None = Field(description="share predicted rightly of those drawn; null when none was")
+    log_above: float | None = Field(description="natural logarithm of the evidence for above; null: it is certain")
+    log_below: float | None = Field(description="natural logarithm of the evidence for below; null: it is certain")
+
+
+class AdaptiveRun(Result):
+    """How an adaptive gate came to its verdict."""
+
+    threshold: float
+    used: int = Field(ge=0, description="forward passes that the verdict took")
+    available: int = Field(ge=1, description="samples there are")
+    from_store: int = Field(default=0, ge=0, description="of those used, done by an earlier run of the same command")
+    rounds: int = Field(ge=0)
+    seed: int = Field(description="of the order of the samples within each class")
+    target: Literal["population", "finite"]
+    classes: tuple[AdaptiveClass, ...]
+
+
+class ModelVerdict(Result):
+    """A model, judged by every rule of a policy."""
+
+    name: str
+    verdict: Verdict
+    reasons: tuple[str, ...] = Field(description="what decides: of the rules that fail, else of those undecided")
+    rules: tuple[RuleVerdict, ...]
+    delta: float = Field(gt=0, lt=1, description="the verdict is wrong with at most this probability")
+    levels: dict[str, float] = Field(description="the share of delta of each kind of rule")
+    adaptive: AdaptiveRun | None = Field(default=None, description="of an adaptive gate")
+
+
+class GateResult(ResultFile):
+    """What ``gfscore gate`` says: PASS needs every rule of every model."""
+
+    schema_: str = Field(default=GATE_SCHEMA, alias="schema", pattern=r"^gfscore\.gate/1$")
+    verdict: Verdict
+    models: tuple[ModelVerdict, ...] = Field(min_length=1)
+    provenance: Provenance
+
+
+class ClassChange(Result):
+    """A class (or group) in two versions of a model."""
+
+    name: str
+    n: int = Field(description="samples behind the change; of the new version where they are not shared")
+    old: float
+    new: float
+    change: Metric = Field(description="new minus old; all intervals of a comparison hold together")
+    accuracy: tuple[float, float] = Field(description="old and new")
+    p_value: float | None = Field(default=None, description="of 'no worse'; null where samples are not shared")
+    p_holm: float | None = Field(default=None, description="the same, corrected for all classes")
+    verdict: Literal["worse", "better", "within", "unclear"] = Field(
+        description="within: where a tolerance was given, shown to have fallen by no more"
+    )
+
+
+class MetricChange(Metric):
+    """A metric of the whole model in two versions; value and interval are of the change, new minus old."""
+
+    old: float | None
+    new: float | None
+
+
+class Comparison(ResultFile):
+    """Two versions of a model, class by class."""
+
+    schema_: str = Field(default=COMPARISON_SCHEMA, alias="schema", pattern=r"^gfscore\.comparison/1$")
+    old: str
+    new: str
+    paired: bool
+    pairing: str = Field(description="how samples were matched, or why they were not")
+    n: int = Field(ge=1, description="samples compared; of the new version where they are not shared")
+    partition: Literal["class", "group"] = "class"
+    delta: float = Field(gt=0, lt=1, description="anything below is wrong with at most this probability")
+    tolerance: float | None = Field(default=None, ge=0, description="a fall that is accepted")
+    classes: tuple[ClassChange, ...]
+    metrics: dict[str, MetricChange]
+    accuracy: tuple[float, float] = Field(description="old and new")
+    worse: tuple[str, ...] = Field(description="classes that fell: Holm's procedure, or disjoint intervals")
+    better: tuple[str, ...] = Field(description="classes whose interval lies above 0")
+    hidden: str | None = Field(description="what a better mean hides, in a sentence; null when it hides nothing")
+    verdict: Verdict = Field(description="FAIL: a class is worse; UNDECIDED: only where a tolerance was given")
+    reason: str
+    flags: tuple[Flag, ...] = ()
+    provenance: Provenance

@@ -1,0 +1,154 @@
+"""``gfscore gate`` and ``gfscore compare``: exit codes, files, and what is printed."""
+
+import json
+
+import numpy as np
+import pytest
+
+from gfscore import Audit, Comparison, GateResult, read_samples
+from gfscore.cli.main import run
+from gfscore.gating import gate
+from gfscore.inputs.store import Store
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("GFSCORE_STORE", str(tmp_path / "store"))
+    rng = np.random.default_rng(0)
+    labels = np.arange(1500) % 3
+    noise, truth = rng.normal(0, 1, (1500, 3)), np.eye(3)[labels]
+    names = ["cat", "dog", "owl"]
+    np.savez("old.npz", logits=noise + 2 * truth, labels=labels, class_names=names)
+    gains = np.array([1.0, 2.8, 2.8])[labels][:, None]
+    np.savez("new.npz", logits=noise + gains * truth, labels=labels, class_names=names)
+    (tmp_path / "policy.toml").write_text(
+        '[rules]\nwcr = 0.1\nrdi = 0.9\n[class]\ncat = 0.1\n[class_accuracy]\n"*" = 0.3\n[change]\nclass_mean = -0.1\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("rules", "code", "verdict"),
+    [
+        (["--wcr", "0.3"], 0, "PASS"),
+        (["--wcr", "0.9"], 1, "FAIL"),
+        (["--wcr", "0.58"], 3, "UNDECIDED"),
+        (["--wcr", "0.3", "--rdi", "0.001"], 3, "UNDECIDED"),
+        (["--class", "dog=0.3", "--accuracy", "0.5", "--class-accuracy", "*=0.5", "--nrgc", "0.5"], 0, "PASS"),
+        (["--fp-great", "0.9", "--class-accuracy", "cat=0.99"], 1, "FAIL"),
+    ],
+)
+def test_verdicts_are_exit_codes(rules, code, verdict, capsys):
+    assert run(["gate", "old.npz", *rules]) == code
+    assert capsys.readouterr().out.startswith(f"{verdict}  old\n")
+
+
+def test_results_are_written_where_asked_and_nowhere_else(tmp_path, capsys):
+    before = set(tmp_path.iterdir())
+    assert run(["gate", "old.npz", "--wcr", "0.3", "-q"]) == 0
+    assert set(tmp_path.iterdir()) == before
+    assert run(["gate", "old.npz", "--wcr", "0.3", "--out", "out", "--json"]) == 0
+    printed = GateResult.from_json(capsys.readouterr().out)
+    assert printed == GateResult.load("out/gate.json")
+    assert printed.schema_ == "gfscore.gate/1"
+    assert set(printed.provenance.inputs) == {"old.npz"}
+    assert Audit.load("out/audit.json").model.verdict == "PASS"
+
+
+def test_the_command_says_what_the_function_says(capsys):
+    assert run(["gate", "old.npz", "--wcr", "0.3", "--accuracy", "0.5", "--json"]) == 0
+    printed = GateResult.from_json(capsys.readouterr().out)
+    expected = gate(read_samples("old.npz"), {"rules": {"wcr": 0.3, "accuracy": 0.5}}, name="old")
+    assert printed.models == expected.models
+
+
+def test_a_policy_file_with_a_baseline_and_flags_over_it(capsys):
+    assert run(["gate", "new.npz", "--policy", "policy.toml", "--baseline", "old.npz", "--json"]) == 0
+    model = json.loads(capsys.readouterr().out)["models"][0]
+    assert set(model["levels"]) == {"profile", "accuracy", "change"}
+    command = ["gate", "new.npz", "--policy", "policy.toml", "--baseline", "old.npz", "--class-change", "*=-0.05"]
+    assert run(command) == 1
+    assert "Change of score of every class is −0.29" in " ".join(capsys.readouterr().out.split())
+    assert run(["gate", "new.npz", "--policy", "policy.toml", "--baseline", "old.npz", "--wcr", "0.9", "-q"]) == 1
+
+
+def test_several_models_pass_only_together(capsys):
+    assert run(["gate", "old.npz", "new.npz", "--wcr", "0.45"]) == 1
+    assert "All models: FAIL" in capsys.readouterr().out
+
+
+def test_a_stored_audit_is_gated_as_it_is():
+    assert run(["audit", "old.npz", "-q", "--out", "a"]) == 0
+    assert run(["gate", "a/audit.json", "--wcr", "0.3", "-q", "--out", "b"]) == 0
+    assert Audit.load("b/audit.json").model.verdict == "PASS"
+    assert run(["audit", "new.npz", "-q", "--delta", "0.025", "--out", "c"]) == 0
+    assert run(["audit", "old.npz", "-q", "--delta", "0.025", "--out", "d"]) == 0
+    change = ["--change", "wcr=-0.01", "-q"]
+    assert run(["gate", "c/audit.json", "--baseline", "d/audit.json", *change]) == 1
+
+
+def test_the_zoo_is_gated_adaptively_and_again_for_nothing(capsys):
+    command = ["gate", "--model", "zoo:standard", "--data", "zoo:digits", "--wcr", "0.3", "--adaptive"]
+    code = run([*command, "--json"])
+    first = GateResult.from_json(capsys.readouterr().out).models[0]
+    assert code in (0, 1, 3)
+    assert first.adaptive.from_store == 0
+    assert run([*command, "--json"]) == code
+    again = GateResult.from_json(capsys.readouterr().out).models[0]
+    assert again.adaptive.from_store == first.adaptive.used
+    assert again.adaptive.classes == first.adaptive.classes
+    assert run([*command, "--target", "finite", "--seed", "1", "-q"]) in (0, 1)
+
+
+def test_a_generator_is_gated_adaptively(capsys):
+    command = ["gate", "--model", "zoo:standard", "--data", "generator:zoo", "--wcr", "0.2", "--adaptive", "--json"]
+    assert run(command) in (0, 1, 3)
+    result = GateResult.from_json(capsys.readouterr().out).models[0]
+    assert result.adaptive.used <= result.adaptive.available
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ([], 0),
+        (["--fail-on-worse"], 1),
+        (["--fail-on-worse", "--tolerance", "0.9"], 0),
+        (["--fail-on-worse", "--tolerance", "0.29"], 3),
+    ],
+)
+def test_a_worse_class_is_an_exit_code_only_when_asked(options, code, capsys):
+    assert run(["compare", "old.npz", "new.npz", *options]) == code
+    text = " ".join(capsys.readouterr().out.split())
+    assert "old → new: 1,500 samples, paired (by order: as many samples, with the same labels)" in text
+    assert "cat" in text
+
+
+def test_compare_says_what_a_better_mean_hides_and_writes_it(capsys):
+    assert run(["compare", "old.npz", "new.npz", "--out", "c.json"]) == 0
+    assert "The class mean rose by" in capsys.readouterr().out
+    found = Comparison.load("c.json")
+    assert found.worse == ("cat",)
+    assert found.better == ("dog", "owl")
+    assert run(["compare", "old.npz", "new.npz", "--json"]) == 0
+    printed = Comparison.from_json(capsys.readouterr().out)
+    assert printed.classes == found.classes
+
+
+def test_audits_are_compared_unpaired_and_it_is_said(capsys):
+    for name in ("old", "new"):
+        run(["audit", f"{name}.npz", "-q", "--out", name])
+    assert run(["compare", "old/audit.json", "new/audit.json"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "UNPAIRED" in text
+    assert "holds together with probability 0.9." in text
+    assert "! the two versions were not compared sample by sample" in text
+
+
+def test_stored_runs_are_compared_by_their_keys(capsys):
+    for name in ("standard", "trades"):
+        run(["audit", "--model", f"zoo:{name}", "--data", "zoo:digits", "-q", "--permutations", "0"])
+    keys = [f"store:{entry.path.name[:12]}" for entry in Store().entries()]
+    assert len(keys) == 2
+    assert run(["compare", *keys, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["paired"]

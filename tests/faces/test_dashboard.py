@@ -1,0 +1,321 @@
+"""The dashboard's script run by Streamlit's own test driver, without a browser."""
+
+import io
+import json
+import socket
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+import gfscore
+from gfscore import auditing, comparing, views
+from gfscore.cli.main import run
+from gfscore.dashboard import serving
+from gfscore.dashboard.controls import TEMPERATURES
+from gfscore.dashboard.downloads import figures
+from gfscore.dashboard.subjects import file_subjects, uploaded_subject
+from gfscore.dashboard.text import JOINER, plain
+from gfscore.errors import FileError
+from gfscore.samples import Samples
+
+testing = pytest.importorskip("streamlit.testing.v1")
+T = TEMPERATURES[45]
+
+
+def script(paths, data=None):
+    from gfscore.dashboard.page import show
+
+    show(paths, data)
+
+
+def opened(*paths, data=None):
+    kwargs = {"paths": [str(path) for path in paths], "data": data}
+    return testing.AppTest.from_function(script, kwargs=kwargs, default_timeout=60).run()
+
+
+def samples_of(n_classes=4, n=50, seed=0, **names) -> Samples:
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n_classes * n) % n_classes
+    lift = np.linspace(1, 5, n_classes)[labels, None] * np.eye(n_classes)[labels]
+    return Samples.of(rng.normal(0, 1, (labels.size, n_classes)) + lift, labels, **names)
+
+
+def npz(samples: Samples) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, logits=samples.logits, labels=samples.labels, class_names=np.array(samples.class_names))
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def logits_file(tmp_path):
+    path = tmp_path / "net.npz"
+    path.write_bytes(npz(samples_of(class_names=["ant", "bee", "cow", "dog"])))
+    return path
+
+
+def cards(app) -> dict[str, tuple[str, str]]:
+    return {card.label: (card.value, card.delta) for card in app.metric}
+
+
+def expected_cards(model) -> dict[str, tuple[str, str]]:
+    rows = {
+        "GREAT score": (model.aggregate, model.aggregate_interval),
+        "class mean": (model.class_mean, model.class_mean_interval),
+        "WCR": (model.wcr.value, model.wcr.interval),
+        "RDI": (model.rdi.value, model.rdi.interval),
+        "NRGC": (model.nrgc.value, model.nrgc.interval),
+        "FP-GREAT": (model.fp_great.value, model.fp_great.interval),
+        "Theil": (model.theil.value, model.theil.interval),
+        "Atkinson": (model.atkinson.value, model.atkinson.interval),
+    }
+    return {
+        name: (views.number(value), " to ".join(map(views.number, interval)) if interval else "no interval")
+        for name, (value, interval) in rows.items()
+    }
+
+
+def sentences(app) -> str:
+    """What the boxes say, without the escapes of Markdown."""
+    return "\n".join(box.value for kind in ("error", "info", "success", "warning") for box in app.get(kind)).replace(
+        "\\", ""
+    )
+
+
+def test_every_slider_gives_the_numbers_of_an_audit_with_it(logits_file):
+    app = opened(logits_file)
+    samples = gfscore.read_samples(logits_file)
+    wanted = {"temperature": 1.0, "fairness_weight": 0.5, "delta": 0.05}
+    moves = [
+        ("temperature", "select_slider", 0, T),
+        ("fairness_weight", "slider", 0, 1.5),
+        ("delta", "select_slider", 1, 0.2),
+    ]
+    for option, kind, position, value in moves:
+        assert cards(app) == expected_cards(
+            gfscore.audit(samples.logits, samples.labels, class_names=samples.class_names, **wanted).model
+        )
+        app.get(kind)[position].set_value(value).run()
+        wanted[option] = value
+    audit = gfscore.audit(samples.logits, samples.labels, class_names=samples.class_names, **wanted)
+    assert cards(app) == expected_cards(audit.model)
+    assert not app.exception
+
+
+def test_the_threshold_is_judged_by_intervals(logits_file):
+    app = opened(logits_file)
+    model = gfscore.audit_models({"net": gfscore.read_samples(logits_file)}).model
+    lowest, highest = model.wcr.interval
+    for threshold, verdict in [
+        (lowest - 0.02, "PASS"),
+        ((lowest + highest) / 2, "UNDECIDED"),
+        (highest + 0.02, "FAIL"),
+    ]:
+        app.slider[1].set_value(round(threshold, 2)).run()
+        assert f"**{verdict}**" in sentences(app)
+        table = app.dataframe[0].value
+        assert list(table["verdict"]) == [str(each) for each in auditing.verdicts(model, round(threshold, 2))[1]]
+
+
+def test_a_class_shows_its_samples_and_confusions(logits_file):
+    app = opened(logits_file)
+    samples = gfscore.read_samples(logits_file)
+    box = app.selectbox[1]
+    assert box.value == "ant"  # the worst
+    box.set_value("bee").run()
+    rows = app.dataframe[1].value
+    local = gfscore.local_scores(samples.logits, samples.labels)
+    assert list(rows["score"]) == sorted(local[samples.labels == 1])
+    predicted = samples.logits.argmax(axis=1)[samples.labels == 1]
+    mistaken = np.bincount(predicted[predicted != 1], minlength=4)
+    first = samples.class_names[int(mistaken.argmax())]
+    assert any(text.value.startswith(f"{first}: {100 * mistaken.max() / 50:.1f} %") for text in app.text)
+
+
+def test_images_are_shown_where_the_data_is(tmp_path):
+    digits = gfscore.zoo.test_set()
+    logits = np.random.default_rng(0).normal(0, 1, (900, 10)) + 3 * np.eye(10)[digits.labels]
+    np.savez(tmp_path / "own.npz", logits=logits, labels=digits.labels)
+    app = opened(tmp_path / "own.npz", data="zoo:digits")
+    assert len(app.get("image")) == 12
+    scores = gfscore.local_scores(logits, digits.labels)
+    worst = gfscore.audit(logits, digits.labels).wcr.class_
+    lowest = np.sort(scores[digits.labels == int(worst)])[:12]
+    shown = [text.value.split()[0] for text in app.text if text.value.endswith("✓") or " as " in text.value]
+    assert sorted(shown) == sorted(map(views.number, lowest))
+    np.savez(tmp_path / "other.npz", logits=logits[:-1], labels=digits.labels[:-1])
+    assert "has other labels than zoo:digits" in sentences(opened(tmp_path / "other.npz", data="zoo:digits"))
+
+
+def test_models_are_compared_side_by_side(tmp_path):
+    for name, seed in {"one": 0, "two": 1}.items():
+        (tmp_path / f"{name}.npz").write_bytes(npz(samples_of(seed=seed)))
+    app = opened(tmp_path / "one.npz", tmp_path / "two.npz")
+    app.session_state["tab"] = "Compare models"
+    app.run()
+    table = app.dataframe[0].value
+    wanted = gfscore.audit_models({name: gfscore.read_samples(tmp_path / f"{name}.npz") for name in ("one", "two")})
+    assert list(table["model"]) == ["one", "two"]
+    assert list(table["RDI"]) == [views.estimate(model.rdi.value, model.rdi.interval) for model in wanted.models]
+    samples = {name: gfscore.read_samples(tmp_path / f"{name}.npz") for name in ("one", "two")}
+    change = comparing.compare(samples["one"], samples["two"])
+    assert change.paired
+    assert list(app.dataframe[1].value["lower"]) == [entry.change.interval[0] for entry in change.classes]
+    assert list(app.dataframe[1].value["verdict"]) == [entry.verdict for entry in change.classes]
+    app.multiselect[0].set_value(["two"]).run()
+    assert list(app.dataframe[0].value["model"]) == ["two"]
+    assert not app.exception
+
+
+def test_a_stored_audit_follows_what_it_can_and_says_what_not(logits_file, tmp_path):
+    samples = gfscore.read_samples(logits_file)
+    gfscore.audit_models({"net": samples}).save(tmp_path / "runs" / "a" / "audit.json")
+    app = opened(tmp_path / "runs")
+    assert app.select_slider[1].disabled  # delta
+    app.slider[0].set_value(1.0).run()
+    assert cards(app) == expected_cards(
+        gfscore.audit_models({"net": samples}, auditing.Options(fairness_weight=1)).model
+    )
+    app.select_slider[0].set_value(T).run()
+    wanted = expected_cards(
+        gfscore.audit_models({"net": samples}, auditing.Options(fairness_weight=1, temperature=T)).model
+    )
+    assert cards(app) == {name: (value, "no interval") for name, (value, _) in wanted.items()}
+    assert "no intervals and no noise floor without the samples" in sentences(app)
+    assert "**UNDECIDED**" in sentences(app)
+
+
+def test_an_audit_without_curves_stays_at_its_temperature(logits_file, tmp_path):
+    audit = gfscore.audit_models({"net": gfscore.read_samples(logits_file)})
+    bare = audit.model_copy(update={"models": (audit.model.model_copy(update={"curves": None}),)})
+    bare.save(tmp_path / "audit.json")
+    app = opened(tmp_path / "audit.json", logits_file)
+    app.selectbox[0].set_value("net (" + str(tmp_path / "audit.json") + ")").run()
+    app.select_slider[0].set_value(T).run()
+    app.select_slider[1].set_value(0.2).run()
+    assert cards(app) == expected_cards(audit.model)
+    assert "The temperature does not apply: this result holds the scores by temperature of 0 of 4" in sentences(app)
+    assert "Delta does not apply: these intervals are for 0.05" in sentences(app)
+
+
+def test_broken_files_are_sentences_and_the_others_are_shown(logits_file, tmp_path):
+    audit = json.loads(gfscore.audit_models({"old": gfscore.read_samples(logits_file)}).to_json())
+    (tmp_path / "audit.json").write_text(json.dumps(audit | {"schema": "gfscore.audit/2"}))
+    (tmp_path / "cut.npz").write_bytes(logits_file.read_bytes()[:300])
+    (tmp_path / "empty").mkdir()
+    app = opened(tmp_path / "audit.json", tmp_path / "cut.npz", tmp_path / "empty", logits_file)
+    said = sentences(app)
+    assert (
+        "audit.json: has schema 'gfscore.audit/2'; this version reads 'gfscore.audit/1'. Run the audit again." in said
+    )
+    assert "cut.npz: is not an npz archive, or is cut short." in said
+    assert "empty: holds no audit.json." in said
+    assert app.selectbox[0].options == ["net"]
+    assert not app.exception
+    assert "Nothing is open." in sentences(opened(tmp_path / "empty"))
+
+
+def test_uploads_are_opened_and_broken_ones_are_sentences(logits_file):
+    app = opened(logits_file)
+    good = ("mine.npz", npz(samples_of(seed=5)), "application/zip")
+    broken = ("torn.npz", npz(samples_of())[:200], "application/zip")
+    app.file_uploader[0].set_value([good, broken]).run()
+    assert app.selectbox[0].options == ["mine", "net"]
+    assert app.selectbox[0].value == "mine"
+    wanted = gfscore.audit_models({"mine": samples_of(seed=5)}).model
+    assert cards(app) == expected_cards(wanted)
+    assert "torn.npz: is not an npz archive, or is cut short. Save it again with numpy.savez." in sentences(app)
+    assert not app.exception
+
+
+def test_a_pickle_is_never_loaded(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "ran"), "w"))
+
+    buffer = io.BytesIO()
+    np.savez(buffer, logits=np.array([[Bomb()]], dtype=object), labels=[0])
+    with pytest.raises(FileError, match=r"^x\.npz: array 'logits' holds Python objects, which only pickle can load"):
+        uploaded_subject("x.npz", buffer.getvalue(), "k")
+    with pytest.raises(FileError, match=r"x\.pkl: has the ending '\.pkl'"):
+        uploaded_subject("x.pkl", b"", "k")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_should_not_happen_is_a_sentence_too(logits_file, monkeypatch):
+    def fails(*_arguments):
+        raise RuntimeError("lost *it*")
+
+    monkeypatch.setattr("gfscore.dashboard.page.audited", fails)
+    app = opened(logits_file)
+    assert "failed inside (RuntimeError: lost *it*). The log has the traceback: report it." in sentences(app)
+    assert not app.exception
+
+
+def test_models_of_one_name_are_told_apart(logits_file, tmp_path):
+    audit = gfscore.audit_models({"net": gfscore.read_samples(logits_file)})
+    for folder in "ab":
+        audit.save(tmp_path / folder / "audit.json")
+    subjects, broken = file_subjects([str(tmp_path), str(tmp_path / "a")])
+    names = [subject.name for subject in subjects]
+    assert len(set(names)) == len(names) == 3
+    assert broken == []
+
+
+@pytest.mark.parametrize(
+    "suffix", [".svg", *(pytest.param(s, marks=pytest.mark.long) for s in (".png", ".pdf", ".html"))]
+)
+def test_the_archive_holds_every_figure(suffix):
+    audit = gfscore.audit_models({name: samples_of(seed=seed) for seed, name in enumerate(["a/b", "a b"])})
+    with zipfile.ZipFile(io.BytesIO(figures(audit, suffix))) as archive:
+        names = archive.namelist()
+    assert {f"forest-a-b{suffix}", f"forest-a-b-2{suffix}", f"heatmap{suffix}", f"noise{suffix}"} <= set(names)
+
+
+def test_markdown_shows_text_as_it_is():
+    assert plain("a *b* <c> $d$ #e") == r"a \*b\* \<c\> \$d\$ \#e"
+    for sign in (":smile:", ":red[x]", "https://x.example", "www.x.example", "a@x.example"):
+        assert JOINER in plain(sign)
+    assert JOINER not in plain("score: 0.5")
+    assert "\n" not in plain("a\nb")
+
+
+def test_the_server_is_told_to_stay_at_home(monkeypatch, tmp_path):
+    from streamlit.web import cli
+
+    seen = []
+    monkeypatch.setattr(cli, "main", lambda arguments, **_options: seen.extend(arguments))
+    with socket.socket() as trial:
+        trial.bind(("127.0.0.1", 0))
+        port = trial.getsockname()[1]
+    assert run(["dashboard", str(tmp_path), "--port", str(port), "--upload-limit", "7"]) == 0
+    for flag in (
+        "--server.address=127.0.0.1",
+        f"--server.port={port}",
+        "--server.headless=true",
+        "--server.maxUploadSize=7",
+        "--browser.gatherUsageStats=false",
+        "--client.showErrorDetails=none",
+    ):
+        assert flag in seen
+    assert serving.arguments_of(seen[-1:]) == ([str(tmp_path)], None)
+
+
+def test_the_command_refuses_what_cannot_work(capsys, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert run(["dashboard", "--port", str(port)]) == 2
+    assert f"cannot listen at 127.0.0.1, port {port}" in capsys.readouterr().err
+    assert run(["dashboard", str(tmp_path / "none.json")]) == 2
+    assert "none.json: does not exist." in capsys.readouterr().err
+
+
+def test_a_missing_extra_is_named(tmp_path):
+    code = "import sys; sys.modules['streamlit'] = None; from gfscore.cli.main import main; main(['dashboard'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "gfscore: the dashboard needs streamlit, which is not installed. Run: pip install 'gfscore[dashboard]'\n"
+    )

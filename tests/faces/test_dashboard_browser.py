@@ -1,0 +1,297 @@
+"""The dashboard as people see it: a server of its own, and a real browser."""
+
+import io
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import zipfile
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from test_dashboard import expected_cards, npz, samples_of
+
+import gfscore
+from gfscore.dashboard.controls import TEMPERATURES
+from gfscore.dashboard.subjects import zoo_subjects
+from gfscore.results import Audit
+
+pytest.importorskip("streamlit")
+LIMIT = 20  # MB of an upload
+HOSTILE = [
+    "<script>document.title='owned'</script>",
+    "**bold** [x](https://evil.example) :smile: :red[r]",
+    "</title><img src=x onerror=\"document.title='owned'\">",
+    "$x^2$ www.evil.example `code` # head",
+]
+
+
+@contextmanager
+def served(store, *arguments):
+    """The address of a dashboard that runs as long as the block."""
+    with socket.socket() as trial:
+        trial.bind(("127.0.0.1", 0))
+        port = trial.getsockname()[1]
+    command = [sys.executable, "-m", "gfscore", "dashboard", *map(str, arguments), "--port", str(port)]
+    environment = os.environ | {"GFSCORE_STORE": str(store)}
+    with (store / f"{port}.log").open("w") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=store)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        deadline = time.monotonic() + 60
+        while not healthy(url):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
+    assert "Traceback" not in (store / f"{port}.log").read_text()
+
+
+def healthy(url) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/_stcore/health") as answer:
+            return answer.status == 200
+    except urllib.error.URLError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def zoo(store):
+    with served(store, "--upload-limit", LIMIT) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def standard(zoo, store):
+    """Samples of the zoo's first network: what the page opens on."""
+    return zoo_subjects(lambda _done, _name: None, store)[0].samples
+
+
+def settled(page) -> None:
+    """Wait until the script has run and the charts stand."""
+    page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=60_000)
+
+
+def started(page, url) -> None:
+    page.goto(url)
+    page.get_by_test_id("stMetric").first.wait_for(timeout=60_000)
+    settled(page)
+
+
+def cards(page) -> dict[str, tuple[str, str]]:
+    return {
+        card.get_by_test_id("stMetricLabel").inner_text().strip(): (
+            card.get_by_test_id("stMetricValue").inner_text().strip(),
+            card.get_by_test_id("stMetricDelta").inner_text().strip(),
+        )
+        for card in page.get_by_test_id("stMetric").all()
+    }
+
+
+def until(page, condition, seconds=30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "nothing happened"
+        page.wait_for_timeout(10)
+
+
+def press(page, slider: str, key: str, times: int = 1) -> None:
+    handle = page.get_by_role("slider", name=slider)
+    handle.focus()
+    for _ in range(times):
+        handle.press(key)
+
+
+def class_box(page):
+    return page.get_by_role("combobox", name="Class")
+
+
+def test_the_zoo_opens_and_the_temperature_slider_gives_the_right_numbers(page, zoo, standard, artefact):
+    started(page, zoo)
+    assert cards(page) == expected_cards(gfscore.audit(standard.logits, standard.labels).model)
+    press(page, "Temperature T", "ArrowRight", 5)
+    wanted = expected_cards(gfscore.audit(standard.logits, standard.labels, temperature=TEMPERATURES[45]).model)
+    until(page, lambda: cards(page) == wanted)
+    settled(page)
+    page.set_viewport_size({"width": 1400, "height": 2100})
+    page.wait_for_timeout(500)
+    page.screenshot(path=artefact("page.png"))
+
+
+def test_a_click_on_a_class_shows_its_samples(page, zoo, artefact):
+    started(page, zoo)
+    chart = page.get_by_test_id("stVegaLiteChart").first
+    chart.locator('path[aria-label*="name: 3;"]').last.click()
+    until(page, lambda: "3" in class_box(page).input_value())
+    settled(page)
+    assert page.get_by_test_id("stImage").locator("img").count() == 12
+    assert page.get_by_text("Most often mistaken for").is_visible()
+    page.set_viewport_size({"width": 1400, "height": 2100})
+    page.wait_for_timeout(500)
+    page.screenshot(path=artefact("class.png"))
+
+
+def test_the_table_sorts_and_its_rows_select(page, zoo, standard):
+    started(page, zoo)
+    scores = [entry.score for entry in gfscore.audit(standard.logits, standard.labels).model.classes]
+    table = page.get_by_test_id("stDataFrame").first
+    table.locator("td").first.wait_for(state="attached")
+
+    def click(x: int, y: int) -> None:  # the table draws itself: only places can be clicked on
+        table.scroll_into_view_if_needed()
+        box = table.locator("canvas").first.bounding_box()
+        page.mouse.click(box["x"] + x, box["y"] + y)
+        page.wait_for_timeout(300)
+
+    def selects(position: int, wanted: int) -> None:
+        click(17, 53 + 35 * position)  # the box left of the row
+        until(page, lambda: class_box(page).input_value() == str(wanted))
+        settled(page)
+
+    selects(4, wanted=4)
+    click(92, 18)  # the heading of the scores, left of its menu
+    settled(page)
+    for position in (2, 9):
+        selects(position, wanted=sorted(range(10), key=lambda k: scores[k])[position])
+
+
+def test_models_compare_and_downloads_work(page, zoo, standard, artefact):
+    started(page, zoo)
+    press(page, "Temperature T", "ArrowRight", 2)
+    page.get_by_role("tab", name="Compare models").click()
+    page.get_by_text("How robust each model is, and how unevenly").wait_for(timeout=60_000)
+    settled(page)
+    page.set_viewport_size({"width": 1400, "height": 3600})
+    page.wait_for_timeout(1000)
+    page.screenshot(path=artefact("compare.png"))
+    page.get_by_role("tab", name="Download").click()
+    page.get_by_role("button", name="Clear all").click()
+    page.get_by_text("Choose at least one model.").wait_for()
+    page.get_by_role("combobox", name="Models").fill("standard")
+    page.get_by_role("option", name="standard").click()
+    page.keyboard.press("Escape")  # the list lies over the button
+    page.get_by_role("button", name="Prepare the files").click()
+
+    def taken(label) -> bytes:
+        with page.expect_download(timeout=60_000) as download:
+            page.get_by_role("button", name=label).click()
+        return download.value.path().read_bytes()
+
+    audit = Audit.from_json(taken("Result (JSON)"))
+    wanted = gfscore.audit(standard.logits, standard.labels, temperature=TEMPERATURES[42]).model
+    assert audit.rdi.value == pytest.approx(wanted.rdi.value, abs=1e-12)
+    page.get_by_test_id("stCheckbox").get_by_text("It holds probabilities").click()  # the script runs again
+    report = taken("Report (HTML)").decode()
+    assert report.startswith("<!DOCTYPE html>")
+    assert "standard" in report
+    with zipfile.ZipFile(io.BytesIO(taken("Figures (ZIP)"))) as archive:
+        assert "forest.svg" in archive.namelist()
+    press(page, "Fairness weight λ", "ArrowRight")
+    page.get_by_role("button", name="Report (HTML)").wait_for(state="detached")  # it would be of other settings
+
+
+def upload(page, *files) -> None:
+    page.locator('input[type="file"]').set_input_files(files if len(files) > 1 else files[0])
+
+
+def test_uploads_work_and_bad_ones_are_sentences(page, zoo, tmp_path, artefact):
+    started(page, zoo)
+    samples = samples_of(class_names=HOSTILE)
+    upload(page, {"name": "<img src=x onerror=1>.npz", "mimeType": "", "buffer": npz(samples)})
+    wanted = expected_cards(gfscore.audit_models({"x": samples}).model)
+    until(page, lambda: cards(page) == wanted)
+    settled(page)
+    assert page.title() == "gfscore"
+    assert page.locator('img[src="x"], a[href*="evil"]').count() == 0
+    assert class_box(page).input_value() == HOSTILE[0]
+    press(page, "Threshold τ", "End")
+    page.get_by_text(f"the lowest score has {HOSTILE[0]}").wait_for()
+    for name in HOSTILE[1:]:
+        class_box(page).click()
+        page.get_by_role("option", name=name, exact=True).click()
+        settled(page)
+    page.set_viewport_size({"width": 1400, "height": 2100})
+    page.wait_for_timeout(500)
+    page.screenshot(path=artefact("hostile.png"))
+
+    upload(page, {"name": "torn.npz", "mimeType": "", "buffer": npz(samples)[:150]})
+    page.get_by_text("torn.npz: is not an npz archive, or is cut short.").wait_for()
+    huge = tmp_path / "huge.npz"
+    with huge.open("wb") as file:
+        file.truncate(1 << 30)
+    upload(page, huge)
+    page.get_by_text(f"File must be {LIMIT}.0MB or smaller.").wait_for()
+    page.screenshot(path=artefact("refused.png"))
+    assert cards(page) == wanted  # what was open stays open
+
+
+def test_the_server_refuses_what_the_page_would_not_send(zoo):
+    request = urllib.request.Request(f"{zoo}/_stcore/upload_file/no-session/no-file", data=b"x", method="PUT")
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request)
+    refused.value.close()
+    assert refused.value.code in (400, 403)
+
+
+def test_its_own_content_is_accessible(page, zoo, accessibility):
+    started(page, zoo)
+    page.get_by_test_id("stImage").last.wait_for()
+    assert accessibility(page, '[data-testid="stMain"]') == []
+    assert accessibility(page, '[data-testid="stSidebar"]') == []
+
+
+def timed_moves(page, moves=6) -> list[float]:
+    """Seconds from a key press to the last picture, of each move of the temperature slider."""
+    found = []
+    for _ in range(moves):
+        before = cards(page)
+        start = time.perf_counter()
+        press(page, "Temperature T", "ArrowRight")
+        until(page, lambda before=before: cards(page) != before)
+        settled(page)
+        found.append(time.perf_counter() - start)
+    return found
+
+
+def say(what, seconds) -> None:
+    sys.stdout.write(f"{what}: {', '.join(f'{each:.2f}' for each in seconds)} s a move\n")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("n", "k", "limit"), [(10_000, 10, 1.0), (50_000, 1000, 3.0)])
+def test_a_slider_is_answered_in_time(page, store, tmp_path, n, k, limit, artefact):
+    rng = np.random.default_rng(0)
+    labels = np.arange(n) % k
+    logits = rng.normal(0, 1, (n, k)).astype(np.float32)
+    logits[np.arange(n), labels] += rng.normal(4, 1, n)
+    np.savez(tmp_path / "net.npz", logits=logits, labels=labels)
+    with served(store, tmp_path / "net.npz") as url:
+        started(page, url)
+        seconds = timed_moves(page)
+        page.screenshot(path=artefact("page.png"))
+    say(f"{n:,} x {k:,}", seconds)
+    assert min(seconds) < limit
+
+
+@pytest.mark.long
+def test_real_logits_of_a_thousand_classes(page, store, realdata, artefact):
+    with served(store, realdata / "logits" / "imagenet5k_efficientnet_lite0.npz") as url:
+        started(page, url)
+        seconds = timed_moves(page)
+        page.set_viewport_size({"width": 1400, "height": 2600})
+        page.wait_for_timeout(1000)
+        page.screenshot(path=artefact("page.png"))
+    say("real logits, 5,000 x 1,000", seconds)
+    assert min(seconds) < 3.0

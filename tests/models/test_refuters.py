@@ -1,0 +1,222 @@
+"""Refuters on networks: what is no radius falls, what is one stands, and what cannot be tried is said."""
+
+import json
+import math
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from gfscore.attacks.autoattack import autoattack, pgd
+from gfscore.attacks.premise import margin_gradients
+from gfscore.attacks.witnesses import Targets
+from gfscore.auditing import Options, audit_scores
+from gfscore.errors import ModelError, OptionError
+from gfscore.inputs.data import load_data
+from gfscore.inputs.data.base import ArrayData
+from gfscore.inputs.models import CallableModel, load_model, wrap_module
+from gfscore.inputs.pixels import PixelModel
+from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.refuting import Refuter, Subject, refute, with_refutation
+from gfscore.samples import Samples
+from gfscore.scores import great_scores
+from gfscore.scores.great import local_scores
+
+needs_attacks = pytest.mark.skipif(
+    any(find_spec(name) is None for name in ("foolbox", "onnx2torch", "pyautoattack")), reason="needs gfscore[attacks]"
+)
+SIDE, CLASSES = 8, 4
+
+
+def subject(model, data, n, **scoring):
+    samples = Samples.of(model(model.pixels(data, slice(0, n))), data.labels[:n])
+    return Subject(model=model, data=data, samples=samples, local=great_scores(samples, **scoring))
+
+
+def images(pixels, labels):
+    return ArrayData(source="made up", labels=labels, layout="NCHW", digest=lambda: "made-up", pixels=pixels)
+
+
+@pytest.fixture(scope="module")
+def lipschitz():
+    """Orthogonal layers and sorted pairs, so logits move no further than pixels; labels are what the network says.
+
+    The Jacobian of softmax has norm at most 1/2 and a difference of two of its entries at most 1/sqrt(2): logits times
+    2/sqrt(pi) make the margin of confidences exactly sqrt(2/pi)-Lipschitz, and the GREAT score a true radius.
+    """
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+
+    class Sorted(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = (torch.nn.Linear(SIDE * SIDE, SIDE * SIDE, bias=False) for _ in range(2))
+            torch.nn.init.orthogonal_(self.first.weight)
+            torch.nn.init.orthogonal_(self.second.weight)
+
+        def forward(self, x):
+            pairs = self.first((x - 0.5).flatten(1)).unflatten(1, (-1, 2))
+            return 2 / math.sqrt(math.pi) * self.second(pairs.sort(dim=2).values.flatten(1))[:, :CLASSES]
+
+    model = PixelModel(model=wrap_module(Sorted().eval(), name="orthogonal"), preprocessing=Preprocessing())
+    pixels = np.random.default_rng(0).random((400, 1, SIDE, SIDE), dtype=np.float32).round()  # black and white
+    return model, images(pixels, model(pixels).argmax(axis=1).astype(np.int64))
+
+
+@needs_attacks
+def test_a_network_with_a_true_lipschitz_bound_is_refuted_on_none(lipschitz):
+    tested = subject(*lipschitz, 400)
+    found = refute(tested, list(Refuter), per_class=20)
+    assert len(found.rows) == 20 * CLASSES
+    assert tested.local.values[found.rows].mean() > 0.1  # not refuted for want of a claim
+    assert not found.refuted.any()
+    assert not found.violated.any()
+
+
+@needs_attacks
+def test_the_same_network_is_refuted_when_its_score_is_blown_up(lipschitz):
+    """A low temperature raises every score and moves no boundary: the refuters are not blind on this network."""
+    tested = subject(*lipschitz, 400, temperature=0.02)
+    for method in Refuter:
+        found = refute(tested, [method], per_class=20)
+        share = np.mean(found.refuted if found.violated is None else found.violated)
+        assert share > 0.1, method
+
+
+def real(folder, name, n, batch_size=128):
+    entry = next(
+        entry
+        for entry in json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        if entry["file"] == f"models/{name}.onnx"
+    )
+    preprocessing = Preprocessing(mean=tuple(entry["mean"]), std=tuple(entry["std"]))
+    model = PixelModel(model=load_model(folder / entry["file"]), preprocessing=preprocessing, batch_size=batch_size)
+    return subject(model, load_data(folder / "cifar10_test.npz"), n)
+
+
+@needs_attacks
+@pytest.mark.parametrize(
+    ("n", "per_class"), [(200, 2), pytest.param(2000, 30, marks=pytest.mark.long)], ids=["short", "long"]
+)
+def test_the_score_of_a_standard_resnet_is_refuted_on_nearly_all_its_correct_samples(realdata, n, per_class):
+    tested = real(realdata, "cifar_resnet20", n)
+    found = refute(tested, [Refuter.ATTACK], per_class=per_class)
+    assert len(found.rows) == 10 * per_class
+    assert found.refuted.mean() > 0.9
+    for pair in found.strongest:  # looked at once more, here
+        assert np.linalg.norm((pair.witness - pair.sample).ravel().astype(np.float64)) < pair.radius
+        logits = tested.model(pair.witness[None])
+        assert logits.argmax() == pair.predicted != tested.samples.labels[pair.row]
+
+
+def linear(weights):
+    """A linear network and twenty images that small attacks do not move to black or white."""
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, len(weights), bias=False)).eval()
+    module[1].weight.data = torch.from_numpy(weights)
+    model = PixelModel(model=wrap_module(module, name="linear"), preprocessing=Preprocessing())
+    pixels = (0.3 + 0.4 * np.random.default_rng(1).random((20, 1, 8, 8))).astype(np.float32)
+    return subject(model, images(pixels, model(pixels).argmax(axis=1).astype(np.int64)), 20)
+
+
+@needs_attacks
+def test_the_gradient_of_the_margin_is_its_slope():
+    tested = linear(0.1 * np.random.default_rng(0).standard_normal((5, 64)).astype(np.float32))
+    pixels, labels = tested.data.pixels, tested.samples.labels
+    targets = Targets(classify=tested.model, pixels=pixels, labels=labels, radii=tested.local.values)
+    direction = np.random.default_rng(1).standard_normal(pixels.shape).astype(np.float32)
+    for activation, temperature in (("softmax", 0.5), ("sigmoid", 2.0)):
+        gradients = margin_gradients(targets, tested.gradients(), activation=activation, temperature=temperature)
+        ahead, behind = (
+            local_scores(tested.model(pixels + h * direction), labels, activation=activation, temperature=temperature)
+            for h in (1e-3, -1e-3)
+        )
+        slopes = (ahead - behind) / 2e-3 * math.sqrt(2 / math.pi)
+        np.testing.assert_allclose((gradients * direction).sum(axis=(1, 2, 3)), slopes, atol=2e-3)
+
+
+@needs_attacks
+@pytest.mark.parametrize("norm", ["linf", pytest.param("l2", marks=pytest.mark.long)])
+def test_attacks_of_a_size_break_what_lies_within_it_and_nothing_else(norm):
+    """A linear network: which samples lie within eps of another class is known exactly."""
+    weights = np.random.default_rng(0).standard_normal((5, 64)).astype(np.float32)
+    tested = linear(weights)
+    pixels, labels, logits = tested.data.pixels, tested.samples.labels, tested.samples.logits
+    apart = weights[labels][:, None] - weights
+    norms = np.abs(apart).sum(axis=2) if norm == "linf" else np.linalg.norm(apart, axis=2)
+    with np.errstate(invalid="ignore"):
+        truth = np.nanmin((logits.max(axis=1)[:, None] - logits) / norms, axis=1)
+    eps = float(np.median(truth))
+    clear = np.abs(truth - eps) > 0.03 * eps
+    targets = Targets(classify=tested.model, pixels=pixels, labels=labels, radii=np.full(20, eps), norm=norm)
+    by_autoattack, remarks = autoattack(targets, tested.gradients(), "NCHW", n_classes=5)
+    assert remarks == ()
+    np.testing.assert_array_equal(by_autoattack.found[clear], (truth < eps)[clear])
+    by_pgd = pgd(targets, tested.gradients())
+    assert by_pgd.found[clear].any()
+    assert not (by_pgd.found & ~(truth < eps))[clear].any()  # it may miss some, it invents none
+
+
+@needs_attacks
+def test_autoattack_says_that_it_needs_four_classes(lipschitz):
+    tested = subject(*lipschitz, 8)
+    targets = Targets(
+        classify=tested.model,
+        pixels=tested.model.pixels(tested.data, slice(0, 8)),
+        labels=tested.samples.labels,
+        radii=np.full(8, 0.1),
+    )
+    with pytest.raises(ModelError, match="AutoAttack needs 4"):
+        autoattack(targets, tested.gradients(), "NCHW", n_classes=3)
+
+
+def dark_or_bright():
+    """A black box: a function without gradients."""
+
+    def bright(inputs):
+        return np.stack([0 * inputs[:, 0, 0, 0], 4 * (inputs.mean(axis=(1, 2, 3)) - 0.5)], axis=1)
+
+    pixels = np.random.default_rng(0).random((60, 1, 3, 3), dtype=np.float32)
+    labels = (pixels.mean(axis=(1, 2, 3)) > 0.5).astype(np.int64)
+    model = PixelModel(model=CallableModel(bright, name="black box"), preprocessing=Preprocessing())
+    return subject(model, images(pixels, labels), 60, temperature=0.01)
+
+
+def test_a_black_box_is_tried_by_forward_passes_and_the_result_says_so():
+    tested = dark_or_bright()
+    found = refute(tested, per_class=10)
+    assert found.tried_by == (Refuter.BISECTION,)
+    assert [flag.code for flag in found.flags] == ["not_all_refuters"]
+    assert found.refuted.mean() > 0.5
+    with pytest.raises((ModelError, ImportError)):
+        refute(tested, [Refuter.ATTACK])
+
+
+def test_the_claim_of_an_audit_says_what_was_found(tmp_path):
+    tested = dark_or_bright()
+    found = refute(tested, [Refuter.BISECTION], per_class=10)
+    options = Options(permutations=0, temperature=0.01)
+    audited = audit_scores(tested.samples, tested.local, options, name="box")
+    claim = with_refutation(audited, tested, found, delta=0.05, folder=tmp_path)
+    assert claim.claim.radius_refuted_share == found.refuted.mean()
+    assert claim.claim.premise_violated_share is None  # not tried
+    assert claim.claim.tried_on == 20
+    assert [entry.refuted.value for entry in claim.classes] == [found.refuted[found.labels == k].mean() for k in (0, 1)]
+    for witness in claim.claim.witnesses:
+        assert witness.distance < witness.radius
+        assert (tmp_path / witness.image).is_file()
+    assert str(claim) == str(audited)  # the numbers of the audit are the same; only the claim is not
+
+
+def test_samples_are_drawn_by_seed():
+    tested = dark_or_bright()
+    first, again, other = (refute(tested, [Refuter.BISECTION], per_class=5, seed=seed) for seed in (1, 1, 2))
+    assert first.rows.tolist() == again.rows.tolist() != other.rows.tolist()
+    assert first.distances.tolist() == again.distances.tolist()
+
+
+def test_without_a_correct_sample_there_is_nothing_to_refute():
+    tested = dark_or_bright()
+    wrong = images(tested.data.pixels, 1 - tested.data.labels)
+    with pytest.raises(OptionError, match="no sample has a positive radius"):
+        refute(subject(tested.model, wrong, 60))

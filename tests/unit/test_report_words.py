@@ -1,0 +1,185 @@
+"""What the report says in words, as Markdown, and to the Hugging Face hub."""
+
+import numpy as np
+import pytest
+import yaml
+from huggingface_hub.repocard import ModelCard
+
+from gfscore import Options, Samples, audit_models
+from gfscore.outputs import report
+from gfscore.outputs.report import words
+from gfscore.results import Audit, Claim, Flag, ModelAudit
+
+HOSTILE = [
+    "a|b",
+    "c\nd: - #",
+    "`e` *f*",
+    "'\": {}[]&*!|>%@",
+    "\u0085\u2028\ufeff\U0001f408",
+    "<b>",
+    "---",
+    "y" * 10_000,
+]
+
+
+def made(gaps=(3.0, 3.0, 0.5), n=90, names=None, **options) -> ModelAudit:
+    k = len(gaps)
+    rng, labels = np.random.default_rng(0), np.arange(n) % k
+    logits = rng.normal(0, 1, (n, k)) + np.array(gaps)[labels, None] * np.eye(k)[labels]
+    samples = Samples.of(logits, labels, class_names=names)
+    return audit_models({"net": samples}, Options(permutations=199, **options)).model
+
+
+@pytest.fixture(scope="module")
+def uneven():
+    return made()
+
+
+def audit_of(*models: ModelAudit) -> Audit:
+    return audit_models({"m": Samples.of([[1, 0], [0, 2]], [0, 1])}).model_copy(update={"models": models})
+
+
+class TestVerdict:
+    def test_a_class_that_stands_out_is_named(self, uneven):
+        said = words.verdict(uneven)
+        assert said.headline == "The classes are not protected alike. Least protected: “2”."
+        assert said.tone == "uneven"
+        low, high = uneven.classes[2].interval
+        assert f"“2” scores {uneven.wcr.value:.3f} (the data allow {low:.3f} to {high:.3f})" in said.sentences[0]
+        assert f"{uneven.noise.rdi.null_mean:.3f} on average" in said.sentences[1]
+
+    def test_what_may_be_chance_is_called_so(self):
+        said = words.verdict(made((2.0, 2.0, 2.0)))
+        assert said.headline == "No class stands out: the differences between the classes may be chance."
+        assert said.tone == "open"
+
+    @pytest.mark.parametrize(
+        ("candidates", "expected"),
+        [
+            (2, "Least protected: “0” or “1”; the data cannot tell which."),
+            (4, "Least protected: “0”, “1”, “2” or “3”; the data cannot tell which."),
+            (5, "Least protected: one of 5 of the 6 classes; the data cannot tell which."),
+            (6, "Which of the 6 classes is least protected, the data cannot tell."),
+        ],
+    )
+    def test_candidates_are_named_while_they_are_few(self, candidates, expected):
+        model = made((3, 3, 3, 3, 3, 0)).model_copy(update={"worst_set": tuple("012345"[:candidates])})
+        assert words.verdict(model).headline == f"The classes are not protected alike. {expected}"
+
+    def test_without_a_noise_floor_nothing_is_said_of_chance(self, uneven):
+        said = words.verdict(uneven.model_copy(update={"noise": None}))
+        assert said.headline.endswith("Whether the classes differ by more than chance was not tested.")
+
+    def test_nothing_but_zeros_is_no_verdict_on_classes(self):
+        wrong = audit_models({"m": Samples.of([[0, 2.0], [2.0, 0]] * 40, [0, 1] * 40)}).model
+        assert words.verdict(wrong).headline.startswith("Every class scores 0")
+        assert words.verdict(wrong).tone == "broken"
+
+    def test_flags_are_pointed_at(self, uneven):
+        flags = tuple(Flag(code=code, message="mind this") for code in ("one", "two"))
+        assert "Read the 2 warnings below first." in words.verdict(uneven.model_copy(update={"flags": flags})).sentences
+
+
+class TestClaims:
+    def claimed(self, model, **shares):
+        return model.model_copy(update={"claim": Claim(premise="If it holds.", **shares)})
+
+    def test_an_untried_radius_is_not_claimed(self, uneven):
+        said = words.not_claimed(uneven)
+        assert said[0] == f"That no change smaller than its score fools the model. {uneven.claim.premise}"
+        assert said[1].startswith("Nothing has tried to refute")
+
+    @pytest.mark.parametrize("form", [report.html, report.markdown, report.model_card])
+    def test_a_refuted_radius_changes_the_wording_everywhere(self, uneven, form):
+        refuted = self.claimed(uneven, radius_refuted_share=0.61, premise_violated_share=0.8)
+        text = form(audit_of(refuted))
+        assert text.count("Radius reading refuted on 61 % of samples") == 2  # in the verdict, and among the claims
+        assert "The premise was found violated on 80 % of samples." in text
+        assert "That no change smaller" not in text
+        assert "Radius reading refuted" not in form(audit_of(uneven))
+
+    def test_a_search_without_a_find_is_no_proof(self, uneven):
+        said = words.not_claimed(self.claimed(uneven, radius_refuted_share=0.0))
+        assert "That is no proof" in said[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("first-order", "first-order radius"),
+        ("smoothing", "certified radius"),
+        ("given", "given score"),
+        ("own", "own score"),
+    ],
+)
+def test_other_scores_are_called_by_their_name(uneven, name, title):
+    info = uneven.score.model_copy(
+        update={
+            "name": name,
+            "activation": None,
+            "temperature": None,
+            "norm": "linf",
+            "eps": 2 / 255,
+            "range": (0, 0.1),
+        }
+    )
+    model = uneven.model_copy(update={"score": info, "curves": None})
+    for form in (report.html, report.markdown, report.model_card):
+        text = form(audit_of(model))
+        assert title in text
+        assert "GREAT score" not in text.replace(model.claim.premise, "")
+        assert "norm linf, eps = 0.007843" in text
+        assert f"{model.aggregate:.4f}" in text  # a small scale shows a digit more
+    assert ("That no change smaller" in words.not_claimed(model)[0]) == (name != "smoothing")
+
+
+def test_the_model_card_is_read_by_the_hub():
+    model = made()
+    card = ModelCard(report.model_card(audit_of(model)))
+    assert card.data.model_name == "net"
+    values = {result.metric_type: result.metric_value for result in card.data.eval_results}
+    assert values["accuracy"] == model.accuracy
+    assert values["gfscore_wcr"] == model.wcr.value
+    assert {(result.task_type, result.dataset_name) for result in card.data.eval_results} == {("other", "arrays")}
+    assert "## Robustness by class" in card.text
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_the_metadata_is_valid_whatever_the_names(name):
+    model = made(names=[name, "b", "c"]).model_copy(update={"name": name})
+    head = report.model_card(audit_of(model)).split("\n---\n")[0].removeprefix("---\n")
+    read = yaml.safe_load(head)["model-index"][0]
+    assert read["name"] == words.shortened(name)
+    assert len(read["results"][0]["metrics"]) == 9
+
+
+def test_a_number_that_does_not_exist_is_left_out_of_the_metadata():
+    wrong = audit_models({"m": Samples.of([[0, 2.0], [2.0, 0]] * 40, [0, 1] * 40)}).model
+    text = report.model_card(audit_of(wrong))
+    assert "gfscore_nrgc" not in text
+    assert "gfscore_rdi" in text
+
+
+def test_markdown_keeps_names_in_their_cells():
+    text = report.markdown(audit_of(made((3.0,) * len(HOSTILE), n=160, names=HOSTILE)))
+    rows = [line for line in text.splitlines() if line.startswith("| ") and " | 20 | " in line]
+    assert len(rows) == len(HOSTILE)
+    for line in rows:
+        assert len(line.replace("\\|", "").split(" | ")) == 5
+    assert "<b>" not in text
+    assert max(map(len, rows)) < 400
+
+
+def test_many_classes_are_shown_by_their_ends():
+    text = report.markdown(audit_of(made(tuple(np.linspace(0.5, 3, 30)), n=300)))
+    assert "The 10 lowest and 10 highest of 30 are shown." in text
+    assert sum(line.startswith("| ") and " | 10 | " in line for line in text.splitlines()) == 20
+
+
+def test_the_report_names_its_command_and_inputs(uneven):
+    audit = audit_of(uneven)
+    made_by = audit.provenance.model_copy(update={"command": "gfscore audit 'a b.npz'", "inputs": {"a b.npz": "ab12"}})
+    page = report.html(audit.model_copy(update={"provenance": made_by}))
+    assert "<code>gfscore audit &#x27;a b.npz&#x27;</code>" in page
+    assert "ab12" in page
+    assert "gfscore audit 'a b.npz'" in report.markdown(audit.model_copy(update={"provenance": made_by}))
