@@ -611,7 +611,7 @@ def report_of_another_version(folder):
 
 
 @case(
-    "{folder}/audit.json: is not JSON (Expecting value: line 1 column 1 (char 0)). Give the audit.json that an audit wrote."
+    "{folder}/audit.json: is not JSON (Expecting value: line 1 column 1 (char 0)). Give the audit.json that gfscore wrote."
 )
 def report_of_a_page(folder):
     return ["report", text_file(folder, "audit.json", "<!DOCTYPE html>"), "--format", "md"]
