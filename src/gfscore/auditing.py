@@ -21,21 +21,24 @@ from gfscore.bounds import (
     audit_intervals,
     check_level,
     noise_floor,
+    normal_floor,
     plan_radius,
     plan_samples,
     rdi_radius,
     shrunken_scores,
+    summary_intervals,
 )
-from gfscore.errors import OptionError
+from gfscore.errors import OptionError, ProbabilitiesError
 from gfscore.judge.expectation import check_accuracy, checked_expectation
-from gfscore.judge.flags import DEFAULT_MIN_N, audit_flags
-from gfscore.profile import ClassProfile, class_profile
+from gfscore.judge.flags import DEFAULT_MIN_N, Facts, audit_flags
+from gfscore.profile import ClassProfile, class_profile, summary_profile
 from gfscore.results import (
     Atkinson,
     Audit,
     Claim,
     ClassResult,
     Disparity,
+    Flag,
     IntervalInfo,
     Metric,
     ModelAudit,
@@ -46,13 +49,20 @@ from gfscore.results import (
     ScoreInfo,
     WorstCase,
 )
-from gfscore.samples import IntArray, Samples
+from gfscore.samples import LOOK_LIKE_PROBABILITIES, IntArray, Samples
 from gfscore.scores import SCORE_MAX, Activation, LocalScores, great_scores
 from gfscore.scores.great import checked_activation, checked_temperature
+from gfscore.summaries import Summary
 
 PREMISE = (
     "The GREAT score bounds the distance to the nearest adversarial example only where the margin of confidences is "
     "sqrt(2/pi)-Lipschitz around the sample. Nothing here checks that; and T changes the score, but no decision."
+)
+
+NORMAL_NOISE = Flag(
+    code="normal_noise",
+    message="the noise floor is drawn from a normal approximation: shuffling needs the samples, and only their sums "
+    "were kept. With few samples per class, audit the samples themselves to be sure.",
 )
 
 
@@ -195,7 +205,6 @@ def audit_scores(
     profile = class_profile(samples, local)
     if options.expect_accuracy is not None:
         check_accuracy(profile.accuracy, samples.n_samples, options.expect_accuracy)
-    scores, weight = profile.scores, options.fairness_weight
     codes, n_parts = samples.partition
     intervals = audit_intervals(
         local.values,
@@ -204,12 +213,14 @@ def audit_scores(
         maximum=local.maximum,
         delta=options.delta,
         method=options.interval,
-        fairness_weight=weight,
+        fairness_weight=options.fairness_weight,
         seed=options.seed,
         sizes=None if class_sizes is None else _padded(class_sizes, n_parts),
     )
-    highest, lowest = disparity.rdi_classes(scores)
-    return ModelAudit(
+    return _model_audit(
+        profile,
+        intervals,
+        options,
         name=name,
         score=ScoreInfo(
             name=local.name,
@@ -219,9 +230,95 @@ def audit_scores(
             probabilities=samples.probabilities,
         ),
         samples=SamplesInfo(source=source, n=samples.n_samples, seed=data_seed),
+        run=run,
+        noise=_noise(samples, local, options),
+        flags=audit_flags(Facts.of(samples, local), profile, min_n=options.min_n),
+    )
+
+
+def audit_summary(
+    summary: Summary,
+    options: Options,
+    *,
+    name: str = "model",
+    source: str = "arrays",
+    data_seed: int | None = None,
+    run: Mapping[str, Any] | None = None,
+) -> ModelAudit:
+    """The stages after scoring, from a summary of the scores: of samples that were merged, and not kept.
+
+    Betting, which needs an order, is replaced by blocks; the noise floor, which needs samples to shuffle, by its normal
+    approximation, and a flag says so. The activation and temperature are those of the summary.
+
+    >>> from gfscore.summaries import merged
+    >>> samples = Samples.of([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1])
+    >>> summary = Summary.of(samples, score_samples(samples, Options()))
+    >>> audited = audit_summary(merged([summary, summary]), Options())
+    >>> audited.samples.n, round(audited.wcr.value, 3), audited.interval.method
+    (8, 0.29, 'blocks')
+    """
+    if summary.resemble_probabilities:
+        raise ProbabilitiesError(LOOK_LIKE_PROBABILITIES)
+    profile, kind, n_samples = summary_profile(summary), summary.kind, summary.n_samples
+    if options.expect_accuracy is not None:
+        check_accuracy(profile.accuracy, n_samples, options.expect_accuracy)
+    method = Method.named(options.interval)
+    intervals = summary_intervals(
+        summary,
+        delta=options.delta,
+        method=Method.BLOCKS if method is Method.BETTING else method,
+        fairness_weight=options.fairness_weight,
+        seed=options.seed,
+    )
+    noise = _summary_noise(summary, options)
+    return _model_audit(
+        profile,
+        intervals,
+        options,
+        name=name,
+        score=ScoreInfo.model_validate(
+            {
+                "name": kind.name,
+                "range": (0.0, kind.maximum),
+                "activation": kind.activation,
+                "temperature": kind.temperature,
+                "probabilities": kind.probabilities,
+            }
+        ),
+        samples=SamplesInfo(source=source, n=n_samples, seed=data_seed),
+        run=run,
+        noise=noise,
+        flags=audit_flags(Facts.of_summary(summary), profile, min_n=options.min_n)
+        + (() if noise is None else (NORMAL_NOISE,)),
+    )
+
+
+def _model_audit(
+    profile: ClassProfile,
+    intervals: AuditIntervals,
+    options: Options,
+    *,
+    name: str,
+    score: ScoreInfo,
+    samples: SamplesInfo,
+    run: Mapping[str, Any] | None,
+    noise: Noise | None,
+    flags: tuple[Flag, ...],
+) -> ModelAudit:
+    """Everything about one model, put together."""
+    scores, weight = profile.scores, options.fairness_weight
+    highest, lowest = disparity.rdi_classes(scores)
+    return ModelAudit(
+        name=name,
+        score=score,
+        samples=samples,
         run=None if run is None else dict(run),
         interval=IntervalInfo(
-            method=intervals.method, delta=intervals.delta, target=intervals.target, seed=intervals.seed
+            method=intervals.method,
+            delta=intervals.delta,
+            target=intervals.target,
+            seed=intervals.seed,
+            anytime=intervals.method.anytime,
         ),
         partition=profile.partition,
         accuracy=profile.accuracy,
@@ -246,8 +343,8 @@ def audit_scores(
             interval=intervals.atkinson,
             adjusted_mean=disparity.atkinson_adjusted_mean(scores),
         ),
-        noise=_noise(samples, local, options),
-        flags=audit_flags(samples, local, profile, min_n=options.min_n),
+        noise=noise,
+        flags=flags,
         claim=Claim(premise=PREMISE),
     )
 
@@ -270,6 +367,23 @@ def _noise(samples: Samples, local: LocalScores, options: Options) -> Noise | No
         n_parts,
         maximum=local.maximum,
         permutations=options.permutations,
+        seed=options.seed,
+    )
+    return Noise.model_validate(asdict(floor))
+
+
+def _summary_noise(summary: Summary, options: Options) -> Noise | None:
+    """The same where the samples are gone."""
+    if options.permutations == 0:
+        return None
+    counts = summary.counts
+    present = counts > 0
+    floor = normal_floor(
+        summary.means[present],
+        summary.variances[present],
+        counts[present],
+        maximum=summary.kind.maximum,
+        draws=options.permutations,
         seed=options.seed,
     )
     return Noise.model_validate(asdict(floor))

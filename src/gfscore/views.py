@@ -83,10 +83,11 @@ def noise_text(model: "ModelAudit") -> str | None:
         return None
     null, parts = model.noise.rdi, PLURALS[model.partition]
     verdict = "more than noise" if null.p_value <= NOISE_LEVEL else "it may be noise"
+    approximate = " (by a normal approximation)" if model.noise.kind == "normal" else ""
     return (
-        f"Were all {parts} equal, chance alone would give an RDI of {number(null.null_mean)} on average and above "
-        f"{number(null.null_q95)} in 5 % of cases; observed is {number(model.rdi.value)} (p = {null.p_value:.2g}): "
-        f"{verdict}."
+        f"Were all {parts} equal, chance alone{approximate} would give an RDI of {number(null.null_mean)} on average "
+        f"and above {number(null.null_q95)} in 5 % of cases; observed is {number(model.rdi.value)} "
+        f"(p = {null.p_value:.2g}): {verdict}."
     )
 
 
@@ -112,7 +113,10 @@ def settings(score: "ScoreInfo") -> list[str]:
 def brackets(model: "ModelAudit") -> str:
     """What the intervals mean, in one sentence."""
     how = model.interval
-    return f"Brackets: all intervals together hold with probability {1 - how.delta:g} ({how.method}, {how.target})."
+    when = " at every moment of the stream" if how.anytime else ""
+    return (
+        f"Brackets: all intervals together hold{when} with probability {1 - how.delta:g} ({how.method}, {how.target})."
+    )
 
 
 def model_text(model: "ModelAudit") -> str:

@@ -8,8 +8,9 @@ import pytest
 from scipy.stats import binomtest
 
 from coverage_table import SETTINGS
-from gfscore.bounds import BettingSums, Method, clopper_pearson
+from gfscore.bounds import Method, clopper_pearson
 from gfscore.bounds.direct import mean_interval, nrgc_interval
+from gfscore.bounds.evidence import Evidence
 from gfscore.bounds.methods import lower_bounds
 from gfscore.bounds.parts import PartScores
 from gfscore.disparity import nrgc
@@ -66,16 +67,6 @@ def test_one_sided_bounds_of_a_fixed_set_fail_no_more_often_than_their_level(met
 
 
 @by_name
-@pytest.mark.parametrize("n", [5, 100])
-def test_the_order_free_interval_covers(population, n):
-    alpha, runs, mean = 0.1, 200, population.lowest
-    rows = draw_rows(population, mean, runs, n, 7)
-    sums = BettingSums.of(rows.ravel(), np.repeat(np.arange(runs), n), runs, maximum=1.0)
-    lower, upper = sums.intervals(alpha * runs)  # so that each part, a run of its own here, is at level alpha
-    assert_no_more_than(alpha, ((lower > mean + 1e-9) | (upper < mean - 1e-9)).sum(), runs)
-
-
-@by_name
 @pytest.mark.parametrize("finite", [False, True])
 def test_the_direct_bounds_fail_no_more_often_than_their_level(population, finite):
     alpha, runs, k = 0.1, 150, 6
@@ -92,10 +83,11 @@ def test_the_direct_bounds_fail_no_more_often_than_their_level(population, finit
         parts = PartScores.of(
             np.concatenate(drawn), codes, k, maximum=1.0, seed=ORDER_SEED + run, sizes=sizes if finite else None
         )
+        found = Evidence.of_scores(parts, Method.BETTING)
         for i, (value, ends) in enumerate(
             [
-                (nrgc(truth), nrgc_interval(parts, alpha)),
-                (truth.mean(), mean_interval(parts, np.full(k, 1 / k), alpha)),
+                (nrgc(truth), nrgc_interval(found, alpha)),
+                (truth.mean(), mean_interval(found, np.full(k, 1 / k), alpha)),
             ]
         ):
             misses[2 * i] += ends[0] > value + 1e-9
@@ -107,10 +99,8 @@ def test_the_direct_bounds_fail_no_more_often_than_their_level(population, finit
 def test_many_equal_classes_of_few_samples_have_no_nrgc_to_be_sure_of():
     alpha, runs, k, n = 0.1, 20, 300, 6  # the estimated NRGC is about 0.22; classes ranked by their own luck show it
     rng, codes = np.random.default_rng(9), np.repeat(np.arange(k), n)
-    lower = [
-        nrgc_interval(PartScores.of(rng.integers(0, 2, k * n), codes, k, maximum=1.0, seed=run), alpha)[0]
-        for run in range(runs)
-    ]
+    parts = [PartScores.of(rng.integers(0, 2, k * n), codes, k, maximum=1.0, seed=run) for run in range(runs)]
+    lower = [nrgc_interval(Evidence.of_scores(one, Method.BETTING), alpha)[0] for one in parts]
     assert_no_more_than(alpha, np.count_nonzero(lower), runs)
 
 

@@ -12,16 +12,14 @@ from gfscore.bounds.hoeffding import (
 )
 from gfscore.bounds.kl import kl_intervals
 from gfscore.bounds.methods import Method
-from gfscore.bounds.mixture import BettingSums
-from gfscore.bounds.noise import NoiseFloor, noise_floor
+from gfscore.bounds.noise import NoiseFloor, noise_floor, normal_floor
 from gfscore.bounds.parts import check_level
 from gfscore.bounds.planning import Pilot, Plan, plan_radius, plan_samples
 from gfscore.bounds.shrinkage import ShrunkenScores, shrunken_scores
-from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals
+from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals, summary_intervals
 
 __all__ = [
     "AuditIntervals",
-    "BettingSums",
     "Method",
     "NoiseFloor",
     "Pilot",
@@ -37,9 +35,11 @@ __all__ = [
     "hoeffding_sample_size",
     "kl_intervals",
     "noise_floor",
+    "normal_floor",
     "plan_radius",
     "plan_samples",
     "rdi_radius",
     "rdi_sample_size",
     "shrunken_scores",
+    "summary_intervals",
 ]

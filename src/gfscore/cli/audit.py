@@ -14,6 +14,7 @@ from gfscore import auditing, calibrating
 from gfscore.cli import options as shared
 from gfscore.cli.running import RunOptions
 from gfscore.cli.sources import Source, logits_sources
+from gfscore.cli.stream import files_of, stream_models
 from gfscore.engines.local import DEFAULT_BATCH
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_class_names, read_samples, sha256
@@ -38,6 +39,12 @@ def audit_command(
     logits: Annotated[
         list[Path] | None, typer.Argument(help="Logits files: .npz, .safetensors, .parquet or .csv; a model each.")
     ] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Read piece by piece and keep sums only; a folder is a model in shards.")
+    ] = False,
+    pieces: Annotated[
+        bool, typer.Option("--pieces", help="All LOGITS are pieces of one model, read as a stream.")
+    ] = False,
     model: shared.ModelSpecs = None,
     data: shared.DataSpecs = None,
     activation: Annotated[
@@ -147,8 +154,14 @@ def audit_command(
     def read(source: Source) -> Samples:
         return read_samples(source.path, probabilities=probabilities, class_names=names, groups=groups)
 
-    models, tables, sources, curves = [], [], {}, {}
-    for name, source in logits_sources(logits or [], model or [], data or [], run_options):
+    files: dict[str, list[Path]] = {}
+    if stream or pieces:
+        whole = {"--model": model, "--groups": groups, "--per-sample": per_sample, "--calibrate": calibrate}
+        _refuse_with_stream([name for name, value in whole.items() if value], target)
+        files = files_of(logits or [], pieces=pieces)
+    models = stream_models(files, options, names, probabilities=probabilities, quiet=quiet or as_json)
+    tables, sources, curves = [], {}, {}
+    for name, source in [] if files else logits_sources(logits or [], model or [], data or [], run_options):
         samples, sizes = read(source), None
         with naming(source.path if source.about is None else name):
             sizes = _sizes(source, target, groups)
@@ -179,7 +192,8 @@ def audit_command(
             )
             for entry, (source, sizes) in zip(models, sources.values(), strict=True)
         ]
-    inputs = [path for path in (*(logits or []), groups, class_names) if path is not None]
+    given = [path for paths in files.values() for path in paths] or logits or []
+    inputs = [path for path in (*given, groups, class_names) if path is not None]
     audit = Audit(
         models=tuple(models),
         calibration=calibration,
@@ -201,6 +215,13 @@ def audit_command(
         terminal.show(audit, console)
         for path in written:
             console.print(f"Written: {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _refuse_with_stream(given: Sequence[str], target: Target) -> None:
+    """Options that need all samples at once, or again."""
+    unusable = [*given, *(["--target finite"] if target is Target.FINITE else [])]
+    if unusable:
+        raise OptionError(f"{unusable[0]} needs the samples, and a stream keeps only their sums. Leave --stream away.")
 
 
 def _sizes(source: Source, target: Target, groups: Path | None) -> IntArray | None:
