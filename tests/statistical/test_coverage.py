@@ -66,6 +66,42 @@ def test_one_sided_bounds_of_a_fixed_set_fail_no_more_often_than_their_level(met
     assert_no_more_than(alpha, (upper < whole.mean() - 1e-9).sum(), runs, "upper")
 
 
+def ever_missed(population, mean, runs, looks, method, alpha, seed):
+    """Which of some streams of one class had, at one of the looks at least, a bound that was wrong; one side each."""
+    rows = draw_rows(population, mean, runs, looks[-1], seed)
+    missed = np.zeros((2, runs), dtype=bool)
+    for n in looks:
+        parts = as_parts(rows[:, :n])
+        missed[0] |= lower_bounds(parts, alpha, method) > mean + 1e-9
+        missed[1] |= 1 - lower_bounds(parts.mirrored(), alpha, method) < mean - 1e-9
+    return missed
+
+
+@by_name
+def test_looking_all_the_time_makes_the_mixture_fail_no_more_often(population):
+    alpha, runs = 0.1, 120
+    looks = [*range(1, 12), *range(12, 100, 8)]
+    for missed in ever_missed(population, population.lowest, runs, looks, Method.MIXTURE, alpha, 0):
+        assert_no_more_than(alpha, missed.sum(), runs)
+
+
+def test_looking_all_the_time_does_make_other_intervals_fail():
+    alpha, runs = 0.1, 150  # what the mixture is for: otherwise the test above could not fail
+    coins = next(population for population in POPULATIONS if population.name == "nearly 0/1")
+    missed = ever_missed(coins, 0.5, runs, range(1, 300), Method.KL, alpha, 0)
+    assert missed.any(axis=0).mean() > 2 * alpha
+
+
+@pytest.mark.long
+@by_name
+def test_long_streams_that_are_looked_at_all_the_time_are_covered(population):
+    alpha, runs = 0.05, 400
+    looks = np.unique(np.geomspace(1, 5000, 200).round().astype(int))
+    for seed, mean in enumerate((population.lowest, population.highest)):
+        for missed in ever_missed(population, mean, runs, looks, Method.MIXTURE, alpha, 20 + seed):
+            assert_no_more_than(alpha, missed.sum(), runs)
+
+
 @by_name
 @pytest.mark.parametrize("finite", [False, True])
 def test_the_direct_bounds_fail_no_more_often_than_their_level(population, finite):
@@ -120,7 +156,7 @@ def test_all_intervals_of_an_audit_hold_together(population, k, n, runs):
         assert_no_more_than(delta, misses, runs, name)
 
 
-@pytest.mark.parametrize("method", [Method.KL, Method.BERNSTEIN, Method.HOEFFDING])
+@pytest.mark.parametrize("method", [method for method in Method if method is not Method.BETTING])
 def test_all_intervals_of_an_audit_hold_together_for_every_method(method):
     delta, runs = 0.1, 40
     for population in POPULATIONS:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gfscore import Options, Samples, audit, audit_models
-from gfscore.bounds import audit_intervals, noise_floor, shrunken_scores
+from gfscore.bounds import Method, audit_intervals, noise_floor, shrunken_scores
 from gfscore.errors import OptionError
 from gfscore.scores.great import great_scores
 

@@ -110,7 +110,7 @@ def test_the_command_takes_shards_and_shows_early_looks(tmp_path, monkeypatch, c
     assert run(["audit", "--stream", str(folder), "--out", "out"]) == 0
     printed = capsys.readouterr()
     looks = [line for line in printed.err.splitlines() if "(early look)" in line]
-    assert [line.split(" samples")[0] for line in looks] == ["net: 1,500"]  # the first past 1,000; 3,000 comes next
+    assert [line.split(" samples")[0] for line in looks] == ["net: 1,500", "net: 3,000"]  # past 1,000, and doubled
     model = json.loads((tmp_path / "out" / "audit.json").read_text())["models"][0]
     assert (model["name"], model["samples"]["n"]) == ("net", 3000)
     assert model["samples"]["source"] == "4 files, shard-000.npz to shard-003.npz"

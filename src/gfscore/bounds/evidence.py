@@ -36,7 +36,12 @@ class Evidence:
     def of_scores(cls, parts: PartScores, method: Method) -> Self:
         """All scores, in their random order; every second one is in the first half."""
         even = parts.positions % 2 == 0
-        return cls(scores=parts, method=method, halves=(_half(parts, even), _half(parts, ~even)))
+        counted = method.order_free and parts.sizes is None
+        return cls(
+            scores=ScoreTable.of_parts(parts) if counted else parts,
+            method=method,
+            halves=(_half(parts, even), _half(parts, ~even)),
+        )
 
     @classmethod
     def of_summary(cls, summary: Summary, method: Method, *, seed: int = 0) -> Self:

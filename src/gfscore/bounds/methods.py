@@ -27,6 +27,11 @@ class Method(StrEnum):
     MIXTURE = "mixture"  # holds at every moment of a stream, whatever made one look; wider
 
     @property
+    def order_free(self) -> bool:
+        """Whether it looks at nothing but how often each score came."""
+        return self in (Method.BLOCKS, Method.MIXTURE)
+
+    @property
     def anytime(self) -> bool:
         """Whether it holds when the number of samples was chosen by what they showed."""
         return self is Method.MIXTURE
