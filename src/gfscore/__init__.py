@@ -19,6 +19,7 @@ from gfscore.inputs.logits_files import read_samples
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores.great import SCORE_MAX, local_scores
+from gfscore.streaming import StreamingAudit
 
 __all__ = [
     "SCORE_MAX",
@@ -27,6 +28,7 @@ __all__ = [
     "ModelAudit",
     "Options",
     "Samples",
+    "StreamingAudit",
     "__version__",
     "atkinson",
     "atkinson_adjusted_mean",
