@@ -750,7 +750,7 @@ def accuracy_not_as_expected(folder):
     return npz(folder, "--expect-accuracy", "0.01")
 
 
-@case("no interval is called 'normal'. Choose one of betting, kl, bernstein, hoeffding.")
+@case("no interval is called 'normal'. Choose one of betting, kl, bernstein, hoeffding, blocks, mixture.")
 def interval_unknown(folder):
     return npz(folder, "--interval", "normal")
 
