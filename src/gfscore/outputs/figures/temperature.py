@@ -56,7 +56,7 @@ def calibration_curve(result: Audit) -> ChartType:
             base.mark_rule(color=style.VERMILION, strokeDash=[2, 2]),
             *(
                 base.mark_text(align="right", dy=-7, dx=-4, color=style.VERMILION, **halo).encode(
-                    x=alt.XValue(WIDTH), text="name:N"
+                    x=alt.value(WIDTH), text="name:N"
                 )
                 for halo in (style.HALO, {})
             ),
@@ -153,7 +153,7 @@ def _names(scores: Mapping[str, Sequence[float]], lowest: str, highest: str, y: 
     return [
         alt.Chart(style.rows([{"text": text, "score": end}]))
         .mark_text(align="left", dx=6, color=color, fontWeight="bold", limit=style.NAME_LIMIT)
-        .encode(x=alt.XValue(WIDTH), y=y, text="text:N")
+        .encode(x=alt.value(WIDTH), y=y, text="text:N")
         for text, end, color in (
             (f"lowest: {views.printable(lowest)}", ends[0] - push, style.VERMILION),
             (f"highest: {views.printable(highest)}", ends[1] + push, style.BLUE),

@@ -14,7 +14,7 @@ from gfscore.results import ClassResult, ModelAudit
 
 ALL_SHOWN = 40  # classes; of more only the lowest have a row
 ROW, ROWS_OF_MODELS = 19, 11  # pixels
-TITLE_WIDTH = 560
+TITLE_WIDTH = 430
 PICKED = "picked"  # name of the selection; it holds the position of a class in the result
 LOOKS = {"PASS": (style.BLUE, "circle"), "UNDECIDED": (style.GREY, "diamond"), "FAIL": (style.VERMILION, "triangle")}
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross")  # one less than colours: thirty pairs
@@ -35,7 +35,7 @@ def class_picker(model: ModelAudit, threshold: float, verdicts: Sequence[str]) -
     base = alt.Chart(style.rows(table)).encode(
         y=alt.Y("name", **style.names_axis([row["name"] for row in table])),
         color=alt.Color("verdict:N", scale=colors, legend=legend),
-        opacity=alt.OpacityValue(0.35, condition={"param": PICKED, "value": 1}),  # by class, not alt.value: far faster
+        opacity=alt.when(picked).then(alt.value(1)).otherwise(alt.value(0.35)),
         tooltip=_tooltip(model),
     )
     scale = _scale(table, threshold)
@@ -44,7 +44,7 @@ def class_picker(model: ModelAudit, threshold: float, verdicts: Sequence[str]) -
         x=alt.X("score:Q", scale=scale), shape=alt.Shape("verdict:N", scale=shapes, legend=legend)
     )
     target = base.mark_rule(strokeWidth=ROW, cursor="pointer").encode(  # a line is hard to hit: the row is not
-        x=alt.XValue(0), x2=alt.X2Value("width"), opacity=alt.OpacityValue(0.001), color=alt.ColorValue(style.INK)
+        x=alt.value(0), x2=alt.value("width"), opacity=alt.value(0.001), color=alt.value(style.INK)
     )
     chart = alt.layer(target, lines, points.add_params(picked), _rule(threshold, scale))
     parts = PLURALS[model.partition]
