@@ -84,6 +84,7 @@ def test_an_audit_of_merged_pieces_equals_that_of_the_samples(method, activation
     assert flags == expected_flags
     for content in (numbers, expected):
         del content["nrgc"]["interval"]  # its lower end splits the samples at random
+        del content["curves"]  # which take another pass over the logits
     assert numbers == approximately(expected)
     low, high = found.nrgc.interval
     assert low <= found.nrgc.value <= high == pytest.approx(whole.nrgc.interval[1], abs=1e-9)
