@@ -50,12 +50,12 @@ def lowest_and_highest(model: "ModelAudit") -> tuple[list["ClassResult"], list["
 
 def score_name(score: "ScoreInfo") -> str:
     """What a local score is called."""
-    return SCORE_NAMES.get(score.name, score.name)
+    return printable(SCORE_NAMES.get(score.name, score.name))
 
 
 def column_name(score: "ScoreInfo") -> str:
     """The same as the heading of a column."""
-    return COLUMN_NAMES.get(score.name, score.name)
+    return printable(COLUMN_NAMES.get(score.name, score.name))
 
 
 def digits_of(score: "ScoreInfo") -> int:
