@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from gfscore.cli.grouping import expand
 from gfscore.cli.sources import Source, logits_sources
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples, sha256
-from gfscore.inputs.policies import read_policy
+from gfscore.inputs.policies import extend, read_policy
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
 from gfscore.verdicts import ModelVerdict, Verdict
@@ -61,14 +61,14 @@ class PolicyOptions:
         """The tables that a policy file would have."""
         table = {} if self.policy is None else read_policy(self.policy)
         plain = ("wcr", "rdi", "nrgc", "fp_great", "accuracy", "refuted")
-        _extend(table, "rules", {name: value for name in plain if (value := getattr(self, name)) is not None})
-        _extend(table, "class", _pairs(self.class_score, "--class"))
-        _extend(table, "class_accuracy", _pairs(self.class_accuracy, "--class-accuracy"))
-        _extend(table, "change", _pairs(self.change, "--change"))
+        extend(table, "rules", {name: value for name in plain if (value := getattr(self, name)) is not None})
+        extend(table, "class", _pairs(self.class_score, "--class"))
+        extend(table, "class_accuracy", _pairs(self.class_accuracy, "--class-accuracy"))
+        extend(table, "change", _pairs(self.change, "--change"))
         parts = _pairs(self.class_change, "--class-change")
         if parts:
             changes = dict(table.get("change", {}))
-            _extend(changes, "class", parts)
+            extend(changes, "class", parts)
             table["change"] = changes
         return table
 
@@ -186,13 +186,6 @@ def _refuse_files(inputs: Sequence[Path] | None, *files: Path | None) -> None:
             "--adaptive runs a model, and only as far as it must: give --model and --data, and no files, baseline or "
             "groups."
         )
-
-
-def _extend(table: dict[str, Any], name: str, entries: Mapping[str, Any]) -> None:
-    """Add entries to a table in a table; what is no table is left for the policy to complain about."""
-    there = table.get(name, {})
-    if entries and isinstance(there, dict):
-        table[name] = {**there, **entries}
 
 
 def _pairs(texts: Sequence[str] | None, option: str) -> dict[str, float]:
