@@ -12,8 +12,7 @@ from gfscore.bounds.direct import nrgc_interval
 from gfscore.bounds.evidence import Evidence
 from gfscore.bounds.inequality import nrgc_range
 from gfscore.bounds.parts import PartScores
-from gfscore.bounds.planning import PLANNED
-from gfscore.bounds.planning import draw_beta
+from gfscore.bounds.planning import PLANNED, draw_beta
 from gfscore.errors import OptionError, SamplesError
 from gfscore.scores.great import SCORE_MAX
 from model_pairs import count_pairs, count_pairs_of_the_paper, published, redrawn
