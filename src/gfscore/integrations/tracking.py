@@ -127,7 +127,7 @@ def _numbers(model: ModelAudit, prefix: str) -> dict[str, float]:
     found["great_score"] = (model.aggregate, model.aggregate_interval)
     found["class_mean"] = (model.class_mean, model.class_mean_interval)
     found["accuracy"] = (model.accuracy, None)
-    values = {}
+    values: dict[str, float | None] = {}
     for name, (value, interval) in found.items():
         low, high = interval or (None, None)
         values |= {f"{prefix}{name}": value, f"{prefix}{name}_low": low, f"{prefix}{name}_high": high}

@@ -26,10 +26,11 @@ def junit(result: GateResult) -> str:
     characters, which XML cannot hold even escaped, are spelled out.
     """
     cases = [rule for model in result.models for rule in model.rules]
-    root = ET.Element("testsuites", name="gfscore gate", **_counts(cases))
+    root = ET.Element("testsuites", {"name": "gfscore gate", **_counts(cases)})
     for model in result.models:
         name = shortened(model.name)
-        suite = ET.SubElement(root, "testsuite", name=name, timestamp=result.provenance.created, **_counts(model.rules))
+        about = {"name": name, "timestamp": result.provenance.created, **_counts(model.rules)}
+        suite = ET.SubElement(root, "testsuite", about)
         for rule in model.rules:
             case = ET.SubElement(suite, "testcase", classname=f"gfscore.{name}", name=shortened(rule.rule), time="0")
             reason = shortened(rule.reason, limit=REASON_LIMIT)
