@@ -58,7 +58,8 @@ def samples_of(
         logits, labels, names = _on_data(runnable, dataset, used, batch_size), dataset.labels, dataset.class_names
     else:
         inputs, labels = _pair(data)
-        logits, names = _on_arrays(runnable, inputs, batch_size), class_names
+        logits = _on_arrays(runnable, inputs, batch_size)
+        names = None if class_names is None else tuple(class_names)
     return Samples.of(logits, labels, class_names=names, probabilities=probabilities)
 
 
