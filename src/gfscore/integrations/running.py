@@ -55,11 +55,12 @@ def samples_of(
     if isinstance(data, str | Path):
         used = preprocessing or Preprocessing.from_options(**getattr(runnable, "suggested_preprocessing", None) or {})
         dataset = load_data(data, preprocessing=used, class_names=class_names)
-        logits, labels, names = _on_data(runnable, dataset, used, batch_size), dataset.labels, dataset.class_names
+        logits, labels = _on_data(runnable, dataset, used, batch_size), dataset.labels
+        class_names = dataset.class_names
     else:
         inputs, labels = _pair(data)
-        logits, names = _on_arrays(runnable, inputs, batch_size), class_names
-    return Samples.of(logits, labels, class_names=names, probabilities=probabilities)
+        logits = _on_arrays(runnable, inputs, batch_size)
+    return Samples.of(logits, labels, class_names=class_names, probabilities=probabilities)
 
 
 def _model(model: Any, name: str) -> Model:

@@ -52,7 +52,11 @@ class ClassScores(Metric):
         if num_classes < 2:
             raise OptionError(f"num_classes is {num_classes}. Disparity needs at least two classes.")
         self.num_classes = num_classes
-        self.options = {"activation": activation, "temperature": temperature, "probabilities": probabilities}
+        self.options: dict[str, Any] = {
+            "activation": activation,
+            "temperature": temperature,
+            "probabilities": probabilities,
+        }
         self.add_state("sums", torch.zeros(num_classes, dtype=torch.float64), dist_reduce_fx="sum")
         self.add_state("counts", torch.zeros(num_classes, dtype=torch.int64), dist_reduce_fx="sum")
 
