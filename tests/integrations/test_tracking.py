@@ -2,9 +2,14 @@
 
 import json
 import os
+import signal
+import socket
 import sqlite3
 import subprocess
 import sys
+import time
+import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -103,18 +108,53 @@ def run_example(name, folder, **environment):
     return done.stdout
 
 
+def check_mlflow(database, folder):
+    """What a run left in the database and among the artifacts is what the audit says."""
+    expected = json.loads(next(folder.rglob("audit.json")).read_text())["models"][0]
+    with sqlite3.connect(database) as connection:
+        logged = dict(connection.execute("select key, value from metrics"))
+    assert logged["gfscore/wcr"] == expected["wcr"]["value"]
+    assert [logged["gfscore/wcr_low"], logged["gfscore/wcr_high"]] == expected["wcr"]["interval"]
+    table = json.loads(next(folder.rglob("classes.json")).read_text())
+    scores = [row[table["columns"].index("score")] for row in table["data"]]
+    assert scores == pytest.approx([c["score"] for c in expected["classes"]], abs=1e-9)  # it writes ten decimals
+    assert "<html" in next(folder.rglob("report.html")).read_text()
+
+
 def test_mlflow_keeps_metrics_table_and_report_in_sqlite(tmp_path):
     pytest.importorskip("mlflow")
     run_example("mlflow_logging.py", tmp_path, MLFLOW_TRACKING_URI=f"sqlite:///{tmp_path}/mlflow.db")
-    expected = json.loads(next(tmp_path.rglob("audit.json")).read_text())["models"][0]
-    with sqlite3.connect(tmp_path / "mlflow.db") as database:
-        logged = dict(database.execute("select key, value from metrics"))
-    assert logged["gfscore/wcr"] == expected["wcr"]["value"]
-    assert [logged["gfscore/wcr_low"], logged["gfscore/wcr_high"]] == expected["wcr"]["interval"]
-    table = json.loads(next(tmp_path.rglob("classes.json")).read_text())
-    scores = [row[table["columns"].index("score")] for row in table["data"]]
-    assert scores == pytest.approx([c["score"] for c in expected["classes"]], abs=1e-9)  # it writes ten decimals
-    assert "<html" in next(tmp_path.rglob("report.html")).read_text()
+    check_mlflow(tmp_path / "mlflow.db", tmp_path)
+
+
+@pytest.mark.long
+def test_a_tracking_server_keeps_the_same(tmp_path):
+    pytest.importorskip("mlflow")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    kept = tmp_path / "server"
+    kept.mkdir()
+    stores = ["--backend-store-uri", f"sqlite:///{kept}/mlflow.db", "--artifacts-destination", str(kept / "artifacts")]
+    place = ["--host", "127.0.0.1", "--port", address.partition(":")[2], "--workers", "1"]
+    with (kept / "log").open("w") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "mlflow", "server", *stores, *place],
+            cwd=kept,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        for _ in range(240):
+            with suppress(OSError), urllib.request.urlopen(f"http://{address}/health", timeout=5):
+                break
+            time.sleep(0.5)
+        run_example("mlflow_logging.py", tmp_path, MLFLOW_TRACKING_URI=f"http://{address}")
+        check_mlflow(kept / "mlflow.db", kept)
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)  # it has workers
+        server.wait(30)
 
 
 def test_wandb_keeps_metrics_table_and_report_offline(tmp_path):

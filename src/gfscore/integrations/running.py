@@ -55,12 +55,12 @@ def samples_of(
     if isinstance(data, str | Path):
         used = preprocessing or Preprocessing.from_options(**getattr(runnable, "suggested_preprocessing", None) or {})
         dataset = load_data(data, preprocessing=used, class_names=class_names)
-        logits, labels, names = _on_data(runnable, dataset, used, batch_size), dataset.labels, dataset.class_names
+        logits, labels = _on_data(runnable, dataset, used, batch_size), dataset.labels
+        class_names = dataset.class_names
     else:
         inputs, labels = _pair(data)
         logits = _on_arrays(runnable, inputs, batch_size)
-        names = None if class_names is None else tuple(class_names)
-    return Samples.of(logits, labels, class_names=names, probabilities=probabilities)
+    return Samples.of(logits, labels, class_names=class_names, probabilities=probabilities)
 
 
 def _model(model: Any, name: str) -> Model:
