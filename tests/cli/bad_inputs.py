@@ -611,7 +611,7 @@ def report_of_another_version(folder):
 
 
 @case(
-    "{folder}/audit.json: is not JSON (Expecting value: line 1 column 1 (char 0)). Give the audit.json that an audit wrote."
+    "{folder}/audit.json: is not JSON (Expecting value: line 1 column 1 (char 0)). Give the audit.json that gfscore wrote."
 )
 def report_of_a_page(folder):
     return ["report", text_file(folder, "audit.json", "<!DOCTYPE html>"), "--format", "md"]
@@ -750,7 +750,7 @@ def accuracy_not_as_expected(folder):
     return npz(folder, "--expect-accuracy", "0.01")
 
 
-@case("no interval is called 'normal'. Choose one of betting, kl, bernstein, hoeffding.")
+@case("no interval is called 'normal'. Choose one of betting, kl, bernstein, hoeffding, blocks, mixture.")
 def interval_unknown(folder):
     return npz(folder, "--interval", "normal")
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from gfscore.errors import ModelError
 from gfscore.inputs.layouts import along_channels
-from gfscore.inputs.models.onnx_conversion import EXTRA, converted
+from gfscore.inputs.models.onnx_conversion import EXTRA, WITHOUT, converted
 from gfscore.inputs.models.onnx_model import OnnxModel
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.torch_model import TorchModel, picked
@@ -43,9 +43,7 @@ def differentiable(model: PixelModel, pixels: Pixels) -> Any:
         if off <= TOLERANCE:
             return module
         told = f"as a torch module its logits are off by {off:.1e} of the largest"
-    raise ModelError(f"has no gradients to rely on ({told}). Go without them: --gradients no.").found_in(
-        model.model.name
-    )
+    raise ModelError(f"has no gradients to rely on ({told}). Go without them: {WITHOUT}").found_in(model.model.name)
 
 
 def margin_gradients(module: Any, pixels: Pixels, labels: IntArray, rivals: IntArray) -> FloatArray:
@@ -70,7 +68,7 @@ def _torch_model(model: Model, torch: Any) -> TorchModel:
         return model
     if not isinstance(model, OnnxModel):
         raise ModelError(
-            "has no gradients: it is a function that nobody can look into. Go without them: --gradients no."
+            f"has no gradients: it is a function that nobody can look into. Go without them: {WITHOUT}"
         ).found_in(model.name)
     return TorchModel(
         module=converted(model),

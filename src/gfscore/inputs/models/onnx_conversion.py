@@ -13,6 +13,7 @@ from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.raw import reason
 
 EXTRA, PURPOSE = "gradients", "the gradient of an ONNX model"
+WITHOUT = "--gradients no, or --method bisection in a check."  # how a command is told to
 KNOWN_OPSET = 17  # what a newer graph is declared to be, once what has changed since is rewritten
 AXES_MOVED = ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2")  # to an input, in opset 18
 
@@ -36,9 +37,7 @@ def converted(model: OnnxModel) -> Any:
                 module = onnx2torch.convert(_rewritten(graph, onnx))
     except Exception as error:
         told = reason(error) or type(error).__name__
-        raise ModelError(
-            f"has no gradients: onnx2torch cannot convert it ({told}). Go without: --gradients no."
-        ) from error
+        raise ModelError(f"has no gradients: onnx2torch cannot convert it ({told}). Go without: {WITHOUT}") from error
     return module.eval().requires_grad_(requires_grad=False)
 
 
