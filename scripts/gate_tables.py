@@ -16,7 +16,7 @@ from judge_simulations import FACTORS, GAPS, gate_many, gate_real, means_above, 
 from simulations import POPULATIONS
 
 SCORES = ("Beta", "zero-inflated")
-SETTINGS = ((10, 1000, 16), (100, 200, 128))  # classes, samples in each, forward passes a round
+SETTINGS = ((10, 1000, 16), (100, 100, 128))  # classes, samples in each, forward passes a round
 SEEDS = range(20)
 
 

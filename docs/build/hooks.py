@@ -93,7 +93,6 @@ def _schema_page() -> str:
         "# Result schema\n\n`audit.json`, and what `--json` prints, follow this JSON Schema (`gfscore.audit/1`). "
         "Within /1 keys are only added, readers ignore keys they do not know, and a number that does not exist is "
         "`null`, never 0. The package carries it as `gfscore/schemas/audit.schema.json`.\n\n"
-        f"```json\n{schema}\n```\n\n"
-        "`gate.json` (`gfscore.gate/1`) and what `compare --json` prints (`gfscore.comparison/1`) "
-        f"keep the same promises, and are beside it.\n{others}"
+        f"```json\n{schema}\n```\n\n`gate.json` (`gfscore.gate/1`) and what `compare --json` prints "
+        f"(`gfscore.comparison/1`) keep the same promises, and are beside it.\n{others}"
     )

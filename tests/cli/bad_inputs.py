@@ -1201,6 +1201,21 @@ def adaptive_threshold_out_of_reach(folder):
     return ["gate", "--adaptive", "--model", "zoo:standard", "--data", "zoo:digits", "--wcr", "2"]
 
 
+@case("--expect-accuracy is for whole audits: an adaptive gate draws mostly from the worst classes.")
+def adaptive_with_an_expected_accuracy(folder):
+    return [
+        *("gate", "--adaptive", "--model", "zoo:standard", "--data", "zoo:digits"),
+        *("--wcr", "0.1", "--expect-accuracy", "0.9"),
+    ]
+
+
+@case(
+    "--target finite is for --adaptive. Otherwise make the audit with it (gfscore audit --target finite), and gate the audit.json."
+)
+def gate_of_a_fixed_set_that_is_not_adaptive(folder):
+    return gated(folder, "--wcr", "0.1", "--target", "finite")
+
+
 def versions(folder: Path, **other: object) -> list[str]:
     np.savez(folder / "n.npz", **({"logits": LOGITS, "labels": LABELS} | other))
     return ["compare", *npz(folder)[1:], str(folder / "n.npz")]

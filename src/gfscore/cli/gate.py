@@ -115,6 +115,11 @@ def gate_command(
         verdicts = judge_adaptively(model or [], data or [], policy, options, run, size=size, finite=finite)
         audits: list[ModelAudit] = []
     else:
+        if target is Target.FINITE:
+            raise OptionError(
+                "--target finite is for --adaptive. Otherwise make the audit with it (gfscore audit --target finite), "
+                "and gate the audit.json."
+            )
 
         def read(path: Path) -> Samples:
             return read_samples(path, probabilities=probabilities, class_names=run.names, groups=groups)
