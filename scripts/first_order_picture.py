@@ -84,24 +84,25 @@ def main() -> None:
 
 def draw(rows: list[dict[str, object]]) -> alt.FacetChart:
     """A panel per network, a line each for estimate and attack."""
+    legend = alt.Legend(orient="top", labelLimit=400, symbolType="stroke")
     chart = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_line(point=True)
         .encode(
             x=alt.X("eps:Q", title="eps in 1/255 (Linf)"),
             y=alt.Y("share:Q", title="share of images", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),
-            color=alt.Color(
-                "kind:N",
-                title=None,
-                scale=alt.Scale(domain=[ESTIMATE, ATTACK], range=["#00796b", "#e65100"]),
-                legend=alt.Legend(orient="top", labelLimit=400),
-            ),
-            strokeDash=alt.StrokeDash("kind:N", title=None, sort=[ESTIMATE, ATTACK]),
-            shape=alt.Shape("kind:N", title=None, sort=[ESTIMATE, ATTACK]),
+            color=alt.Color("kind:N", title=None, scale=_two("#00796b", "#e65100"), legend=legend),
+            strokeDash=alt.StrokeDash("kind:N", scale=_two([1, 0], [4, 2]), legend=None),
+            shape=alt.Shape("kind:N", scale=_two("circle", "square"), legend=None),
         )
         .properties(width=150, height=130)
     )
     return chart.facet(facet=alt.Facet("network:N", title=None, sort=None), columns=4)
+
+
+def _two(estimate: object, attack: object) -> alt.Scale:
+    """How the two lines differ in one respect."""
+    return alt.Scale(domain=[ESTIMATE, ATTACK], range=[estimate, attack])
 
 
 if __name__ == "__main__":

@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 
 import calibration_tables
+from gfscore.samples import Samples
 from gfscore.verdicts import Verdict
 from judge_simulations import FACTORS, GAPS, gate_many, gate_real, means_above, means_below
 from simulations import POPULATIONS
 
 SCORES = ("Beta", "zero-inflated")
-SETTINGS = ((10, 1000, 16), (100, 200, 128))  # classes, samples in each, forward passes a round
+SETTINGS = ((10, 1000, 16), (100, 100, 128))  # classes, samples in each, forward passes a round
 SEEDS = range(20)
 
 
@@ -39,9 +40,8 @@ def errors(runs: int) -> None:
                 print(f"| {population.name} | {k} | {n:,} | {gap} | {' | '.join(cells)} |", flush=True)
 
 
-def networks(folder: Path, *, finite: bool) -> None:
+def networks(samples: dict[str, Samples], *, finite: bool) -> None:
     """Forward passes on real networks, of 10,000."""
-    samples, _ = calibration_tables.cifar(folder)
     found = {name: gate_real(each, seeds=SEEDS, finite=finite) for name, each in samples.items()}
     print(f"| network | WCR | {' | '.join(f'{factor:g} × WCR' for factor in FACTORS)} |")
     print("|---|--:|" + "---|" * len(FACTORS))
@@ -65,12 +65,12 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, help="real data")
     parser.add_argument("--quick", action="store_true", help="few runs")
     arguments = parser.parse_args()
-    if arguments.folder is not None:
-        for finite in (False, True):
-            print(f"Target {'finite' if finite else 'population'}, {len(SEEDS)} seeds:\n")
-            networks(arguments.folder, finite=finite)
-            print()
     errors(100 if arguments.quick else 1000)
+    if arguments.folder is not None:
+        samples, _ = calibration_tables.cifar(arguments.folder)
+        for finite in (False, True):
+            print(f"\nTarget {'finite' if finite else 'population'}, {len(SEEDS)} seeds:\n")
+            networks(samples, finite=finite)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from gfscore.verdicts import Verdict
 from simulations import Population
 
 Array = np.ndarray
+TOGETHER = 10_000  # classes simulated at once: their arrays stay in a core's cache
 THRESHOLD = 0.3  # of scores in [0, 1]
 HIGH = 0.5  # mean of the classes that are not in question
 GAPS = (0.005, 0.02, 0.1)
@@ -34,7 +35,20 @@ class Gated:
 def gate_many(
     population: Population, means: Array, *, n: int, runs: int, delta: float = 0.05, size: int = 16, seed: int = 0
 ) -> Gated:
-    """Many adaptive gates at once: class k of each has ``n`` samples with the mean ``means[k]``."""
+    """Many adaptive gates: class k of each has ``n`` samples with the mean ``means[k]``."""
+    step = max(1, TOGETHER // len(means))
+    pieces = [
+        _gate_together(population, means, n, min(step, runs - start), delta, size, [seed, start])
+        for start in range(0, runs, step)
+    ]
+    verdicts = {verdict: sum(piece.verdicts[verdict] for piece in pieces) for verdict in Verdict}
+    return Gated(verdicts=verdicts, used=np.concatenate([piece.used for piece in pieces]))
+
+
+def _gate_together(
+    population: Population, means: Array, n: int, runs: int, delta: float, size: int, seed: list[int]
+) -> Gated:
+    """Some gates, round by round at the same time: the classes of all of them make one array."""
     generator, k = np.random.default_rng(seed), len(means)
     evidence = Evidence.start(runs * k, THRESHOLD, maximum=1.0)
     while True:

@@ -1,13 +1,16 @@
-"""Renew the copy of the JSON Schema that ships with the package, after a change of gfscore.results."""
+"""Renew the copies of the JSON Schemas that ship with the package, after a change of a result."""
 
 import json
 from pathlib import Path
 
 import gfscore
-from gfscore.results import json_schema
+from gfscore.results import Audit
+from gfscore.verdicts import FILES
 
-TARGET = Path(gfscore.__file__).parent / "schemas" / "audit.schema.json"
+FOLDER = Path(gfscore.__file__).parent / "schemas"
 
 if __name__ == "__main__":
-    TARGET.write_text(json.dumps(json_schema(), indent=1) + "\n", encoding="utf-8")
-    print(f"written: {TARGET.name}")
+    for name, result in {"audit": Audit, **FILES}.items():
+        target = FOLDER / f"{name}.schema.json"
+        target.write_text(json.dumps(result.model_json_schema(mode="serialization"), indent=1) + "\n", encoding="utf-8")
+        print(f"written: {target.name}")

@@ -21,6 +21,7 @@ from gfscore.outputs.reproduction import markdown_page
 from gfscore.reference import DATASETS
 from gfscore.reproduction import reproduce
 from gfscore.results import json_schema
+from gfscore.verdicts import FILES
 
 ROOT = Path(__file__).parents[2]
 CONSOLE = re.compile(r"^```console run\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -74,18 +75,24 @@ def _cli_page() -> str:
     command = typer.main.get_command(app)
     page = get_docs_for_click(obj=command, ctx=typer.Context(command), name="gfscore")
     codes = (
-        "## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | done; PASS |\n| 2 | unusable input or usage: one "
-        "line on standard error says what, where and what to do; nothing is half-written |\n| 4 | failed inside |\n"
-        "| 130 | interrupted |\n\n1 (FAIL) and 3 (UNDECIDED) are kept for the gate.\n"
+        "## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | done; PASS |\n| 1 | FAIL |\n"
+        "| 2 | unusable input or usage: one line on standard error says what, where and what to do; nothing is "
+        "half-written |\n| 3 | UNDECIDED |\n| 4 | failed inside |\n| 130 | interrupted |\n\n"
+        "1 and 3 come only from `gate` and from `compare --fail-on-worse`.\n"
     )
     return f"{page}\n{codes}"
 
 
 def _schema_page() -> str:
     schema = json.dumps(json_schema(), indent=1)
+    others = "".join(
+        f"\n## {name}.json\n\n```json\n{json.dumps(each.model_json_schema(mode='serialization'), indent=1)}\n```\n"
+        for name, each in FILES.items()
+    )
     return (
         "# Result schema\n\n`audit.json`, and what `--json` prints, follow this JSON Schema (`gfscore.audit/1`). "
         "Within /1 keys are only added, readers ignore keys they do not know, and a number that does not exist is "
         "`null`, never 0. The package carries it as `gfscore/schemas/audit.schema.json`.\n\n"
-        f"```json\n{schema}\n```\n"
+        f"```json\n{schema}\n```\n\n`gate.json` (`gfscore.gate/1`) and what `compare --json` prints "
+        f"(`gfscore.comparison/1`) keep the same promises, and are beside it.\n{others}"
     )

@@ -21,6 +21,7 @@ from gfscore.inputs.logits_files import read_samples
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores.great import SCORE_MAX, local_scores
+from gfscore.streaming import StreamingAudit
 from gfscore.verdicts import Comparison, GateResult
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "ModelAudit",
     "Options",
     "Samples",
+    "StreamingAudit",
     "__version__",
     "atkinson",
     "atkinson_adjusted_mean",

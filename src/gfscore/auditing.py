@@ -21,23 +21,26 @@ from gfscore.bounds import (
     audit_intervals,
     check_level,
     noise_floor,
+    normal_floor,
     plan_radius,
     plan_samples,
     rdi_radius,
     share_intervals,
     shrunken_scores,
+    summary_intervals,
 )
-from gfscore.errors import OptionError
+from gfscore.errors import OptionError, ProbabilitiesError
 from gfscore.judge.expectation import check_accuracy, checked_expectation
-from gfscore.judge.flags import DEFAULT_MIN_N, audit_flags
+from gfscore.judge.flags import DEFAULT_MIN_N, Facts, audit_flags
 from gfscore.judge.threshold import judged
-from gfscore.profile import ClassProfile, class_profile
+from gfscore.profile import ClassProfile, class_profile, summary_profile
 from gfscore.results import (
     Atkinson,
     Audit,
     Claim,
     ClassResult,
     Disparity,
+    Flag,
     IntervalInfo,
     Metric,
     ModelAudit,
@@ -48,18 +51,25 @@ from gfscore.results import (
     ScoreInfo,
     WorstCase,
 )
-from gfscore.samples import FloatArray, IntArray, Samples
+from gfscore.samples import LOOK_LIKE_PROBABILITIES, FloatArray, IntArray, Samples
 from gfscore.scores import SCORE_MAX, Activation, great_scores
 from gfscore.scores import FirstOrder as FirstOrder  # commands take them from here: they import no mathematics
 from gfscore.scores import LocalScores as LocalScores
 from gfscore.scores.directions import Logits
 from gfscore.scores.first_order import first_order_scores, forward_only_norms, gradient_norms, strongest_rivals
 from gfscore.scores.great import checked_activation, checked_temperature
+from gfscore.summaries import Summary
 from gfscore.temperature.curve import temperature_curve
 from gfscore.temperature.stored import stored_curves
 from gfscore.verdicts import Verdict
 
 SHARE_OF_SHARES = 0.5  # of delta, for all shares of radii above eps, where they are asked for
+
+NORMAL_NOISE = Flag(
+    code="normal_noise",
+    message="the noise floor is drawn from a normal approximation: shuffling needs the samples, and only their sums "
+    "were kept. With few samples per class, audit the samples themselves to be sure.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +257,6 @@ def audit_scores(
     profile = class_profile(samples, local)
     if options.expect_accuracy is not None:
         check_accuracy(profile.accuracy, samples.n_samples, options.expect_accuracy)
-    scores, weight = profile.scores, options.fairness_weight
     codes, n_parts = samples.partition
     sizes = None if class_sizes is None else _padded(class_sizes, n_parts)
     for_shares = 0.0 if local.eps is None else SHARE_OF_SHARES * options.delta
@@ -258,14 +267,15 @@ def audit_scores(
         maximum=local.maximum,
         delta=options.delta - for_shares,
         method=options.interval,
-        fairness_weight=weight,
+        fairness_weight=options.fairness_weight,
         seed=options.seed,
         failure_rate=local.failure_rate,
         sizes=sizes,
     )
-    robust, robust_parts = _robust_accuracy(local, samples, for_shares, sizes)
-    highest, lowest = disparity.rdi_classes(scores)
-    return ModelAudit(
+    return _model_audit(
+        profile,
+        intervals,
+        options,
         name=name,
         score=ScoreInfo(
             name=local.name,
@@ -278,9 +288,102 @@ def audit_scores(
             probabilities=samples.probabilities,
         ),
         samples=SamplesInfo(source=source, n=samples.n_samples, seed=data_seed),
+        run=run,
+        noise=_noise(samples, local, options),
+        flags=audit_flags(Facts.of(samples, local), profile, min_n=options.min_n) + local.flags,
+        claim=Claim(premise=local.premise, certified=local.certified),
+        abstained=None if local.abstained is None else float(local.abstained.mean()),
+        robust=_robust_accuracy(local, samples, for_shares, sizes),
+    )
+
+
+def audit_summary(
+    summary: Summary,
+    options: Options,
+    *,
+    name: str = "model",
+    source: str = "arrays",
+    data_seed: int | None = None,
+    run: Mapping[str, Any] | None = None,
+) -> ModelAudit:
+    """The stages after scoring, from a summary of the scores: of samples that were merged, and not kept.
+
+    Betting, which needs an order, is replaced by blocks; the noise floor, which needs samples to shuffle, by its normal
+    approximation, and a flag says so. The activation and temperature are those of the summary.
+
+    >>> from gfscore.summaries import merged
+    >>> samples = Samples.of([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1])
+    >>> summary = Summary.of(samples, score_samples(samples, Options()))
+    >>> audited = audit_summary(merged([summary, summary]), Options())
+    >>> audited.samples.n, round(audited.wcr.value, 3), audited.interval.method
+    (8, 0.29, 'blocks')
+    """
+    if summary.resemble_probabilities:
+        raise ProbabilitiesError(LOOK_LIKE_PROBABILITIES)
+    profile, kind, n_samples = summary_profile(summary), summary.kind, summary.n_samples
+    if options.expect_accuracy is not None:
+        check_accuracy(profile.accuracy, n_samples, options.expect_accuracy)
+    method = Method.named(options.interval)
+    intervals = summary_intervals(
+        summary,
+        delta=options.delta,
+        method=Method.BLOCKS if method is Method.BETTING else method,
+        fairness_weight=options.fairness_weight,
+        seed=options.seed,
+    )
+    noise = _summary_noise(summary, options)
+    return _model_audit(
+        profile,
+        intervals,
+        options,
+        name=name,
+        score=ScoreInfo.model_validate(
+            {
+                "name": kind.name,
+                "range": (0.0, kind.maximum),
+                "activation": kind.activation,
+                "temperature": kind.temperature,
+                "probabilities": kind.probabilities,
+            }
+        ),
+        samples=SamplesInfo(source=source, n=n_samples, seed=data_seed),
+        run=run,
+        noise=noise,
+        flags=audit_flags(Facts.of_summary(summary), profile, min_n=options.min_n)
+        + (() if noise is None else (NORMAL_NOISE,)),
+        claim=Claim(premise=kind.premise),
+    )
+
+
+def _model_audit(
+    profile: ClassProfile,
+    intervals: AuditIntervals,
+    options: Options,
+    *,
+    name: str,
+    score: ScoreInfo,
+    samples: SamplesInfo,
+    run: Mapping[str, Any] | None,
+    noise: Noise | None,
+    flags: tuple[Flag, ...],
+    claim: Claim,
+    abstained: float | None = None,
+    robust: tuple[Metric | None, tuple[Metric | None, ...] | None] = (None, None),
+) -> ModelAudit:
+    """Everything about one model, put together."""
+    scores, weight = profile.scores, options.fairness_weight
+    highest, lowest = disparity.rdi_classes(scores)
+    return ModelAudit(
+        name=name,
+        score=score,
+        samples=samples,
         run=None if run is None else dict(run),
         interval=IntervalInfo(
-            method=intervals.method, delta=options.delta, target=intervals.target, seed=intervals.seed
+            method=intervals.method,
+            delta=options.delta,
+            target=intervals.target,
+            seed=intervals.seed,
+            anytime=intervals.method.anytime,
         ),
         partition=profile.partition,
         accuracy=profile.accuracy,
@@ -288,7 +391,7 @@ def audit_scores(
         aggregate_interval=intervals.aggregate,
         class_mean=profile.class_mean,
         class_mean_interval=intervals.class_mean,
-        classes=_class_results(profile, intervals, robust_parts),
+        classes=_class_results(profile, intervals, robust[1]),
         absent_classes=profile.absent,
         worst_set=tuple(profile.names[k] for k in intervals.worst_set),
         rdi=Disparity(
@@ -305,11 +408,11 @@ def audit_scores(
             interval=intervals.atkinson,
             adjusted_mean=disparity.atkinson_adjusted_mean(scores),
         ),
-        abstained=None if local.abstained is None else float(local.abstained.mean()),
-        robust_accuracy=robust,
-        noise=_noise(samples, local, options),
-        flags=audit_flags(samples, local, profile, min_n=options.min_n) + local.flags,
-        claim=Claim(premise=local.premise, certified=local.certified),
+        abstained=abstained,
+        robust_accuracy=robust[0],
+        noise=noise,
+        flags=flags,
+        claim=claim,
     )
 
 
@@ -365,6 +468,23 @@ def verdicts(model: ModelAudit, threshold: float) -> tuple[Verdict, tuple[Verdic
     ('FAIL', ['PASS', 'FAIL'])
     """
     return judged(model.wcr.interval, threshold), tuple(judged(entry.interval, threshold) for entry in model.classes)
+
+
+def _summary_noise(summary: Summary, options: Options) -> Noise | None:
+    """The same where the samples are gone."""
+    if options.permutations == 0:
+        return None
+    counts = summary.counts
+    present = counts > 0
+    floor = normal_floor(
+        summary.means[present],
+        summary.variances[present],
+        counts[present],
+        maximum=summary.kind.maximum,
+        draws=options.permutations,
+        seed=options.seed,
+    )
+    return Noise.model_validate(asdict(floor))
 
 
 def plan(

@@ -7,6 +7,7 @@ import numpy as np
 from gfscore.errors import TooFewClassesError
 from gfscore.samples import FloatArray, IntArray, Samples
 from gfscore.scores.local import BoolArray, LocalScores
+from gfscore.summaries import Summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,7 +57,11 @@ def class_profile(samples: Samples, local: LocalScores) -> ClassProfile:
     all_means = class_sums(local.values) / np.maximum(all_counts, 1)
     squares = class_sums((local.values - all_means[codes]) ** 2)[present]
     correct = local.correct(samples.labels).astype(np.float64)
-    confused_with, confused_shares = _confusions(samples, local, codes, present, counts)
+    wrong = local.predicted != samples.labels
+    if local.abstained is not None:
+        wrong &= ~local.abstained  # who names no class mistakes it for none
+    pairs, pair_counts = np.unique(codes[wrong] * samples.n_classes + local.predicted[wrong], return_counts=True)
+    confused_with, confused_shares = _confusions(pairs, pair_counts, samples.class_names, present, counts)
     return ClassProfile(
         partition=partition,
         names=tuple(names[k] for k in present),
@@ -73,22 +78,48 @@ def class_profile(samples: Samples, local: LocalScores) -> ClassProfile:
     )
 
 
+def summary_profile(summary: Summary) -> ClassProfile:
+    """The same from a summary of the scores."""
+    all_counts = summary.counts
+    present = np.flatnonzero(all_counts)
+    names = tuple(summary.names[k] for k in present)
+    if len(present) < 2:
+        raise TooFewClassesError(names, kind=summary.partition)
+    counts, correct = all_counts[present], summary.column("correct")[present]
+    confused_with, confused_shares = _confusions(
+        summary.confusions, summary.confusion_counts, summary.class_names, present, counts
+    )
+    maximum = summary.kind.maximum
+    return ClassProfile(
+        partition=summary.partition,
+        names=names,
+        scores=maximum * summary.means[present],
+        stds=np.where(counts > 1, maximum * np.sqrt(summary.variances[present]), np.nan),
+        counts=counts,
+        accuracies=correct / counts,
+        confused_with=confused_with,
+        confused_shares=confused_shares,
+        absent=tuple(name for name, count in zip(summary.names, all_counts, strict=True) if count == 0),
+        aggregate=maximum * summary.total("x") / int(counts.sum()),
+        accuracy=float(correct.sum() / counts.sum()),
+    )
+
+
 def _confusions(
-    samples: Samples, local: LocalScores, codes: IntArray, present: IntArray, counts: IntArray
+    pairs: IntArray, pair_counts: IntArray, class_names: tuple[str, ...], present: IntArray, counts: IntArray
 ) -> tuple[tuple[str | None, ...], FloatArray]:
-    """For each present part the class most often predicted by mistake (lowest index of several), and its share."""
-    predicted = local.predicted
-    wrong = predicted != samples.labels
-    if local.abstained is not None:
-        wrong &= ~local.abstained  # who names no class mistakes it for none
-    pairs, pair_counts = np.unique(codes[wrong] * samples.n_classes + predicted[wrong], return_counts=True)
+    """For each present part the class most often predicted by mistake (lowest index of several), and its share.
+
+    ``pairs`` are part * K + predicted class, sorted, each once.
+    """
+    n_classes = len(class_names)
     order = np.argsort(-pair_counts, kind="stable")  # most frequent first; equals stay in order of class index
-    parts, first = np.unique(pairs[order] // samples.n_classes, return_index=True)
+    parts, first = np.unique(pairs[order] // n_classes, return_index=True)
     top = {int(part): order[position] for part, position in zip(parts, first, strict=True)}
     names: list[str | None] = []
     shares = np.zeros(len(present))
     for position, part in enumerate(present.tolist()):
         pair = top.get(part)
-        names.append(None if pair is None else samples.class_names[pairs[pair] % samples.n_classes])
+        names.append(None if pair is None else class_names[pairs[pair] % n_classes])
         shares[position] = 0.0 if pair is None else pair_counts[pair] / counts[position]
     return tuple(names), shares

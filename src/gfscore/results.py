@@ -61,12 +61,15 @@ class SamplesInfo(Result):
 class IntervalInfo(Result):
     """What all intervals of a model have in common: together they hold with probability 1 - delta."""
 
-    method: str = Field(description="betting, kl, bernstein or hoeffding")
+    method: str = Field(description="betting, kl, bernstein, hoeffding, blocks or mixture")
     delta: float = Field(gt=0, lt=1)
     target: Literal["population", "finite"] = Field(
         description="what is bounded: the distribution the samples come from, or the fixed set they were drawn from"
     )
     seed: int | None = Field(default=None, description="of the order in which betting takes the samples")
+    anytime: bool = Field(
+        default=False, description="they hold together at every moment of a stream, whatever made one look or stop"
+    )
 
 
 class Metric(Result):
@@ -140,9 +143,12 @@ class Noise(Result):
 
     rdi: Null
     nrgc: Null | None = Field(description="null when all scores are 0")
-    permutations: int
+    permutations: int = Field(description="shuffles, or draws")
     studentised: bool
     seed: int
+    kind: Literal["permutation", "normal"] = Field(
+        default="permutation", description="shuffled samples, or normal draws where the samples are gone"
+    )
 
 
 class Flag(Result):

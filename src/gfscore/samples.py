@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -26,6 +26,10 @@ _Result = TypeVar("_Result")
 
 CHUNK_VALUES = 1 << 18  # values looked at together: 2 MB in float64, which stays in a core's cache
 SUM_TOLERANCE = 0.01  # how far from 1 a row of rounded (or bfloat16) probabilities may sum
+LOOK_LIKE_PROBABILITIES = (
+    "logits look like probabilities: all lie in [0, 1] and every row sums to 1. "
+    "Give logits (before softmax), or say --probabilities (probabilities=True)."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)  # arrays have no single truth value
@@ -73,6 +77,7 @@ class Samples:
     sample_ids: tuple[str, ...] | None = None
     probabilities: bool = False  # the rows are probabilities, not logits
     value_range: tuple[float, float] = (-np.inf, np.inf)  # smallest and largest entry of logits
+    resemble_probabilities: bool = False  # logits that look like probabilities; only a piece of a stream may
 
     @classmethod
     def of(
@@ -84,11 +89,18 @@ class Samples:
         groups: ArrayLike | Mapping[str, ArrayLike] | None = None,
         sample_ids: Sequence[object] | NDArray[Any] | None = None,
         probabilities: bool = False,
+        piece: bool = False,
     ) -> Self:
-        """Check everything that can be wrong with the arrays, and say in one line what it is."""
+        """Check everything that can be wrong with the arrays, and say in one line what it is.
+
+        Logits that all look like probabilities are refused. A ``piece`` of a stream may be so small that they do by
+        chance: there it is noted, and judged once the whole was seen.
+        """
         values = _checked_logits(logits, labels)
         n_samples, n_classes = values.shape
-        value_range = _checked_values(values, probabilities=probabilities)
+        value_range, resemble = _checked_values(values, probabilities=probabilities)
+        if resemble and not piece:
+            raise ProbabilitiesError(LOOK_LIKE_PROBABILITIES)
         return cls(
             logits=_frozen(values),
             labels=_frozen(_checked_labels(labels, n_samples, n_classes)),
@@ -97,6 +109,7 @@ class Samples:
             sample_ids=None if sample_ids is None else _checked_ids(sample_ids, n_samples),
             probabilities=probabilities,
             value_range=value_range,
+            resemble_probabilities=resemble,
         )
 
     @property
@@ -108,6 +121,12 @@ class Samples:
     def n_classes(self) -> int:
         """K, absent classes included."""
         return int(self.logits.shape[1])
+
+    def rows(self, rows: slice) -> Self:
+        """Some of the samples; their logits are not looked at again."""
+        groups = None if self.groups is None else replace(self.groups, codes=self.groups.codes[rows])
+        ids = None if self.sample_ids is None else self.sample_ids[rows]
+        return replace(self, logits=self.logits[rows], labels=self.labels[rows], groups=groups, sample_ids=ids)
 
     @property
     def partition(self) -> tuple[IntArray, int]:
@@ -174,9 +193,9 @@ def _checked_logits(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
     return values.astype(np.float64) if values.dtype.itemsize > 8 else values
 
 
-def _checked_values(values: FloatArray, *, probabilities: bool) -> tuple[float, float]:
-    """One pass over the logits: finite everywhere, and probabilities only where they were announced."""
-    lowest, highest, looks_like_probabilities = np.inf, -np.inf, True
+def _checked_values(values: FloatArray, *, probabilities: bool) -> tuple[tuple[float, float], bool]:
+    """One pass over the logits: finite everywhere. Their range, and whether they all look like probabilities."""
+    lowest, highest, resemble = np.inf, -np.inf, not probabilities
     for rows in row_chunks(*values.shape):
         chunk = np.asarray(values[rows])
         low, high = float(chunk.min()), float(chunk.max())
@@ -186,14 +205,9 @@ def _checked_values(values: FloatArray, *, probabilities: bool) -> tuple[float, 
         lowest, highest = min(lowest, low), max(highest, high)
         if probabilities:
             _check_probabilities(chunk, rows.start)
-        elif looks_like_probabilities:
-            looks_like_probabilities = low >= 0 and high <= 1 and bool((_excess(chunk) <= SUM_TOLERANCE).all())
-    if looks_like_probabilities and not probabilities:
-        raise ProbabilitiesError(
-            "logits look like probabilities: all lie in [0, 1] and every row sums to 1. "
-            "Give logits (before softmax), or say --probabilities (probabilities=True)."
-        )
-    return lowest, highest
+        elif resemble:
+            resemble = low >= 0 and high <= 1 and bool((_excess(chunk) <= SUM_TOLERANCE).all())
+    return (lowest, highest), resemble
 
 
 def _check_probabilities(chunk: FloatArray, first_row: int) -> None:

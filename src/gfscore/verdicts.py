@@ -138,3 +138,6 @@ class Comparison(ResultFile):
     reason: str
     flags: tuple[Flag, ...] = ()
     provenance: Provenance
+
+
+FILES: dict[str, type[ResultFile]] = {"gate": GateResult, "comparison": Comparison}  # by the name of the file

@@ -114,9 +114,11 @@ def noise_text(model: "ModelAudit") -> str | None:
         return None
     null, parts, digits = model.noise.rdi, PLURALS[model.partition], digits_of(model.score)
     verdict = "more than noise" if null.p_value <= NOISE_LEVEL else "it may be noise"
+    approximate = " (by a normal approximation)" if model.noise.kind == "normal" else ""
     return (
-        f"Were all {parts} equal, chance alone would give an RDI of {number(null.null_mean, digits)} on average and "
-        f"above {number(null.null_q95, digits)} in 5 % of cases; observed is {number(model.rdi.value, digits)} "
+        f"Were all {parts} equal, chance alone{approximate} would give an RDI of {number(null.null_mean, digits)} on "
+        f"average and above {number(null.null_q95, digits)} in 5 % of cases; observed is "
+        f"{number(model.rdi.value, digits)} "
         f"(p = {null.p_value:.2g}): {verdict}."
     )
 
@@ -183,7 +185,10 @@ def between(interval: tuple[float, float] | None) -> str:
 def brackets(model: "ModelAudit") -> str:
     """What the intervals mean, in one sentence."""
     how = model.interval
-    return f"Brackets: all intervals together hold with probability {1 - how.delta:g} ({how.method}, {how.target})."
+    when = " at every moment of the stream" if how.anytime else ""
+    return (
+        f"Brackets: all intervals together hold{when} with probability {1 - how.delta:g} ({how.method}, {how.target})."
+    )
 
 
 def model_text(model: "ModelAudit") -> str:

@@ -611,7 +611,7 @@ def report_of_another_version(folder):
 
 
 @case(
-    "{folder}/audit.json: is not JSON (Expecting value: line 1 column 1 (char 0)). Give the audit.json that an audit wrote."
+    "{folder}/audit.json: is not JSON (Expecting value: line 1 column 1 (char 0)). Give the audit.json that gfscore wrote."
 )
 def report_of_a_page(folder):
     return ["report", text_file(folder, "audit.json", "<!DOCTYPE html>"), "--format", "md"]
@@ -750,7 +750,7 @@ def accuracy_not_as_expected(folder):
     return npz(folder, "--expect-accuracy", "0.01")
 
 
-@case("no interval is called 'normal'. Choose one of betting, kl, bernstein, hoeffding.")
+@case("no interval is called 'normal'. Choose one of betting, kl, bernstein, hoeffding, blocks, mixture.")
 def interval_unknown(folder):
     return npz(folder, "--interval", "normal")
 
@@ -1199,6 +1199,21 @@ def adaptive_without_a_model(folder):
 )
 def adaptive_threshold_out_of_reach(folder):
     return ["gate", "--adaptive", "--model", "zoo:standard", "--data", "zoo:digits", "--wcr", "2"]
+
+
+@case("--expect-accuracy is for whole audits: an adaptive gate draws mostly from the worst classes.")
+def adaptive_with_an_expected_accuracy(folder):
+    return [
+        *("gate", "--adaptive", "--model", "zoo:standard", "--data", "zoo:digits"),
+        *("--wcr", "0.1", "--expect-accuracy", "0.9"),
+    ]
+
+
+@case(
+    "--target finite is for --adaptive. Otherwise make the audit with it (gfscore audit --target finite), and gate the audit.json."
+)
+def gate_of_a_fixed_set_that_is_not_adaptive(folder):
+    return gated(folder, "--wcr", "0.1", "--target", "finite")
 
 
 def versions(folder: Path, **other: object) -> list[str]:

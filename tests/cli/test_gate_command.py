@@ -99,6 +99,10 @@ def test_the_zoo_is_gated_adaptively_and_again_for_nothing(capsys):
     assert again.adaptive.from_store == first.adaptive.used
     assert again.adaptive.classes == first.adaptive.classes
     assert run([*command, "--target", "finite", "--seed", "1", "-q"]) in (0, 1)
+    assert run(["store", "clear", "--all"]) == 0
+    assert capsys.readouterr().out == "Deleted 0 of 0 entries and the scores of 1 adaptive gates.\n"
+    assert run([*command, "--json"]) == code
+    assert GateResult.from_json(capsys.readouterr().out).models[0].adaptive.from_store == 0
 
 
 def test_a_generator_is_gated_adaptively(capsys):

@@ -187,6 +187,21 @@ def test_a_stored_audit_follows_what_it_can_and_says_what_not(logits_file, tmp_p
     assert "**UNDECIDED**" in sentences(app)
 
 
+def test_stored_audits_are_compared_by_their_intervals_while_they_have_any(tmp_path):
+    gfscore.audit_models({name: samples_of(seed=seed) for seed, name in enumerate(["one", "two"])}).save(
+        tmp_path / "audit.json"
+    )
+    app = opened(tmp_path)
+    app.session_state["tab"] = "Compare models"
+    app.run()
+    assert any("not compared sample by sample" in text.value for text in app.text)
+    app.select_slider[0].set_value(T).run()
+    table = app.dataframe[1].value
+    assert list(table["verdict"]) == ["unclear"] * 4
+    assert table["lower"].isna().all()
+    assert "failed inside" not in sentences(app)
+
+
 def test_an_audit_without_curves_stays_at_its_temperature(logits_file, tmp_path):
     audit = gfscore.audit_models({"net": gfscore.read_samples(logits_file)})
     bare = audit.model_copy(update={"models": (audit.model.model_copy(update={"curves": None}),)})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gfscore import Options, Samples, audit, audit_models
-from gfscore.bounds import audit_intervals, noise_floor, shrunken_scores
+from gfscore.bounds import Method, audit_intervals, noise_floor, shrunken_scores
 from gfscore.errors import OptionError
 from gfscore.scores.great import great_scores
 
@@ -18,12 +18,18 @@ def samples():
     return Samples.of(logits, labels, class_names=["a", "b", "c", "d", "e", "unseen"])
 
 
-@pytest.mark.parametrize("method", ["betting", "kl", "bernstein", "hoeffding"])
+@pytest.mark.parametrize("method", list(Method))
 def test_every_number_has_its_interval(samples, method):
     model = audit_models({"m": samples}, Options(interval=method, delta=0.1, seed=5)).model
     values = great_scores(samples).values
     expected = audit_intervals(values, samples.labels, 6, maximum=np.sqrt(np.pi / 2), delta=0.1, method=method, seed=5)
-    assert model.interval.model_dump() == {"method": method, "delta": 0.1, "target": "population", "seed": 5}
+    assert model.interval.model_dump() == {
+        "method": method,
+        "delta": 0.1,
+        "target": "population",
+        "seed": 5,
+        "anytime": method == "mixture",
+    }
     for name in ("wcr", "rdi", "nrgc", "fp_great", "theil", "atkinson"):
         metric = getattr(model, name)
         assert metric.interval == getattr(expected, name)

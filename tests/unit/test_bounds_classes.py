@@ -15,11 +15,19 @@ from gfscore.bounds import (
     kl_intervals,
 )
 from gfscore.bounds.betting import CLIP, betting_lower
-from gfscore.bounds.methods import class_box, lower_bounds
+from gfscore.bounds.evidence import Evidence
+from gfscore.bounds.evidence import class_box as box_of
+from gfscore.bounds.methods import lower_bounds
 from gfscore.bounds.parts import PartScores
 from gfscore.errors import EmptyIntervalError, OptionError, SamplesError
 
 ALL = list(Method)
+
+
+def class_box(parts, delta, method):
+    return box_of(Evidence.of_scores(parts, method), delta, len(parts.counts))
+
+
 FINITE = [Method.BETTING, Method.KL, Method.HOEFFDING]
 
 

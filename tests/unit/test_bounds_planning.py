@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from gfscore.bounds import Method, audit_intervals, hoeffding_sample_size, kl_intervals
-from gfscore.bounds.planning import Pilot, plan_radius, plan_samples
+from gfscore.bounds.planning import PLANNED, Pilot, plan_radius, plan_samples
 from gfscore.bounds.simultaneous import BOX_SHARE
 from gfscore.errors import OptionError
 
 
 def by_method(plans):
-    assert [plan.method for plan in plans] == list(Method)
+    assert [plan.method for plan in plans] == list(PLANNED)
     return {plan.method: plan for plan in plans}
 
 
@@ -37,7 +37,7 @@ def test_without_a_pilot_no_scores_make_kl_wider():
     assert plan.radius == pytest.approx(max(widths) / 2, abs=1e-9)
 
 
-@pytest.mark.parametrize("method", list(Method))
+@pytest.mark.parametrize("method", PLANNED)
 def test_an_audit_finds_the_planned_half_width(method):
     rng = np.random.default_rng(5)
     k, n = 10, 400

@@ -52,7 +52,10 @@ class TestCrossings:
         x = np.linspace(0, 1, 20)
         values = 100 * np.prod([x - zero for zero in zeros], axis=0)
         spline = make_interp_spline(x, np.stack([values, 0 * x], axis=1), k=7)
-        np.testing.assert_allclose(crossings([spline], 0, 1), np.sort(zeros), rtol=0, atol=1e-8)
+        zeros = np.sort(zeros)
+        slopes = [100 * np.prod(zero - np.delete(zeros, at)) for at, zero in enumerate(zeros)]
+        error = np.abs(crossings([spline], 0, 1) - zeros)
+        assert np.all(error <= 1e-8 + 1e-11 / np.abs(slopes))  # a flat curve says less about where it crosses
 
     def test_a_zero_at_a_knot_is_found(self):
         x = np.linspace(0, 1, 11)

@@ -136,10 +136,10 @@ def test_a_killed_run_ends_in_the_same_votes(tmp_path, seed):
 
 def test_a_damaged_shard_is_computed_again(store):
     expected = votes_of(store)
-    shard = sorted(store.entries()[0].path.glob("shard-*"))[1]
-    raw = bytearray(shard.read_bytes())
-    raw[-3] ^= 0x10
-    shard.write_bytes(raw)
+    kept = store.entries()[0].finished
+    raw = bytearray(kept.read_bytes())
+    raw[8 + int.from_bytes(raw[:8], "little") + 4 * 2 * 4] ^= 0x10  # in row 4, of the second shard
+    kept.write_bytes(raw)
     model = FakeModel()
     np.testing.assert_array_equal(votes_of(store, model), expected)
     assert sum(model.batches) == 3 * (NOISE.n0 + NOISE.n)

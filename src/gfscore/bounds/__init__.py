@@ -13,18 +13,16 @@ from gfscore.bounds.hoeffding import (
 )
 from gfscore.bounds.kl import kl_intervals
 from gfscore.bounds.methods import Method
-from gfscore.bounds.mixture import BettingSums
-from gfscore.bounds.noise import NoiseFloor, noise_floor
+from gfscore.bounds.noise import NoiseFloor, noise_floor, normal_floor
 from gfscore.bounds.parts import check_level
 from gfscore.bounds.planning import Pilot, Plan, plan_radius, plan_samples
 from gfscore.bounds.sequential import Evidence, log_average
 from gfscore.bounds.shares import share_intervals
 from gfscore.bounds.shrinkage import ShrunkenScores, shrunken_scores
-from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals
+from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals, summary_intervals
 
 __all__ = [
     "AuditIntervals",
-    "BettingSums",
     "ChangeIntervals",
     "Evidence",
     "Method",
@@ -44,10 +42,12 @@ __all__ = [
     "kl_intervals",
     "log_average",
     "noise_floor",
+    "normal_floor",
     "plan_radius",
     "plan_samples",
     "rdi_radius",
     "rdi_sample_size",
     "share_intervals",
     "shrunken_scores",
+    "summary_intervals",
 ]

@@ -15,26 +15,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gfscore.bounds.box import Interval
+from gfscore.bounds.evidence import Evidence, Half
 from gfscore.bounds.hoeffding import effective_counts
-from gfscore.bounds.parts import PartScores, check_level
+from gfscore.bounds.parts import check_level
 from gfscore.bounds.search import last_excluded
-from gfscore.samples import FloatArray
+from gfscore.samples import FloatArray, IntArray
 
 ROUNDING = 1e-12  # by which each end is moved outward, for the rounding of sums
 
 
-def mean_interval(parts: PartScores, weights: FloatArray, alpha: float, failure_rate: float = 0.0) -> Interval:
+def mean_interval(found: Evidence, weights: FloatArray, alpha: float, failure_rate: float = 0.0) -> Interval:
     """Interval of the mean with fixed ``weights``, ``(K,)``; each end fails with probability at most ``alpha``.
 
     With ``failure_rate`` the class means may be that much lower than those of the scores.
     """
     check_level(alpha)
-    mean = float(np.dot(weights, parts.means))
-    radius = _radius(weights**2, 1.0 / effective_counts(parts.counts, parts.sizes), alpha) + ROUNDING
+    mean = float(np.dot(weights, found.means))
+    radius = _radius(weights**2, 1.0 / effective_counts(found.counts, found.sizes), alpha) + ROUNDING
     return max(0.0, mean - radius - failure_rate), min(1.0, mean + radius)
 
 
-def nrgc_interval(parts: PartScores, alpha: float, failure_rate: float = 0.0) -> Interval | None:
+def nrgc_interval(found: Evidence, alpha: float, failure_rate: float = 0.0) -> Interval | None:
     r"""Interval of the NRGC; each end fails with probability at most ``alpha``. None when all scores are 0.
 
     With the weights :math:`w_r = (2r - K - 1)/K^2` given to the classes by rank, the NRGC g of the true means satisfies
@@ -49,8 +50,9 @@ def nrgc_interval(parts: PartScores, alpha: float, failure_rate: float = 0.0) ->
     *Lower end.* The estimates' own ranking makes the NRGC too large. So one half of the samples of each class ranks
     them, and the other half gives the means: then the sum has an expectation of at most 0, and is at most
     :math:`\epsilon` except with probability alpha. The halves change roles, and the two sums are averaged, which by
-    convexity of the exponential keeps the bound. Where a class has one sample the end is 0. Of a fixed set, the mean of
-    the class is estimated by what is known of the ranking half and the estimate from the other half for the rest.
+    convexity of the exponential keeps the bound. Where a half of a class is empty the end is 0. Of a fixed set, the
+    mean of the class is estimated by what is known of the ranking half and the estimate from the other half for the
+    rest.
 
     With ``failure_rate`` a, each class mean may be up to a lower than that of its scores, which moves a sum with the
     weights :math:`w_r - g/K` by at most a times the sum of its positive weights (at most 1/4) upward, or of its
@@ -59,13 +61,13 @@ def nrgc_interval(parts: PartScores, alpha: float, failure_rate: float = 0.0) ->
     In all cases the excluded g are those beyond one point, because :math:`\epsilon` is convex in g.
     """
     check_level(alpha)
-    if not parts.values.any():
+    if not found.means.any():
         return None
-    k = len(parts.counts)
+    k = len(found.counts)
     limit = 1.0 - 1.0 / k
-    means = parts.means
+    means = found.means
     spread, level = float(np.dot(_weights(k), np.sort(means))), float(means.mean())
-    inverses = 1.0 / effective_counts(parts.counts, parts.sizes)
+    inverses = 1.0 / effective_counts(found.counts, found.sizes)
 
     def too_large(below_limit: FloatArray) -> NDArray[np.bool_]:
         g = limit - float(below_limit)
@@ -77,15 +79,15 @@ def nrgc_interval(parts: PartScores, alpha: float, failure_rate: float = 0.0) ->
         upper = limit
     else:
         upper = limit - float(last_excluded(too_large, np.asarray(0.0), np.asarray(limit)))
-    return _nrgc_lower(parts, alpha, failure_rate), upper
+    return _nrgc_lower(found, alpha, failure_rate), upper
 
 
-def _nrgc_lower(parts: PartScores, alpha: float, failure_rate: float) -> float:
-    if parts.counts.min() < 2:
+def _nrgc_lower(found: Evidence, alpha: float, failure_rate: float) -> float:
+    one, other = found.halves
+    if min(one.counts.min(), other.counts.min()) < 1:
         return 0.0
-    k = len(parts.counts)
-    even = parts.positions % 2 == 0
-    halves = [_halves(parts, even), _halves(parts, ~even)]
+    k = len(found.counts)
+    halves = [_roles(one, other, found.sizes), _roles(other, one, found.sizes)]
     spread = float(np.mean([_weights(k)[_ranks(ranking)] @ estimates for ranking, estimates, _ in halves]))
     level = float(np.mean([estimates.mean() for _, estimates, _ in halves]))
 
@@ -96,17 +98,13 @@ def _nrgc_lower(parts: PartScores, alpha: float, failure_rate: float) -> float:
     return float(last_excluded(too_small, np.asarray(0.0), np.asarray(1.0 - 1.0 / k)))
 
 
-def _halves(parts: PartScores, ranking: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _roles(ranking: Half, estimating: Half, sizes: IntArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Means of the ranking half; estimates from the other half; and what stands for 1/n of these."""
-    first = parts.sums(ranking.astype(np.int64))
-    second = parts.counts - first
-    ranks_by = parts.sums(np.where(ranking, parts.values, 0.0)) / first
-    estimates = parts.sums(np.where(ranking, 0.0, parts.values)) / second
-    if parts.sizes is None:
-        return ranks_by, estimates, 1.0 / second
-    known = first / parts.sizes  # the share of the fixed set that the ranking half has shown
-    inverses = (1.0 - known) ** 2 / effective_counts(second, parts.sizes - first)
-    return ranks_by, known * ranks_by + (1.0 - known) * estimates, inverses
+    if sizes is None:
+        return ranking.means, estimating.means, 1.0 / estimating.counts
+    known = ranking.counts / sizes  # the share of the fixed set that the ranking half has shown
+    inverses = (1.0 - known) ** 2 / effective_counts(estimating.counts, sizes - ranking.counts)
+    return ranking.means, known * ranking.means + (1.0 - known) * estimating.means, inverses
 
 
 def _weights(k: int) -> FloatArray:

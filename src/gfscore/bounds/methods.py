@@ -1,18 +1,19 @@
-"""The intervals under one roof: which one, at which level, for all classes at once."""
+"""The intervals under one roof: which one, at which level."""
 
 from enum import StrEnum
 
-import numpy as np
-
 from gfscore.bounds.bernstein import bernstein_lower
 from gfscore.bounds.betting import betting_lower
+from gfscore.bounds.blocks import blocks_lower
 from gfscore.bounds.hoeffding import hoeffding_lower
 from gfscore.bounds.kl import kl_lower
+from gfscore.bounds.mixture import mixture_lower
 from gfscore.bounds.parts import PartScores
-from gfscore.errors import EmptyIntervalError, OptionError
+from gfscore.bounds.table import ScoreTable
+from gfscore.errors import OptionError
 from gfscore.samples import FloatArray
 
-ROUNDING = 1e-9  # by which two ends may cross without contradicting each other
+WITHOUT_REPLACEMENT = ("betting", "kl", "hoeffding")  # methods that know what a fixed set leaves open
 
 
 class Method(StrEnum):
@@ -22,6 +23,18 @@ class Method(StrEnum):
     KL = "kl"  # narrow near 0 and near the maximum; needs only means and counts
     BERNSTEIN = "bernstein"  # narrow for many samples of little spread; needs means, deviations and counts
     HOEFFDING = "hoeffding"  # the paper's: depends on nothing but counts
+    BLOCKS = "blocks"  # betting on an order dealt anew: for scores that were merged in any order
+    MIXTURE = "mixture"  # holds at every moment of a stream, whatever made one look; wider
+
+    @property
+    def order_free(self) -> bool:
+        """Whether it looks at nothing but how often each score came."""
+        return self in (Method.BLOCKS, Method.MIXTURE)
+
+    @property
+    def anytime(self) -> bool:
+        """Whether it holds when the number of samples was chosen by what they showed."""
+        return self is Method.MIXTURE
 
     @classmethod
     def named(cls, name: str) -> "Method":
@@ -32,33 +45,22 @@ class Method(StrEnum):
             raise OptionError(f"no interval is called {name!r}. Choose one of {', '.join(cls)}.") from None
 
 
-def lower_bounds(parts: PartScores, alpha: float, method: Method) -> FloatArray:
+def lower_bounds(scores: PartScores | ScoreTable, alpha: float, method: Method) -> FloatArray:
     """Lower bound of each part's mean, ``(K,)`` in [0, 1]; each one fails with probability at most ``alpha``."""
+    sizes = scores.sizes if isinstance(scores, PartScores) else None
+    if sizes is not None and method not in WITHOUT_REPLACEMENT:
+        raise OptionError(f"the {method} interval is for draws from a distribution. Use betting for a fixed set.")
     match method:
         case Method.BETTING:
-            bounds = betting_lower(parts, alpha)
+            if isinstance(scores, ScoreTable):
+                raise OptionError("betting needs the scores in an order, which counts do not have. Use blocks.")
+            return betting_lower(scores, alpha)
         case Method.KL:
-            bounds = kl_lower(parts.means, parts.counts, alpha, sizes=parts.sizes)
+            return kl_lower(scores.means, scores.counts, alpha, sizes=sizes)
         case Method.HOEFFDING:
-            bounds = hoeffding_lower(parts.means, parts.counts, alpha, sizes=parts.sizes)
+            return hoeffding_lower(scores.means, scores.counts, alpha, sizes=sizes)
         case Method.BERNSTEIN:
-            if parts.sizes is not None:
-                raise OptionError(
-                    "the bernstein interval is for draws from a distribution. Use betting for a fixed set."
-                )
-            bounds = bernstein_lower(parts.means, parts.variances, parts.counts, alpha)
-    return bounds
-
-
-def class_box(parts: PartScores, delta: float, method: Method) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends for all parts at once, ``(K,)`` each in [0, 1], with probability at least 1 - ``delta``.
-
-    Each end of each part fails with probability at most delta / (2K). The estimate always lies between them: an
-    interval may be widened, and one that leaves its own estimate out, as betting rarely does, helps nobody.
-    """
-    alpha = delta / (2 * len(parts.counts))
-    lower, upper = lower_bounds(parts, alpha, method), 1.0 - lower_bounds(parts.mirrored(), alpha, method)
-    empty = lower > upper + ROUNDING
-    if empty.any():
-        raise EmptyIntervalError(f"the part at index {int(np.argmax(empty))}")
-    return np.minimum(lower, parts.means), np.maximum(upper, parts.means)
+            return bernstein_lower(scores.means, scores.variances, scores.counts, alpha)
+        case Method.BLOCKS | Method.MIXTURE:
+            table = scores if isinstance(scores, ScoreTable) else ScoreTable.of_parts(scores)
+            return blocks_lower(table, alpha) if method is Method.BLOCKS else mixture_lower(table, alpha)

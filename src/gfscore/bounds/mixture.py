@@ -1,93 +1,66 @@
-"""The betting interval without an order: for scores that arrive in pieces and are merged in any order.
+"""The betting interval that may be looked at while data come in: it holds at every moment, in any order of merging.
 
-A mixture of fixed bets instead of bets that learn. Its capital is a product over samples, so the logarithms of the
-pieces add up; all that is kept of the samples is a table of sums on a fixed grid of candidate means. The price is an
-interval somewhat wider than that of :mod:`gfscore.bounds.betting`.
+A mixture of fixed stakes instead of stakes that learn. Its capital depends on how often each score came, not on when;
+and whenever one looks, and whatever made one look, it is large only with small probability. The price is an interval
+wider than one that knows in advance how many samples there will be.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from gfscore.bounds.parts import PartScores, check_level
+from gfscore.bounds.betting import SLACK, TINY
+from gfscore.bounds.parts import check_level
 from gfscore.bounds.search import last_excluded
-from gfscore.errors import OptionError
-from gfscore.samples import FloatArray, IntArray
-from gfscore.scores.great import SCORE_MAX
+from gfscore.bounds.table import REST_SHARE, ScoreTable
+from gfscore.samples import FloatArray
+from gfscore.summaries.bins import WIDEST
 
-STAKES = 0.95 * 0.5 ** np.arange(9.0)  # f, shares of the capital: for 5 samples and for a million
-INVERSES = 1.1 ** np.arange(80.0)  # v = 1/m, the grid of candidate means from 1 down to 0.0005
-SLACK = 1e-7  # on the logarithm of the capital, far above its rounding
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BettingSums:
-    r"""What a piece of the data adds to the intervals; pieces are added with ``+``, in any order.
-
-    For each part, grid point :math:`m = 1/v` and stake f, of the scores x in [0, 1] and of 1 - x:
-
-    .. math:: s(v, f) = \sum_i \ln\big(1 + f (x_i v - 1)\big)
-
-    >>> one = BettingSums.of([0.2, 0.4], [0, 1], 2, maximum=1.0)
-    >>> two = BettingSums.of([0.3], [1], 2, maximum=1.0)
-    >>> (one + two).counts
-    array([1, 2])
-    """
-
-    sums: FloatArray  # (2, n_parts, grid points, stakes)
-    counts: IntArray  # (n_parts,), 0 where a part has no sample yet
-    maximum: float
-
-    @classmethod
-    def of(cls, values: ArrayLike, codes: ArrayLike, n_parts: int, *, maximum: float = SCORE_MAX) -> Self:
-        """The sums of one piece; ``values`` and ``codes`` are ``(N,)``."""
-        parts = PartScores.of(values, codes, n_parts, maximum=maximum)
-        counts = np.bincount(np.asarray(codes), minlength=n_parts).astype(np.int64)
-        sums = np.zeros((2, n_parts, len(INVERSES), len(STAKES)))
-        for side, one in enumerate((parts, parts.mirrored())):
-            for g, inverse in enumerate(INVERSES):
-                for j, stake in enumerate(STAKES):
-                    sums[side, counts > 0, g, j] = one.sums(np.log1p(stake * (one.values * inverse - 1.0)))
-        return cls(sums=sums, counts=counts, maximum=maximum)
-
-    def __add__(self, other: Self) -> Self:
-        if self.sums.shape != other.sums.shape or self.maximum != other.maximum:
-            raise OptionError("sums of different parts or score ranges cannot be merged. Give both the same.")
-        return type(self)(sums=self.sums + other.sums, counts=self.counts + other.counts, maximum=self.maximum)
-
-    def intervals(self, delta: float) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper ends, ``(n_parts,)`` each, of all parts at once with probability at least 1 - ``delta``.
-
-        A part without samples has the whole range. The sample mean always lies between the ends.
-        """
-        alpha = delta / (2 * max(1, int(np.count_nonzero(self.counts))))
-        return self.maximum * _lower(self.sums[0], alpha), self.maximum * (1.0 - _lower(self.sums[1], alpha))
+STAKES = 16.0 * 0.5 ** np.arange(17.0)  # lambda: the best ones from 5 samples of any spread to 10^8 of the largest
+CLIP = 0.95  # the share of the capital that one score can lose at most
+TUNED_TO = 1000.0  # samples for which the bound of the rests is narrowest
 
 
-def _lower(sums: FloatArray, alpha: float) -> FloatArray:
-    r"""Lower bound of each mean; each one fails with probability at most ``alpha``.
+def mixture_lower(table: ScoreTable, alpha: float) -> FloatArray:
+    r"""Lower bound of each part's mean, ``(K,)`` in [0, 1], after any number of its samples.
 
-    At m = 1/v equal to or above the mean, :math:`\prod_i (1 + f (x_i v - 1))` has expectation at most 1 for each f in
-    [0, 1), and so has the average over the stakes; by Markov's inequality it reaches 1/alpha with probability at most
-    alpha. Between two grid points nothing was summed, but each s(v, f) is concave in v: the chord lies below it, and
-    what the chord excludes is excluded. s also grows with v, so all means below an excluded one are excluded.
+    For each part, the bounds after 1, 2, 3, ... samples *all* hold with probability at least 1 - ``alpha``:
+
+    .. math:: \sup\Big\{m :\; \frac{1}{J} \sum_j \prod_i \big(1 + \min\{\lambda_j, \tfrac{c}{m}\} (a_i - m)\big)
+              \ge \frac{1}{0.98\,\alpha}\Big\} + \max\{\bar r - \rho_n,\; 0\}
+
+    Why it holds. The floors :math:`a_i` of the scores on the grid are in [0, 1]. At an m at or above their expectation
+    each product is a non-negative supermartingale that starts at 1: its stake is fixed, and c < 1 keeps it positive. An
+    average of such processes is one as well. By Ville's inequality it reaches 1/alpha *ever* with probability at most
+    alpha; so a look at any time, even one chosen by what was seen, errs no more often. Other classes' samples in
+    between change nothing: given the past, the next sample of this class is a fresh draw. The product falls as m grows,
+    so the excluded m are those below one point. It depends on counts only, so pieces may be merged in any order (one
+    looks at what has been merged).
+
+    The mean rest :math:`\bar r`, of numbers in [0, w], is w/2-sub-Gaussian, and its bound
+    :math:`\rho_n = \frac{w}{2n} \sqrt{(n + \tau) \ln\big((n + \tau) / (\tau \epsilon^2)\big)}` holds for all n at once
+    with probability 1 - epsilon (a normal mixture; Robbins, Ann. Math. Statist. 41, 1970). Here epsilon is 0.02 alpha.
+
+    Howard, Ramdas, McAuliffe and Sekhon, Ann. Statist. 49 (2021); Waudby-Smith and Ramdas, JRSS-B 86 (2024).
     """
     check_level(alpha)
-    log_level = math.log(1.0 / alpha) + SLACK
-    out = logsumexp(sums, axis=2) - math.log(len(STAKES)) >= log_level  # (K, G)
-    last = np.where(out.any(axis=1), out.argmax(axis=1), 0)  # the largest mean on the grid that is excluded
-    cell = np.maximum(last, 1)
-    rows = np.arange(len(sums))
-    left, right = sums[rows, cell - 1], sums[rows, cell]  # (K, stakes)
+    log_level = math.log(1.0 / ((1.0 - REST_SHARE) * alpha)) + math.log(len(STAKES)) + SLACK
 
+    n = table.counts + TUNED_TO
+    spread = np.sqrt(n * (np.log(n / TUNED_TO) - 2.0 * math.log(REST_SHARE * alpha)))
+    radius = WIDEST / 2.0 * spread / table.counts
+    rest, _ = table.rests
+    return np.asarray(
+        table.map_parts(lambda chunk: _floors_lower(chunk, log_level)) + np.maximum(rest - radius - SLACK * WIDEST, 0.0)
+    )
+
+
+def _floors_lower(table: ScoreTable, log_level: float) -> FloatArray:
     def excluded(mean: FloatArray) -> NDArray[np.bool_]:
-        near = (1.0 / mean - INVERSES[cell - 1]) / (INVERSES[cell] - INVERSES[cell - 1])
-        chord: NDArray[Any] = left + near[:, None] * (right - left)
-        return np.asarray(logsumexp(chord, axis=1) - math.log(len(STAKES)) >= log_level)
+        bets = np.minimum(STAKES[:, None], CLIP / np.maximum(mean, TINY))  # (J, K)
+        gains = table.weights * np.log1p(table.spread(bets) * (table.floors - table.spread(mean)))
+        return np.asarray(logsumexp(table.sums(gains), axis=0) >= log_level)
 
-    found = last_excluded(excluded, 1.0 / INVERSES[cell], 1.0 / INVERSES[cell - 1])
-    return np.where(out.any(axis=1), found, 0.0)
+    return last_excluded(excluded, np.zeros(len(table.counts)), table.floor_means)

@@ -6,9 +6,10 @@ index is compared with what it is after the samples have been dealt out to the c
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from gfscore import disparity
 from gfscore.bounds.parts import PartScores
@@ -38,6 +39,7 @@ class NoiseFloor:
     permutations: int
     studentised: bool
     seed: int
+    kind: str = "permutation"  # or "normal": drawn, not shuffled
 
 
 def noise_floor(
@@ -90,24 +92,64 @@ def noise_floor(
             profile *= own_errors / _standard_errors(parts, shuffled, total_variance)
             profile -= profile.mean()
     centre = float(means.mean()) if studentised else common
-    np.clip(profiles + centre, 0.0, 1.0, out=profiles)
-    ranges = maximum * (profiles.max(axis=1) - profiles.min(axis=1))
-    observed = disparity.nrgc(means)
-    return NoiseFloor(
-        rdi=_null(ranges, maximum * disparity.rdi(means)),
-        nrgc=None if observed is None else _null(_ginis(profiles), observed),
-        permutations=permutations,
-        studentised=studentised,
-        seed=seed,
-    )
+    rdi, nrgc = _nulls(profiles + centre, means, maximum)
+    return NoiseFloor(rdi=rdi, nrgc=nrgc, permutations=permutations, studentised=studentised, seed=seed)
+
+
+def normal_floor(
+    means: ArrayLike,
+    variances: ArrayLike,
+    counts: ArrayLike,
+    *,
+    maximum: float,
+    draws: int = 1000,
+    seed: int = 0,
+) -> NoiseFloor:
+    r"""The same from means, variances and counts alone, where the samples that could be shuffled are gone.
+
+    What studentised shuffles tend to as n grows: :math:`\Omega^*_k = \bar\Omega + z_k\,s_k/\sqrt{n_k}` with independent
+    standard normal :math:`z_k`. For few samples of scores that are far from normal it is a rougher approximation than
+    shuffling.
+
+    ``means`` and ``variances`` are of scores in [0, 1], ``(K,)`` each, over parts with samples.
+
+    >>> floor = normal_floor([0.5] * 10, [1 / 12] * 10, [100] * 10, maximum=1.0)
+    >>> round(floor.rdi.null_mean, 2), floor.kind
+    (0.09, 'normal')
+    """
+    if draws < 1:
+        raise OptionError(f"{draws} draws show nothing. Give at least 1; 1000 is usual.")
+    centres, spreads, n = (np.asarray(row, dtype=np.float64) for row in (means, variances, counts))
+    squares = spreads * (n - 1.0)
+    total_variance = float((squares + n * (centres - np.average(centres, weights=n)) ** 2).sum() / n.sum())
+    profiles = np.random.default_rng(seed).normal(0.0, _mixed_errors(squares, n, total_variance), (draws, len(n)))
+    profiles -= profiles.mean(axis=1, keepdims=True)
+    rdi, nrgc = _nulls(profiles + centres.mean(), centres, maximum)
+    return NoiseFloor(rdi=rdi, nrgc=nrgc, permutations=draws, studentised=True, seed=seed, kind="normal")
 
 
 def _standard_errors(parts: PartScores, centred: FloatArray, total_variance: float) -> FloatArray:
-    """Standard error of each mean, ``(K,)``, from variances that are mixed with that of all scores."""
+    """Standard error of each mean, ``(K,)``."""
     means = parts.sums(centred) / parts.counts
     squares = np.maximum(parts.sums(centred * centred) - parts.counts * means**2, 0.0)
-    mixed = (squares + BORROWED * total_variance) / (parts.counts - 1 + BORROWED)
-    return np.asarray(np.sqrt(np.maximum(mixed, TINY) / parts.counts))
+    return _mixed_errors(squares, parts.counts, total_variance)
+
+
+def _mixed_errors(squares: FloatArray, counts: NDArray[Any], total_variance: float) -> FloatArray:
+    """Standard errors from sums of squares around the means; variances are mixed with that of all scores."""
+    mixed = (squares + BORROWED * total_variance) / (counts - 1 + BORROWED)
+    return np.asarray(np.sqrt(np.maximum(mixed, TINY) / counts))
+
+
+def _nulls(profiles: FloatArray, means: FloatArray, maximum: float) -> tuple[Null, Null | None]:
+    """RDI and NRGC of each row of ``profiles``, cut to [0, 1], against those observed."""
+    cut = np.clip(profiles, 0.0, 1.0)
+    ranges = maximum * (cut.max(axis=1) - cut.min(axis=1))
+    observed = disparity.nrgc(means)
+    return (
+        _null(ranges, maximum * disparity.rdi(means)),
+        None if observed is None else _null(_ginis(cut), observed),
+    )
 
 
 def _ginis(profiles: FloatArray) -> FloatArray:

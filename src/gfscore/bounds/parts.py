@@ -27,6 +27,7 @@ class PartScores:
     counts: IntArray  # (K,), all positive
     starts: IntArray  # (K,), where each part begins
     sizes: IntArray | None = None  # (K,), of the fixed set the samples were drawn from; None: a distribution
+    seed: int = 0  # of the order
 
     @classmethod
     def of(
@@ -65,6 +66,7 @@ class PartScores:
             counts=counts,
             starts=np.cumsum(counts) - counts,
             sizes=None if sizes is None else _checked_sizes(sizes, all_counts)[present],
+            seed=seed,
         )
 
     @property

@@ -13,14 +13,19 @@ from numpy.typing import ArrayLike
 from gfscore import disparity
 from gfscore.bounds import box, direct, inequality
 from gfscore.bounds.box import Interval
-from gfscore.bounds.methods import ROUNDING, Method, class_box, lower_bounds
+from gfscore.bounds.evidence import ROUNDING, Evidence, class_box
+from gfscore.bounds.methods import Method
 from gfscore.bounds.parts import PartScores, check_level
 from gfscore.errors import EmptyIntervalError, OptionError, SamplesError
 from gfscore.samples import FloatArray, IntArray
+from gfscore.summaries import Summary
 
 BOX_SHARE = 0.7  # of delta, for the intervals of all classes
 DIRECT_SHARE = 0.2  # for both ends of three averages: NRGC, class mean, aggregate
 WORST_SHARE = 0.1  # for the lower end of the worst class
+
+
+Ends = tuple[FloatArray, FloatArray]  # of all classes at once: a box
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,32 +87,60 @@ def audit_intervals(
     >>> [round(end, 2) for end in intervals.rdi], intervals.worst_set
     ([0.34, 0.41], array([0]))
     """
+    kind = Method.named(method)
+    parts = PartScores.of(values, codes, n_parts, maximum=maximum, seed=seed, sizes=sizes)
+    return _intervals(
+        Evidence.of_scores(parts, kind),
+        n_parts,
+        maximum=maximum,
+        delta=delta,
+        fairness_weight=fairness_weight,
+        seed=seed,
+        failure_rate=failure_rate,
+    )
+
+
+def summary_intervals(
+    summary: Summary,
+    *,
+    delta: float = 0.05,
+    method: Method | str = Method.BLOCKS,
+    fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT,
+    seed: int = 0,
+) -> AuditIntervals:
+    """The same from a summary of the scores; any method but betting, which needs their order."""
+    found = Evidence.of_summary(summary, Method.named(method), seed=seed)
+    maximum, n_parts = summary.kind.maximum, len(summary.names)
+    return _intervals(found, n_parts, maximum=maximum, delta=delta, fairness_weight=fairness_weight, seed=seed)
+
+
+def _intervals(
+    found: Evidence,
+    n_parts: int,
+    *,
+    maximum: float,
+    delta: float,
+    fairness_weight: float,
+    seed: int,
+    failure_rate: float = 0.0,
+) -> AuditIntervals:
+    """Intervals of everything; an anytime method spends nothing on averages, whose bounds need a fixed n."""
     check_level(delta)
     if not (np.isfinite(fairness_weight) and fairness_weight >= 0):
         raise OptionError(f"a fairness weight of {fairness_weight} is not a number of at least 0. The paper uses 0.5.")
-    kind = Method.named(method)
-    parts = PartScores.of(values, codes, n_parts, maximum=maximum, seed=seed, sizes=sizes)
-    means = parts.means
+    means, anytime = found.means, found.method.anytime
     if len(means) < 2:
         raise SamplesError("only one part has samples, so nothing can be unequal. Give samples of two or more.")
-    lower, upper = class_box(parts, BOX_SHARE * delta, kind)
-    worst = min(float(lower_bounds(parts, WORST_SHARE * delta, kind).min()), float(means.min()))
+    share = BOX_SHARE + DIRECT_SHARE if anytime else BOX_SHARE
+    n_bounded = n_parts if anytime else len(means)  # while data come in, a part without a sample may still get some
+    lower, upper = class_box(found, share * delta, n_bounded)
+    worst = min(float(found.lower(WORST_SHARE * delta).min()), float(means.min()))
     lower = np.maximum(np.maximum(lower, worst) - failure_rate, 0.0)
 
-    alpha = DIRECT_SHARE * delta / 6
-    equal, shares = np.full(len(means), 1.0 / len(means)), parts.counts / parts.counts.sum()
-    class_mean = meet(
-        "the class mean",
-        box.mean_range(lower, upper),
-        direct.mean_interval(parts, equal, alpha, failure_rate),
-        float(means.mean()),
-    )
-    aggregate = meet(
-        "the aggregate",
-        box.mean_range(lower, upper, shares),
-        direct.mean_interval(parts, shares, alpha, failure_rate),
-        float(np.dot(shares, means)),
-    )
+    alpha = None if anytime else DIRECT_SHARE * delta / 6
+    equal, shares = np.full(len(means), 1.0 / len(means)), found.counts / found.counts.sum()
+    class_mean = _average("the class mean", found, equal, (lower, upper), alpha, failure_rate)
+    aggregate = _average("the aggregate", found, shares, (lower, upper), alpha, failure_rate)
     rdi = box.rdi_range(lower, upper)
     fp_great = meet(
         "FP-GREAT",
@@ -121,25 +154,32 @@ def audit_intervals(
         worst_set=np.flatnonzero(lower <= upper.min()).astype(np.int64),
         wcr=_scaled(box.wcr_range(lower, upper), maximum),
         rdi=_scaled(rdi, maximum),
-        nrgc=_nrgc(parts, lower, upper, alpha, failure_rate),
+        nrgc=_nrgc(found, (lower, upper), alpha, failure_rate),
         fp_great=_scaled(fp_great, maximum),
         theil=inequality.theil_range(lower, upper) if means.any() else None,
         atkinson=inequality.atkinson_range(lower, upper) if means.any() else None,
         class_mean=_scaled(class_mean, maximum),
         aggregate=_scaled(aggregate, maximum),
-        method=kind,
+        method=found.method,
         delta=delta,
-        target="population" if sizes is None else "finite",
+        target="population" if found.sizes is None else "finite",
         seed=seed,
     )
 
 
-def _nrgc(
-    parts: PartScores, lower: FloatArray, upper: FloatArray, alpha: float, failure_rate: float
-) -> Interval | None:
-    """What the box and the bound of its own leave of the NRGC (scores in any unit: it has none)."""
-    estimate = disparity.nrgc(parts.means)
-    by_box, by_itself = inequality.nrgc_range(lower, upper), direct.nrgc_interval(parts, alpha, failure_rate)
+def _average(
+    what: str, found: Evidence, weights: FloatArray, ends: Ends, alpha: float | None, failure_rate: float
+) -> Interval:
+    """What the box leaves of an average of the means, and the bound of its own where there is one."""
+    by_box = box.mean_range(ends[0], ends[1], weights)
+    by_itself = by_box if alpha is None else direct.mean_interval(found, weights, alpha, failure_rate)
+    return meet(what, by_box, by_itself, float(np.dot(weights, found.means)))
+
+
+def _nrgc(found: Evidence, ends: Ends, alpha: float | None, failure_rate: float) -> Interval | None:
+    """Likewise of the NRGC (scores in any unit: it has none)."""
+    estimate, by_box = disparity.nrgc(found.means), inequality.nrgc_range(ends[0], ends[1])
+    by_itself = by_box if alpha is None else direct.nrgc_interval(found, alpha, failure_rate)
     if estimate is None or by_box is None or by_itself is None:
         return None
     return meet("NRGC", by_box, by_itself, estimate)

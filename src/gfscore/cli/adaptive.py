@@ -28,6 +28,10 @@ def judge_adaptively(
     gating.adaptive_rule(policy)  # before anything is loaded
     if not (models and data):
         raise OptionError("--adaptive runs a model, and only as far as it must. Give --model and --data.")
+    if options.expect_accuracy is not None:
+        raise OptionError(
+            "--expect-accuracy is for whole audits: an adaptive gate draws mostly from the worst classes."
+        )
     verdicts = []
     with progress_bar(quiet=run.quiet) as bar:
         for loaded in load(models, data, run):

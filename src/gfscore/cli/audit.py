@@ -1,5 +1,6 @@
 """``gfscore audit``: logits files, or models and data, in; a table and ``audit.json`` out."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +14,7 @@ from gfscore.cli.delivery import deliver, provenance
 from gfscore.cli.grouping import expand
 from gfscore.cli.running import first_order_scores
 from gfscore.cli.sources import Source, logits_sources
+from gfscore.cli.stream import files_of, stream_models
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.references import for_models, read_reference
@@ -34,6 +36,12 @@ def audit_command(
     logits: Annotated[
         list[Path] | None, typer.Argument(help="Logits files: .npz, .safetensors, .parquet or .csv; a model each.")
     ] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Read piece by piece and keep sums only; a folder is a model in shards.")
+    ] = False,
+    pieces: Annotated[
+        bool, typer.Option("--pieces", help="All LOGITS are pieces of one model, read as a stream.")
+    ] = False,
     model: shared.ModelSpecs = None,
     data: shared.DataSpecs = None,
     probabilities: shared.Probabilities = False,
@@ -71,8 +79,14 @@ def audit_command(
     def read(source: Source) -> Samples:
         return read_samples(source.path, probabilities=probabilities, class_names=names, groups=groups)
 
-    models, tables, sources, curves = [], [], {}, {}
-    for name, source in logits_sources(logits or [], model or [], data or [], run):
+    files: dict[str, list[Path]] = {}
+    if stream or pieces:
+        whole = {"--model": model, "--groups": groups, "--per-sample": per_sample, "--calibrate": calibrate}
+        _refuse_with_stream([name for name, value in whole.items() if value], target)
+        files = files_of(logits or [], pieces=pieces)
+    models = stream_models(files, options, names, probabilities=probabilities, quiet=run.quiet)
+    tables, sources, curves = [], {}, {}
+    for name, source in [] if files else logits_sources(logits or [], model or [], data or [], run):
         samples, sizes = read(source), None
         with naming(source.path if source.loaded is None else name):
             sizes = _sizes(source, target, groups)
@@ -105,7 +119,8 @@ def audit_command(
             )
             for entry, (source, sizes) in zip(models, sources.values(), strict=True)
         ]
-    inputs = [path for path in (*(logits or []), groups, run.class_names) if path is not None]
+    given = [path for paths in files.values() for path in paths] or logits or []
+    inputs = [path for path in (*given, groups, run.class_names) if path is not None]
     audit = Audit(
         models=tuple(models),
         calibration=calibration,
@@ -129,6 +144,13 @@ def _score(
     if source.loaded is None:
         raise OptionError("holds logits, and a radius takes the model itself. Say --model and --data.")
     return first_order_scores(source.loaded, samples, radius, gradients, run)
+
+
+def _refuse_with_stream(given: Sequence[str], target: Target) -> None:
+    """Options that need all samples at once, or again."""
+    unusable = [*given, *(["--target finite"] if target is Target.FINITE else [])]
+    if unusable:
+        raise OptionError(f"{unusable[0]} needs the samples, and a stream keeps only their sums. Leave --stream away.")
 
 
 def _sizes(source: Source, target: Target, groups: Path | None) -> IntArray | None:

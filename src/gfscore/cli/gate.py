@@ -2,31 +2,29 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from gfscore import auditing, gating
 from gfscore.cli import options as shared
 from gfscore.cli.adaptive import judge_adaptively
 from gfscore.cli.audit import Target
+from gfscore.cli.gate_outputs import GateOutputs
 from gfscore.cli.grouping import expand
 from gfscore.cli.sources import Source, logits_sources
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples, sha256
-from gfscore.inputs.policies import read_policy
-from gfscore.outputs.verdicts import show_gate
+from gfscore.inputs.policies import extend, read_policy
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
 from gfscore.verdicts import ModelVerdict, Verdict
 
 EXIT_CODES = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.UNDECIDED: 3}
-RESULT, AUDIT = "gate.json", "audit.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +61,14 @@ class PolicyOptions:
         """The tables that a policy file would have."""
         table = {} if self.policy is None else read_policy(self.policy)
         plain = ("wcr", "rdi", "nrgc", "fp_great", "accuracy", "refuted")
-        _extend(table, "rules", {name: value for name in plain if (value := getattr(self, name)) is not None})
-        _extend(table, "class", _pairs(self.class_score, "--class"))
-        _extend(table, "class_accuracy", _pairs(self.class_accuracy, "--class-accuracy"))
-        _extend(table, "change", _pairs(self.change, "--change"))
+        extend(table, "rules", {name: value for name in plain if (value := getattr(self, name)) is not None})
+        extend(table, "class", _pairs(self.class_score, "--class"))
+        extend(table, "class_accuracy", _pairs(self.class_accuracy, "--class-accuracy"))
+        extend(table, "change", _pairs(self.change, "--change"))
         parts = _pairs(self.class_change, "--class-change")
         if parts:
             changes = dict(table.get("change", {}))
-            _extend(changes, "class", parts)
+            extend(changes, "class", parts)
             table["change"] = changes
         return table
 
@@ -100,10 +98,7 @@ def gate_command(
     groups: shared.Groups = None,
     scoring: shared.AuditOptions,
     run: shared.RunOptions,
-    out: Annotated[Path | None, typer.Option(help="Folder for gate.json, and for audit.json where there is one.")] = (
-        None
-    ),
-    as_json: Annotated[bool, typer.Option("--json", help="Print gate.json instead of tables.")] = False,
+    outcome: GateOutputs,
 ) -> None:
     """Judge models by a policy: exit code 0 for PASS, 1 for FAIL, 3 for UNDECIDED.
 
@@ -111,7 +106,7 @@ def gate_command(
     most delta.
     """
     options = scoring.checked()
-    run = replace(run, quiet=run.quiet or as_json)  # nothing may stand beside the JSON
+    run = replace(run, quiet=run.quiet or outcome.as_json)  # nothing may stand beside the JSON
     with nullcontext() if rules.policy is None else naming(rules.policy):
         policy = gating.policy_of(rules.table())
     if adaptive:
@@ -120,6 +115,11 @@ def gate_command(
         verdicts = judge_adaptively(model or [], data or [], policy, options, run, size=size, finite=finite)
         audits: list[ModelAudit] = []
     else:
+        if target is Target.FINITE:
+            raise OptionError(
+                "--target finite is for --adaptive. Otherwise make the audit with it (gfscore audit --target finite), "
+                "and gate the audit.json."
+            )
 
         def read(path: Path) -> Samples:
             return read_samples(path, probabilities=probabilities, class_names=run.names, groups=groups)
@@ -133,14 +133,7 @@ def gate_command(
         command=shlex.join(["gfscore", *sys.argv[1:]]), inputs={str(path): sha256(path) for path in files}
     )
     result = gating.gate_result(verdicts, provenance)
-    if out is not None:
-        if audits:
-            Audit(models=tuple(audits), provenance=provenance).save(out / AUDIT)
-        result.save(out / RESULT)
-    if as_json:
-        sys.stdout.write(result.to_json())
-    elif not run.quiet:
-        show_gate(result, Console())
+    outcome.deliver(result, audits, quiet=run.quiet)
     raise typer.Exit(EXIT_CODES[result.verdict])
 
 
@@ -198,13 +191,6 @@ def _refuse_files(inputs: Sequence[Path] | None, *files: Path | None) -> None:
             "--adaptive runs a model, and only as far as it must: give --model and --data, and no files, baseline or "
             "groups."
         )
-
-
-def _extend(table: dict[str, Any], name: str, entries: Mapping[str, Any]) -> None:
-    """Add entries to a table in a table; what is no table is left for the policy to complain about."""
-    there = table.get(name, {})
-    if entries and isinstance(there, dict):
-        table[name] = {**there, **entries}
 
 
 def _pairs(texts: Sequence[str] | None, option: str) -> dict[str, float]:

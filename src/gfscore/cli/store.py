@@ -10,6 +10,7 @@ from rich.text import Text
 from gfscore import views
 from gfscore.cli import options as shared
 from gfscore.errors import OptionError
+from gfscore.inputs.score_log import remove_scores
 from gfscore.inputs.store import Entry, Store, recipe_of
 
 store_app = typer.Typer(help="Look after the logits on disk.", no_args_is_help=True)
@@ -61,7 +62,9 @@ def clear_command(
         raise OptionError(f"{len(chosen)} entries have a key that begins with {key!r}. See gfscore store list.")
     for entry in chosen:
         kept.remove(entry)
-    typer.echo(f"Deleted {len(chosen)} of {len(chosen) + len(kept.entries())} entries.")
+    scores = remove_scores(kept.root) if everything else 0
+    also = f" and the scores of {scores} adaptive gates" if scores else ""
+    typer.echo(f"Deleted {len(chosen)} of {len(chosen) + len(kept.entries())} entries{also}.")
 
 
 def _damaged(entry: Entry) -> bool:

@@ -25,11 +25,13 @@ def read_samples(
     probabilities: bool = False,
     class_names: Sequence[str] | None = None,
     groups: Path | None = None,
+    piece: bool = False,
 ) -> Samples:
     """Read and check a logits file: ``.npz``, ``.safetensors``, ``.parquet`` or ``.csv``.
 
     ``class_names`` take the place of the names in the file; ``groups`` is a file with one group per sample, or with a
-    column ``sample_id`` to join on. No pickle is ever loaded. Formats: :doc:`files`.
+    column ``sample_id`` to join on. A ``piece`` is one of several files, as in :meth:`~gfscore.Samples.of`. No pickle
+    is ever loaded. Formats: :doc:`files`.
     """
     path = Path(path)
     with naming(path):
@@ -41,6 +43,7 @@ def read_samples(
             groups=raw.groups if groups is None else read_groups(groups, raw.sample_ids, raw.labels.size),
             sample_ids=raw.sample_ids,
             probabilities=probabilities,
+            piece=piece,
         )
 
 

@@ -10,7 +10,7 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from gfscore.errors import FileError
-from gfscore.inputs.raw import IN_PIECES, RawSamples, labels_key, logits_key, reason, refuse_too_large
+from gfscore.inputs.raw import IN_PIECES, RawSamples, labels_key, logits_key, reason, refuse_bomb, refuse_too_large
 
 ENCRYPTED = 0x1  # flag bit of a zip member
 LOCAL_HEADER = struct.Struct("<26xHH")  # stands before each member; ends with the lengths of its name and extra field
@@ -52,6 +52,7 @@ def read_member(archive: zipfile.ZipFile, name: str, *, advice: str = IN_PIECES)
     info = archive.getinfo(f"{name}.npy")
     header = _checked_header(archive, name)
     refuse_too_large(header.n_bytes, f"array {name!r}", advice)
+    refuse_bomb(header.n_bytes, info.compress_size, f"array {name!r}")
     try:
         with archive.open(info) as member:
             return np.asarray(npy_format.read_array(member, allow_pickle=False))

@@ -1,6 +1,7 @@
 """Policies from files: TOML, as tables of numbers. What the tables mean is for the judge to say."""
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,3 +21,10 @@ def read_policy(path: Path) -> dict[str, Any]:
             raise FileError(f"is not TOML ({error}). Write [rules], and below it a line such as wcr = 0.1.") from error
         except OSError as error:
             raise FileError(f"cannot be read ({error.strerror}). Check its permissions.") from error
+
+
+def extend(table: dict[str, Any], name: str, entries: Mapping[str, Any]) -> None:
+    """Add entries to a table in a table; what is no table is left for the policy to complain about."""
+    there = table.get(name, {})
+    if entries and isinstance(there, dict):
+        table[name] = {**there, **entries}

@@ -14,6 +14,8 @@ LOGITS_KEYS = ("logits",)
 PROBABILITY_KEYS = ("probabilities", "probs", "logits")
 IN_PIECES = "Save it as .safetensors, which is read in pieces."  # what to do with logits that do not fit
 
+BOMB_BYTES, BOMB_RATIO = 1 << 28, 100  # what is unpacked may be small, or this many times what was packed
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RawSamples:
@@ -67,6 +69,15 @@ def refuse_too_large(n_bytes: int, what: str, advice: str = IN_PIECES) -> None:
         raise FileError(
             f"declares {what} of {n_bytes / 1e9:,.1f} GB, more than the {available / 1e9:,.1f} GB of free memory. "
             f"{advice}"
+        )
+
+
+def refuse_bomb(n_bytes: int, stored: int, what: str) -> None:
+    """Stop before a few compressed bytes become gigabytes: no logits or images compress like that."""
+    if n_bytes > BOMB_BYTES and n_bytes > BOMB_RATIO * stored:
+        raise FileError(
+            f"declares {what} of {n_bytes / 1e9:,.1f} GB in {stored / 1e6:,.1f} MB: a decompression bomb, or one "
+            "value again and again. Save it uncompressed if it is meant."
         )
 
 

@@ -30,7 +30,7 @@ def read_reference(spec: str, column: str = "autoattack") -> dict[str, float]:
                 raise FileError(f"has model {name!r} twice. Keep one value each.")
             try:
                 values[name] = float(text)
-            except (TypeError, ValueError):
+            except (OverflowError, TypeError, ValueError):
                 raise FileError(f"has {text!r} for model {name!r}, which is no number. Give a number each.") from None
         return values
 

@@ -76,7 +76,8 @@ def _tensor(path: Path, name: str, entry: dict[str, Any], start: int) -> NDArray
 
 def _mapped(path: Path, dtype: str, shape: tuple[int, ...], offset: int) -> NDArray[Any]:
     if 0 in shape:
-        return np.empty(shape, dtype=dtype)  # an empty range cannot be mapped
+        # an empty range cannot be mapped; and the other lengths may be larger than any array
+        return np.empty([min(length, 1) for length in shape], dtype=dtype)
     return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape)
 
 

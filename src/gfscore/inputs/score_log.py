@@ -7,6 +7,7 @@ again. What decides the scores is in the name of its folder; what was asked of t
 import fcntl
 import hashlib
 import json
+import shutil
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -88,6 +89,14 @@ class ScoreLog:
         self.file.flush()
         for record in records.tolist():
             self.known[record[0]] = (record[1], record[2])
+
+
+def remove_scores(root: Path) -> int:
+    """Delete the scores of all gates below a store; says of how many."""
+    folders = [path.parent for path in root.glob(f"{FOLDER}/*/{ABOUT}")]
+    for folder in folders:
+        shutil.rmtree(folder)
+    return len(folders)
 
 
 def _checksums(records: NDArray[Any]) -> NDArray[np.uint32]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gfscore.errors import FileError
 from gfscore.extras import require
+from gfscore.inputs.parquet_files import column_values, open_parquet_file
 from gfscore.inputs.raw import RawSamples, listed, refuse_too_large
 
 LABEL, SAMPLE_ID, GROUP = "label", "sample_id", "group"
@@ -79,30 +80,24 @@ def csv_blocks(path: Path) -> Any:
 def read_parquet(path: Path) -> RawSamples:
     """Read a parquet table (needs pyarrow, from the extra ``tables``)."""
     pyarrow = require("pyarrow", extra="tables", purpose="reading parquet")
-    parquet = require("pyarrow.parquet", extra="tables", purpose="reading parquet")
-    try:
-        with parquet.ParquetFile(path) as file:
-            header = [str(name) for name in file.schema_arrow.names]
-            classes = _class_columns(header)
-            refuse_too_large(8 * file.metadata.num_rows * len(classes), "a table")
-            table = file.read()
-    except (pyarrow.ArrowException, OSError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise FileError(f"is not a parquet file, or is damaged ({reason}). Save it again.") from error
+    with open_parquet_file(path) as file:
+        header = [str(name) for name in file.schema_arrow.names]
+        class_names = [header[column] for column in _class_columns(header)]
+        for name, kind in zip(header, file.schema_arrow.types, strict=True):
+            number = pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind)
+            if name in class_names and not number:
+                raise FileError(f"column {name!r} is {kind}, no logit. Drop it, or make it a number.")
+        refuse_too_large(8 * file.metadata.num_rows * len(class_names), "a table")
+        table = file.read(columns=class_names)
+        try:
+            texts = {name: column_values(file, path, name) for name in RESERVED if name in header}
+        except UnicodeDecodeError as error:
+            raise FileError(f"holds text that is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
     for name in header:
-        column = table[name]
-        if column.null_count:
-            row = int(np.argmax(column.is_null().to_numpy()))
-            raise FileError(f"row {row}, column {name!r} is empty. Fill it, or drop the row.")
-    class_names = [header[column] for column in classes]
-    for name in class_names:
-        if not (pyarrow.types.is_floating(table[name].type) or pyarrow.types.is_integer(table[name].type)):
-            raise FileError(f"column {name!r} is {table[name].type}, no logit. Drop it, or make it a number.")
+        missing = [value is None for value in texts[name]] if name in texts else table[name].is_null().to_numpy()
+        if any(missing):
+            raise FileError(f"row {int(np.argmax(missing))}, column {name!r} is empty. Fill it, or drop the row.")
     columns = [table[name].to_numpy() for name in class_names]
-    try:
-        texts = {name: table[name].to_pylist() for name in RESERVED if name in header}
-    except UnicodeDecodeError as error:
-        raise FileError(f"holds text that is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
     return RawSamples(
         logits=np.column_stack(columns),
         labels=_label_indices([str(label) for label in texts[LABEL]], class_names, "row", 0),
@@ -117,9 +112,11 @@ def _class_columns(header: Sequence[str]) -> list[int]:
         semicolons = len(header) == 1 and ";" in header[0]
         hint = "Separate the columns by commas." if semicolons else "Name the column of true classes 'label'."
         raise FileError(f"has no column 'label'; it has {listed(list(header))}. {hint}")
-    repeated = next((name for index, name in enumerate(header) if name in header[:index]), None)
-    if repeated is not None:
-        raise FileError(f"has the column {repeated!r} twice. Make the names unique.")
+    seen: set[str] = set()
+    for name in header:
+        if name in seen:
+            raise FileError(f"has the column {name!r} twice. Make the names unique.")
+        seen.add(name)
     return [index for index, name in enumerate(header) if name not in RESERVED]
 
 

@@ -1,5 +1,8 @@
 """Flags: facts that make a number less trustworthy than it looks, each with what to do about it."""
 
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
 
 from gfscore.disparity import worst_classes
@@ -7,28 +10,67 @@ from gfscore.errors import PLURALS
 from gfscore.profile import ClassProfile
 from gfscore.results import Flag
 from gfscore.samples import Samples
-from gfscore.scores.local import Activation, LocalScores
+from gfscore.scores.local import SATURATED, LocalScores
+from gfscore.summaries import Summary
 
 DEFAULT_MIN_N = (
     30  # the usual rule of thumb; Hoeffding's interval at n = 30, K = 10 is then +-0.4, a third of the range
 )
-SATURATED = 0.99  # share of the maximum above which a score cannot say more
 SATURATED_SHARE = 0.5  # of the samples: then the profile is mostly accuracy
 SHIFT_KEPT = 0.5  # share of the sigmoid score left over by the common shift of the logits
 NAMED = 5  # names listed in a message before "and N more"
 
 
-def audit_flags(samples: Samples, local: LocalScores, profile: ClassProfile, *, min_n: int) -> tuple[Flag, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the flags need to know of the samples beside the profile."""
+
+    n_samples: int
+    tied: int  # samples that count as correct only because their class comes first among equal logits
+    saturated: int  # samples that score near the maximum
+    total: float  # sum of the scores
+    centred: float  # sum of what sigmoid scores would be were the logits shifted to their middle; 0 for others
+    value_range: tuple[float, float]  # of the logits
+    probabilities: bool
+
+    @classmethod
+    def of(cls, samples: Samples, local: LocalScores) -> Self:
+        """From the samples themselves."""
+        return cls(
+            n_samples=samples.n_samples,
+            tied=int((local.tied & (local.predicted == samples.labels)).sum()),
+            saturated=int(local.saturated.sum()),
+            total=float(local.values.sum()),
+            centred=float(local.centred.sum()),
+            value_range=samples.value_range,
+            probabilities=samples.probabilities,
+        )
+
+    @classmethod
+    def of_summary(cls, summary: Summary) -> Self:
+        """From what is left of them."""
+        return cls(
+            n_samples=summary.n_samples,
+            tied=int(summary.column("tied").sum()),
+            saturated=int(summary.column("saturated").sum()),
+            total=summary.kind.maximum * summary.total("x"),
+            centred=summary.kind.maximum * summary.total("centred"),
+            value_range=summary.value_range,
+            probabilities=summary.kind.probabilities,
+        )
+
+
+def audit_flags(facts: Facts, profile: ClassProfile, *, min_n: int) -> tuple[Flag, ...]:
     """All flags that apply, in a fixed order."""
     found = (
         _absent(profile),
         _few_samples(profile, min_n),
         _tied_worst(profile),
         _zero_classes(profile),
-        _tied_logits(samples, local),
-        _saturated(local),
-        _sigmoid_shift(local),
-        _bounded_logits(samples),
+        _tied_logits(facts),
+        _saturated(facts),
+        _sigmoid_shift(facts),
+        _bounded_logits(facts),
     )
     return tuple(flag for flag in found if flag is not None)
 
@@ -84,19 +126,18 @@ def _zero_classes(profile: ClassProfile) -> Flag | None:
     )
 
 
-def _tied_logits(samples: Samples, local: LocalScores) -> Flag | None:
-    counted = int((local.tied & (local.predicted == samples.labels)).sum())
-    if counted == 0:
+def _tied_logits(facts: Facts) -> Flag | None:
+    if facts.tied == 0:
         return None
     return Flag(
         code="tied_logits",
-        message=f"{counted:,} samples count as correct only because their class comes first among equal logits: "
+        message=f"{facts.tied:,} samples count as correct only because their class comes first among equal logits: "
         "they score 0. Coarse logits (float16, int8) do this.",
     )
 
 
-def _saturated(local: LocalScores) -> Flag | None:
-    share = float((local.values > SATURATED * local.maximum).mean())
+def _saturated(facts: Facts) -> Flag | None:
+    share = facts.saturated / facts.n_samples
     if share <= SATURATED_SHARE:
         return None
     return Flag(
@@ -106,31 +147,20 @@ def _saturated(local: LocalScores) -> Flag | None:
     )
 
 
-def _sigmoid_shift(local: LocalScores) -> Flag | None:
+def _sigmoid_shift(facts: Facts) -> Flag | None:
     """How much of the sigmoid score a common shift of all logits, which changes no decision, has cost."""
-    if local.activation is not Activation.SIGMOID or local.temperature is None:
+    if facts.total >= SHIFT_KEPT * facts.centred:
         return None
-    if local.own_logits is None or local.rival_logits is None:
-        return None
-    leads = local.own_logits > local.rival_logits
-    if not leads.any():
-        return None
-    with np.errstate(over="ignore"):  # a gap may be infinite; its hyperbolic tangent is 1
-        gaps = (local.own_logits[leads] - local.rival_logits[leads]) / local.temperature
-    centred = local.maximum * np.tanh(gaps / 4.0)  # sigma(d/2) - sigma(-d/2): the most a shift can give
-    if local.values[leads].sum() >= SHIFT_KEPT * centred.sum():
-        return None
-    kept = float(local.values[leads].sum() / centred.sum())
     return Flag(
         code="sigmoid_shift",
-        message=f"sigmoid keeps {100 * kept:.1f} % of the score that the same logits would have if shifted to their "
-        "middle: the level of the logits, which decides nothing, sets the score. Use softmax.",
+        message=f"sigmoid keeps {100 * facts.total / facts.centred:.1f} % of the score that the same logits would have "
+        "if shifted to their middle: the level of the logits, which decides nothing, sets the score. Use softmax.",
     )
 
 
-def _bounded_logits(samples: Samples) -> Flag | None:
-    low, high = samples.value_range
-    if samples.probabilities or low < 0 or high > 1 or np.isclose(low, high):
+def _bounded_logits(facts: Facts) -> Flag | None:
+    low, high = facts.value_range
+    if facts.probabilities or low < 0 or high > 1 or np.isclose(low, high):
         return None
     return Flag(
         code="bounded_logits",

@@ -129,16 +129,18 @@ def next_draws(evidence: Evidence, sizes: IntArray, open_: NDArray[np.bool_], si
     One by one from the class that may be the lowest: its mean, less what so few samples may hide. PASS needs every
     class, in whatever order; FAIL comes soonest from the worst. A class that has passed is left alone.
     """
-    counts = evidence.counts.reshape(open_.shape)
-    totals = evidence.totals.reshape(open_.shape)
+    k = open_.shape[-1]
+    counts, totals = evidence.counts.reshape(-1, k), evidence.totals.reshape(-1, k)
     means = (totals + evidence.threshold) / (counts + 1.0)  # as if each had begun with one score at the threshold
-    wanted = np.zeros_like(counts)
+    left = np.where(open_.reshape(-1, k), sizes - counts, 0)
+    lowest = np.where(left > 0, means - EXPLORATION / np.sqrt(counts + 1.0), np.inf)
+    wanted, rows = np.zeros_like(counts), np.arange(len(counts))
     for _ in range(size):
-        still = open_ & (counts + wanted < sizes)
-        lowest = np.where(still, means - EXPLORATION / np.sqrt(counts + wanted + 1.0), np.inf).argmin(axis=-1)
-        one = np.arange(open_.shape[-1]) == lowest[..., None]
-        wanted += one & still
-    return wanted
+        chosen = (rows, lowest.argmin(axis=-1))
+        wanted[chosen] += wanted[chosen] < left[chosen]  # nothing, where nothing is left
+        reach = means[chosen] - EXPLORATION / np.sqrt(counts[chosen] + wanted[chosen] + 1.0)
+        lowest[chosen] = np.where(wanted[chosen] < left[chosen], reach, np.inf)
+    return wanted.reshape(open_.shape)
 
 
 def _order(labels: IntArray, label: int, seed: int, *, shuffle: bool) -> IntArray:

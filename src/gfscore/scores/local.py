@@ -12,6 +12,7 @@ from gfscore.results import Flag
 from gfscore.samples import FloatArray, IntArray
 
 BoolArray = NDArray[np.bool_]
+SATURATED = 0.99  # share of the maximum above which a score cannot say more
 
 
 class Activation(StrEnum):
@@ -54,3 +55,22 @@ class LocalScores:
         if self.own_logits is None:
             return np.zeros(len(self.values), dtype=bool)
         return np.asarray(self.own_logits == self.rival_logits)
+
+    @property
+    def saturated(self) -> FloatArray:
+        """Whether the score is so near its maximum that it cannot say more; (N,) bool."""
+        return np.asarray(self.values > SATURATED * self.maximum)
+
+    @property
+    def centred(self) -> FloatArray:
+        """What a sigmoid score would be were the logits shifted to their middle, which changes no decision; (N,).
+
+        The most that a common shift can give. 0 for a sample that does not lead, and for other activations.
+        """
+        if self.activation is not Activation.SIGMOID or self.temperature is None:
+            return np.zeros_like(self.values)
+        if self.own_logits is None or self.rival_logits is None:
+            return np.zeros_like(self.values)
+        with np.errstate(over="ignore"):  # a gap may be infinite; its hyperbolic tangent is 1
+            gaps = np.maximum(self.own_logits - self.rival_logits, 0.0) / self.temperature
+        return np.asarray(self.maximum * np.tanh(gaps / 4.0))  # sigma(d/2) - sigma(-d/2)

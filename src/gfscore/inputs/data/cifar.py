@@ -6,9 +6,10 @@ NumPy array, and even these are stood in for by objects that keep what they are 
 
 import io
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,11 +178,37 @@ STAND_INS = {
 }
 
 
+LOADERS: dict[int, Callable[..., None]] = pickle._Unpickler.dispatch
+HASHING = (pickle.EMPTY_SET, pickle.ADDITEMS, pickle.FROZENSET)  # ways to hash that no CIFAR file has
+
+
 class _ArraysOnly(pickle._Unpickler):
     """An unpickler that knows the four names by which an array is written, and no other.
 
-    It is the one written in Python: that in C reserves memory up to any memo index a file names.
+    It is the one written in Python: that in C reserves memory up to any memo index a file names. Sets, and keys that
+    are no plain text or numbers, are refused: the hash of tuples nested in themselves takes for ever.
     """
+
+    stack: list[Any]  # of what is being built: since the last mark
+    dispatch: ClassVar[dict[int, Callable[..., None]]] = {
+        code: load for code, load in LOADERS.items() if bytes([code]) not in HASHING
+    }
+
+    def _load_item(self) -> None:
+        _check_keys(self.stack[-2:-1])
+        LOADERS[pickle.SETITEM[0]](self)
+
+    def _load_items(self) -> None:
+        _check_keys(self.stack[::2])
+        LOADERS[pickle.SETITEMS[0]](self)
+
+    def _load_dict(self) -> None:
+        _check_keys(self.stack[::2])
+        LOADERS[pickle.DICT[0]](self)
+
+    dispatch[pickle.DICT[0]] = _load_dict
+    dispatch[pickle.SETITEM[0]] = _load_item
+    dispatch[pickle.SETITEMS[0]] = _load_items
 
     def find_class(self, module: str, name: str) -> Any:
         """The stand-in of a name, or a refusal: any other name may run code."""
@@ -207,5 +234,12 @@ def _unpickled(path: Path) -> dict[str, Any]:
     return {_text(key): value for key, value in content.items()}
 
 
+def _check_keys(keys: list[Any]) -> None:
+    if not all(type(key) in (str, bytes, int) for key in keys):
+        raise FileError("holds a dictionary with keys that are no text. Download it again.")
+
+
 def _text(value: object) -> str:
+    if type(value) not in (str, bytes, int):  # what is nested in itself has no end when it is written out
+        raise FileError(f"holds a {type(value).__name__} where a name belongs. Download it again.")
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

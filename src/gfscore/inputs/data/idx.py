@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gfscore.errors import FileError, naming
 from gfscore.inputs.data.base import ArrayData, checked_labels, files_digest, test_or_train
-from gfscore.inputs.raw import refuse_too_large
+from gfscore.inputs.raw import refuse_bomb, refuse_too_large
 
 PREFIXES = {"test": "t10k", "train": "train"}
 FOLDERS = (".", "raw", "MNIST/raw", "FashionMNIST/raw", "KMNIST/raw")  # where downloaders put the files
@@ -76,6 +76,7 @@ def _read_gzip(path: Path, axes: int) -> NDArray[Any]:
         shape, _ = _shape(file.read(4 + 4 * axes), axes)
         declared = math.prod(shape)
         refuse_too_large(declared, "an array", "Unpack it with gunzip: then it is read in pieces.")
+        refuse_bomb(declared, path.stat().st_size, "an array")
         values = file.read(declared + 1)  # one more than declared, so that a header that says too little is noticed
     if len(values) != declared:
         raise _wrong_length(shape, f"{len(values):,}" if len(values) < declared else "more")

@@ -6,7 +6,7 @@ A column ``image`` (or ``img``) holds the encoded bytes, plain or as a struct {b
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gfscore.errors import FileError, OptionError, naming
-from gfscore.extras import require
 from gfscore.inputs.data.base import checked_class_names, checked_labels, files_digest, unique_ids
 from gfscore.inputs.data.encoded import EncodedData
+from gfscore.inputs.parquet_files import column_values, open_parquet_file
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.raw import listed, refuse_unreadable
+from gfscore.inputs.raw import listed
 
 IMAGES, LABELS = ("image", "img"), ("label", "labels", "fine_label")
 
@@ -109,21 +109,8 @@ class _Table(NamedTuple):
     groups: list[_Group]
 
 
-def _reading(path: Path, read: Callable[[Any], Any]) -> Any:
-    """What ``read`` finds in an open parquet file."""
-    pyarrow = require("pyarrow", extra="tables", purpose="reading parquet")
-    parquet = require("pyarrow.parquet", extra="tables", purpose="reading parquet")
-    refuse_unreadable(path)
-    try:
-        with parquet.ParquetFile(path) as file:
-            return read(file)
-    except (pyarrow.ArrowException, OSError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise FileError(f"is not a parquet file, or is damaged ({reason}). Save it again.") from error
-
-
 def _read_table(path: Path) -> _Table:
-    def read(file: Any) -> _Table:
+    with naming(path), open_parquet_file(path) as file:
         schema = file.schema_arrow
         image = _column(schema.names, IMAGES, "image", "encoded images")
         label = _column(schema.names, LABELS, "label", "true classes")
@@ -131,35 +118,23 @@ def _read_table(path: Path) -> _Table:
         parts = {child.name for child in kind} if str(kind).startswith("struct") else set()
         if "bytes" not in parts and str(kind) not in ("binary", "large_binary"):
             raise FileError(f"column {image!r} is {kind}. It must hold encoded images: bytes, or {{bytes, path}}.")
-        named = "path" in parts
-        table = file.read(columns=[label, f"{image}.path"] if named else [label])
-        ids = [row["path"] if row else None for row in table[image].to_pylist()] if named else []
         sizes = [file.metadata.row_group(index).num_rows for index in range(file.metadata.num_row_groups)]
         return _Table(
             image=f"{image}.bytes" if parts else image,
             label=label,
-            labels=table[label].to_pylist(),
+            labels=column_values(file, path, label),
             class_names=_hub_names(schema.metadata or {}, label),
-            ids=ids,
+            ids=column_values(file, path, f"{image}.path") if "path" in parts else [],
             groups=[
                 _Group(path, number, first, rows)
                 for number, (first, rows) in enumerate(zip(_starts(sizes), sizes, strict=True))
             ],
         )
 
-    with naming(path):
-        table: _Table = _reading(path, read)
-        return table
-
 
 def _read_group(group: _Group, column: str) -> list[bytes | None]:
-    def read(file: Any) -> list[bytes | None]:
-        values = file.read_row_group(group.number, columns=[column]).column(0).to_pylist()
-        return [value["bytes"] if isinstance(value, dict) else value for value in values]
-
-    with naming(group.path):
-        images: list[bytes | None] = _reading(group.path, read)
-        return images
+    with naming(group.path), open_parquet_file(group.path) as file:
+        return column_values(file, group.path, column, [group.number])
 
 
 def _starts(sizes: Sequence[int]) -> tuple[int, ...]:

@@ -103,7 +103,8 @@ def _session(path: Path, threads: int | None) -> Any:
     options.log_severity_level = ERRORS_ONLY
     options.intra_op_num_threads = threads or 0  # 0: all cores
     try:
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        # no fallback: onnxruntime announces it on standard output, and there is no other provider to fall back to
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"], enable_fallback=0)
     except Exception as error:  # onnxruntime's errors have no other base
         raise FileError(f"cannot be opened by onnxruntime ({reason(error)}). Export it again.") from error
 

@@ -14,7 +14,7 @@ from gfscore.results import ClassResult, ModelAudit
 
 ALL_SHOWN = 40  # classes; of more only the lowest have a row
 ROW, ROWS_OF_MODELS = 19, 11  # pixels
-TITLE_WIDTH = 560
+TITLE_WIDTH = 430
 PICKED = "picked"  # name of the selection; it holds the position of a class in the result
 LOOKS = {"PASS": (style.BLUE, "circle"), "UNDECIDED": (style.GREY, "diamond"), "FAIL": (style.VERMILION, "triangle")}
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross")  # one less than colours: thirty pairs

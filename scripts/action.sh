@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# What action.yml runs. Inputs come as environment variables and leave as whole words, so none of them is ever code.
+set -euo pipefail
+
+out=${GATE_OUT:-gfscore-gate}
+words=("--out=$out" "--junit=$out/junit.xml" "--sarif=$out/gate.sarif" "--summary=$out/summary.md")
+for option in policy wcr rdi accuracy baseline delta; do
+    variable=GATE_${option^^}
+    [[ -z ${!variable:-} ]] || words+=("--$option=${!variable}")
+done
+[[ ${GATE_ADAPTIVE:-false} != true ]] || words+=(--adaptive)
+for option in model data; do
+    variable=GATE_${option^^}
+    while IFS= read -r line; do
+        [[ -z $line ]] || words+=("--$option=$line")
+    done <<< "${!variable:-}"
+done
+words+=(--) # what follows are files, whatever they are called
+while IFS= read -r line; do
+    [[ -z $line ]] || words+=("$line")
+done <<< "${GATE_LOGITS:-}"
+
+code=0
+gfscore gate "${words[@]}" || code=$?
+case $code in
+    0) verdict=PASS ;;
+    1) verdict=FAIL ;;
+    3) verdict=UNDECIDED ;;
+    *) exit "$code" ;;
+esac
+echo "verdict=$verdict" >> "${GITHUB_OUTPUT:-/dev/null}"
+cat "$out/summary.md" >> "${GITHUB_STEP_SUMMARY:-/dev/null}"
+[[ $verdict != UNDECIDED || ${GATE_UNDECIDED:-fail} != pass ]] || code=0
+exit "$code"

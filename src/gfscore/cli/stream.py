@@ -1,0 +1,85 @@
+"""``gfscore audit --stream``: logits files read piece by piece, with early looks at the intervals on the way."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from gfscore import auditing, views
+from gfscore.cli.sources import model_names
+from gfscore.errors import FileError, OptionError, TooFewClassesError, naming
+from gfscore.inputs.logits_files import SUFFIXES, read_samples
+from gfscore.results import ModelAudit
+from gfscore.streaming import StreamingAudit, pieces_of
+
+FIRST_LOOK = 1000  # samples; the next looks come whenever their number has doubled
+
+
+def files_of(paths: Sequence[Path], *, pieces: bool) -> dict[str, list[Path]]:
+    """The files of each model: those in its folder, or the one named; or all of them for one (``pieces``)."""
+    if not paths:
+        raise OptionError("there is nothing to stream. Name logits files, or folders of them.")
+    files = {name: _shards(path) for name, path in model_names(paths).items()}
+    if not pieces:
+        return files
+    folder = paths[0].resolve()
+    name = folder.name if folder.is_dir() else folder.parent.name
+    return {name or "model": [file for shards in files.values() for file in shards]}
+
+
+def stream_models(
+    files: Mapping[str, Sequence[Path]],
+    options: auditing.Options,
+    class_names: Sequence[str] | None,
+    *,
+    probabilities: bool,
+    quiet: bool,
+) -> list[ModelAudit]:
+    """Audit each model file by file."""
+    console = Console(stderr=True, quiet=quiet, highlight=False, markup=False, soft_wrap=True)
+    return [
+        _streamed(name, paths, options, class_names, probabilities=probabilities, console=console)
+        for name, paths in files.items()
+    ]
+
+
+def _streamed(
+    name: str,
+    paths: Sequence[Path],
+    options: auditing.Options,
+    class_names: Sequence[str] | None,
+    *,
+    probabilities: bool,
+    console: Console,
+) -> ModelAudit:
+    source = paths[0].name if len(paths) == 1 else f"{len(paths)} files, {paths[0].name} to {paths[-1].name}"
+    stream, next_look = StreamingAudit(options, name=name, source=source), FIRST_LOOK
+    for path in paths:
+        samples = read_samples(path, probabilities=probabilities, class_names=class_names, piece=True)
+        with naming(path):
+            for piece in pieces_of(samples):
+                stream.add(piece)
+                if stream.n_samples >= next_look and samples.groups is None and not console.quiet:
+                    _look(stream, console)
+                    next_look = 2 * stream.n_samples
+    with naming(name):
+        return stream.result()
+
+
+def _look(stream: StreamingAudit, console: Console) -> None:
+    try:
+        seen = stream.peek()
+    except TooFewClassesError:  # a file sorted by class: there is nothing to compare yet
+        return
+    worst = f"worst {views.printable(seen.wcr.class_)} {views.estimate(seen.wcr.value, seen.wcr.interval)}"
+    rdi = views.estimate(seen.rdi.value, seen.rdi.interval)
+    console.print(f"{stream.name}: {stream.n_samples:,} samples so far: {worst}, RDI {rdi} (early look)")
+
+
+def _shards(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
+    if not found:
+        raise FileError(f"holds no logits file ({', '.join(SUFFIXES)}). Name another folder.").found_in(path)
+    return found

@@ -1,0 +1,131 @@
+"""Summaries to and from files: safetensors, so no pickle, and small numbers take little room."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from gfscore.errors import FileError, naming
+from gfscore.files import replacing
+from gfscore.inputs.raw import reason, refuse_unreadable
+from gfscore.samples import IntArray
+from gfscore.summaries import ScoreKind, Summary
+from gfscore.summaries.bins import N_BINS
+from gfscore.summaries.summary import COLUMNS
+
+FORMAT = "gfscore.summary/1"
+ARRAYS = ("cells", "cell_counts", "sums", "confusions", "confusion_counts")
+
+
+def write_summary(path: str | Path, summary: Summary) -> None:
+    """Write a summary, whole or not at all."""
+    with replacing(Path(path)) as temporary:
+        temporary.write_bytes(summary_to_bytes(summary))
+
+
+def read_summary(path: str | Path) -> Summary:
+    """Read what :func:`write_summary` wrote."""
+    path = Path(path)
+    with naming(path):
+        refuse_unreadable(path)
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise FileError(f"cannot be read ({error.strerror}). Check the path.") from error
+        return summary_from_bytes(content)
+
+
+def summary_to_bytes(summary: Summary) -> bytes:
+    """The contents of a summary file."""
+    about = {
+        "kind": asdict(summary.kind),
+        "partition": summary.partition,
+        "names": summary.names,
+        "class_names": summary.class_names,
+        "columns": COLUMNS,
+        "bins": N_BINS,
+        "value_range": summary.value_range,
+        "resemble_probabilities": summary.resemble_probabilities,
+    }
+    arrays = {name: _small(getattr(summary, name)) for name in ARRAYS}
+    return bytes(save(arrays, metadata={"format": FORMAT, "about": json.dumps(about)}))
+
+
+def summary_from_bytes(content: bytes) -> Summary:
+    """A summary from the contents of its file, once everything in it was found to fit together."""
+    try:
+        length = int.from_bytes(content[:8], "little")
+        metadata = json.loads(content[8 : 8 + length]).get("__metadata__") or {}
+        if metadata.get("format") != FORMAT:
+            raise FileError(f"has format {metadata.get('format')!r}; this version reads {FORMAT!r}. Summarise again.")
+        about, arrays = json.loads(metadata["about"]), load(content)
+        if tuple(about["columns"]) != COLUMNS or about["bins"] != N_BINS:
+            raise FileError("holds other sums than this version makes. Summarise again.")
+        summary = Summary(
+            kind=ScoreKind(**about["kind"]),
+            partition=str(about["partition"]),
+            names=tuple(map(str, about["names"])),
+            class_names=tuple(map(str, about["class_names"])),
+            value_range=(float(about["value_range"][0]), float(about["value_range"][1])),
+            resemble_probabilities=bool(about["resemble_probabilities"]),
+            **{name: _whole(arrays[name]) for name in ARRAYS},
+        )
+    except FileError:
+        raise
+    except (SafetensorError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        raise FileError(f"is no summary, or is damaged ({reason(error)}). Summarise again.") from error
+    _check(summary)
+    return summary
+
+
+def _small(array: IntArray) -> Any:
+    """In the smallest type that holds it: most counts of a piece are small."""
+    return array.astype(np.min_scalar_type(int(array.max(initial=0))))
+
+
+def _whole(array: Any) -> IntArray:
+    if array.dtype.kind != "u":
+        raise ValueError(f"numbers of type {array.dtype}")
+    return np.asarray(array.astype(np.int64))
+
+
+def _check(summary: Summary) -> None:
+    """Refuse numbers that no samples have: keys out of order or out of range, and counts that disagree."""
+    n_parts, n_classes = len(summary.names), len(summary.class_names)
+    kind = summary.kind
+    sound = (
+        summary.partition in ("class", "group")
+        and (summary.partition == "group" or summary.names == summary.class_names)
+        and len(set(summary.names)) == n_parts
+        and 0 < float(kind.maximum) < np.inf
+        and summary.sums.shape == (n_parts, len(COLUMNS))
+        and (summary.sums >= 0).all()
+        and _keys_fit(summary.cells, summary.cell_counts, n_parts * N_BINS)
+        and _keys_fit(summary.confusions, summary.confusion_counts, n_parts * n_classes)
+    )
+    if not sound or not _adds_up(summary):
+        raise FileError("holds sums that no samples have. It is damaged: summarise again.")
+
+
+def _keys_fit(keys: IntArray, counts: IntArray, limit: int) -> bool:
+    return bool(
+        keys.ndim == 1
+        and keys.shape == counts.shape
+        and (counts > 0).all()
+        and (np.diff(keys) > 0).all()
+        and (keys < limit).all()
+        and (keys >= 0).all()
+    )
+
+
+def _adds_up(summary: Summary) -> bool:
+    """Each part has as many samples as correct ones and mistakes, and no more in one half than in all."""
+    counts = summary.counts
+    mistakes = np.zeros_like(counts)
+    np.add.at(mistakes, summary.confusions // len(summary.class_names), summary.confusion_counts)
+    halves = summary.column("half_count") <= counts
+    return bool((summary.column("correct") + mistakes == counts).all() and halves.all())

@@ -1,0 +1,1 @@
+"""gfscore where people work already: pytest, scikit-learn, torchmetrics, MLflow and Weights & Biases."""

@@ -1,0 +1,76 @@
+"""A robustness gate as a test: ``assert_robust(model, data, wcr=0.1)``, as a fixture or imported from here."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import pytest
+
+from gfscore import gating
+from gfscore.auditing import Options
+from gfscore.errors import OptionError
+from gfscore.inputs.policies import extend, read_policy
+from gfscore.integrations.running import Data, Subject, samples_of
+from gfscore.verdicts import GateResult, Verdict
+
+Undecided = Literal["fail", "skip", "pass"]
+TABLES = {"class_": "class", "class_accuracy": "class_accuracy", "change": "change"}  # by argument
+
+
+def assert_robust(
+    model: Subject,
+    data: Data = None,
+    *,
+    policy: str | Path | Mapping[str, Any] | None = None,
+    undecided: Undecided = "fail",
+    baseline: gating.Baseline | None = None,
+    options: Options | None = None,
+    name: str | None = None,
+    **rules: float | Mapping[str, Any],
+) -> GateResult:
+    """Assert that a model keeps every rule; the message of the failure is why it does not.
+
+    Rules are those of a policy: ``wcr=0.1``, ``rdi=0.5``, ``accuracy=0.9``, ``class_={"cat": 0.2}``,
+    ``class_accuracy={"*": 0.6}``, ``change={"wcr": -0.02}`` (with a ``baseline``), or a ``policy``: a file, or its
+    tables. Each is judged on the interval of its number. What the data cannot decide fails, unless ``undecided`` says
+    otherwise.
+
+    ``model`` and ``data`` are as in :func:`~gfscore.integrations.running.samples_of`; where class names,
+    probabilities or preprocessing must be told, give what that function returns as the model.
+
+    >>> import numpy as np
+    >>> labels = np.arange(400) % 2
+    >>> assert_robust(3 * np.eye(2)[labels], labels, wcr=0.5).verdict.value
+    'PASS'
+    >>> assert_robust(3 * np.eye(2)[labels], labels, wcr=1.2)
+    Traceback (most recent call last):
+    AssertionError: model is not robust enough (FAIL):
+      WCR is 1.134 [1.105, 1.143] (0): none of the interval is at least 1.2.
+    """
+    __tracebackhide__ = True  # the failure is about the model: show the line of the test
+    if undecided not in get_args(Undecided):
+        raise OptionError(f"undecided is {undecided!r}. Choose 'fail', 'skip' or 'pass'.")
+    name = name or (str(model) if isinstance(model, str | Path) else "model")
+    judged = gating.policy_of(_tables(policy, rules))
+    samples = samples_of(model, data, name=name)
+    result = gating.gate(samples, judged, options, baseline=baseline, name=name)
+    reasons = "\n".join(f"  {reason}" for reason in result.models[0].reasons)
+    if result.verdict is Verdict.UNDECIDED and undecided == "skip":
+        pytest.skip(f"{name}: the data cannot decide:\n{reasons}")
+    if result.verdict is Verdict.FAIL or (result.verdict is Verdict.UNDECIDED and undecided == "fail"):
+        raise AssertionError(f"{name} is not robust enough ({result.verdict.value}):\n{reasons}")
+    return result
+
+
+@pytest.fixture(name="assert_robust", scope="session")
+def _assert_robust() -> Callable[..., GateResult]:
+    """Assert that a model keeps rules on the robustness of its classes: assert_robust(model, data, wcr=0.1)."""
+    return assert_robust
+
+
+def _tables(policy: str | Path | Mapping[str, Any] | None, rules: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables of a policy, with the rules of the call over them."""
+    table = dict(read_policy(Path(policy)) if isinstance(policy, str | Path) else policy or {})
+    for name, value in rules.items():
+        extend(table, TABLES.get(name, "rules"), value if name in TABLES else {name: value})
+    return table

@@ -1,0 +1,113 @@
+"""Samples from whatever a test has at hand: logits, a function, a torch module, or the specs of the command line."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gfscore.engines.local import DEFAULT_BATCH, SHARD_ROWS, check_run, forward_rows
+from gfscore.errors import OptionError, naming
+from gfscore.inputs.data import load_data
+from gfscore.inputs.guards import check_batch_independence
+from gfscore.inputs.logits_files import read_samples
+from gfscore.inputs.models import CallableModel, load_model, wrap_module
+from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.inputs.protocols import Dataset, Model
+from gfscore.samples import FloatArray, Samples
+
+Subject = Samples | str | Path | Callable[[Any], Any] | ArrayLike
+Data = str | Path | tuple[ArrayLike, ArrayLike] | ArrayLike | None
+
+
+def samples_of(
+    model: Subject,
+    data: Data = None,
+    *,
+    class_names: Sequence[str] | None = None,
+    probabilities: bool = False,
+    preprocessing: Preprocessing | None = None,
+    batch_size: int = DEFAULT_BATCH,
+    name: str = "model",
+) -> Samples:
+    """What a model says about data.
+
+    - ``samples_of(samples)`` or ``samples_of("logits.npz")``: what it has said already
+    - ``samples_of(logits, labels)``: (N, K) and (N,)
+    - ``samples_of(model, (inputs, labels))``: a function, a torch module or a model spec, on arrays as it takes them
+    - ``samples_of(model, "zoo:digits")``: the same on a data spec, with ``preprocessing``
+
+    >>> samples_of(lambda inputs: inputs @ np.eye(2), ([[3.0, 0.0], [1.0, 4.0]], [0, 1])).logits
+    array([[3., 0.],
+           [1., 4.]], dtype=float32)
+    """
+    if isinstance(model, Samples):
+        return model
+    if data is None and isinstance(model, str | Path):
+        return read_samples(Path(model), probabilities=probabilities, class_names=class_names)
+    if data is None:
+        raise OptionError(f"{name} comes without data. Give (inputs, labels), a data spec, or the labels of logits.")
+    if not (callable(model) or isinstance(model, str | Path)):
+        return Samples.of(_array(model), _array(_labels(data)), class_names=class_names, probabilities=probabilities)
+    runnable = _model(model, name)
+    if isinstance(data, str | Path):
+        used = preprocessing or Preprocessing.from_options(**getattr(runnable, "suggested_preprocessing", None) or {})
+        dataset = load_data(data, preprocessing=used, class_names=class_names)
+        logits, labels = _on_data(runnable, dataset, used, batch_size), dataset.labels
+        class_names = dataset.class_names
+    else:
+        inputs, labels = _pair(data)
+        logits = _on_arrays(runnable, inputs, batch_size)
+    return Samples.of(logits, labels, class_names=class_names, probabilities=probabilities)
+
+
+def _model(model: Any, name: str) -> Model:
+    if isinstance(model, str | Path):
+        return load_model(model)
+    torch = sys.modules.get("torch")  # whoever has a module has imported it
+    if torch is not None and isinstance(model, torch.nn.Module):
+        return wrap_module(model, name=name)
+    return CallableModel(model, name=name)
+
+
+def _on_data(model: Model, data: Dataset, preprocessing: Preprocessing, batch_size: int) -> FloatArray:
+    check_run(model, data, preprocessing)
+    rows = np.arange(len(data.labels))
+    parts = [
+        forward_rows(model, data, preprocessing, rows[start : start + SHARD_ROWS], batch_size=batch_size)
+        for start in range(0, len(rows), SHARD_ROWS)  # so that not all images are in memory at once
+    ]
+    return np.concatenate(parts)
+
+
+def _on_arrays(model: Model, inputs: NDArray[Any], batch_size: int) -> FloatArray:
+    if inputs.dtype.kind in "iub" and not isinstance(model, CallableModel):
+        raise OptionError(
+            f"{model.name} takes floats and was given {inputs.dtype}. Scale the inputs as in training: / 255."
+        )
+    check_batch_independence(model, inputs)
+    step = model.fixed_batch or batch_size
+    return np.concatenate([model(inputs[start : start + step]) for start in range(0, len(inputs), step)])
+
+
+def _pair(data: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    if not (isinstance(data, tuple | list) and len(data) == 2):
+        raise OptionError("data must be a pair (inputs, labels), or a data spec such as 'test.npz'.")
+    inputs, labels = _array(data[0]), _array(data[1])
+    if inputs.ndim == 0 or len(inputs) == 0:
+        raise OptionError("data holds no input. Give at least one of each of two classes.")
+    return (inputs.astype(np.float32) if inputs.dtype.kind == "f" else inputs), labels
+
+
+def _labels(data: Any) -> Any:
+    if isinstance(data, str | Path):
+        with naming(data):
+            raise OptionError("is a data spec, but the model is logits. Give their labels.")
+    return data
+
+
+def _array(values: Any) -> NDArray[Any]:
+    """A tensor or anything like an array."""
+    return np.asarray(values.detach().cpu().numpy() if hasattr(values, "detach") else values)

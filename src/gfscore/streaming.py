@@ -1,0 +1,100 @@
+"""An audit of samples that come in pieces and are not kept: logits that fit no memory, data that is still arriving."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Self
+
+from numpy.typing import ArrayLike
+
+from gfscore import auditing
+from gfscore.auditing import Options
+from gfscore.bounds import Method
+from gfscore.errors import OptionError
+from gfscore.results import ModelAudit
+from gfscore.samples import Samples
+from gfscore.summaries import Summary, Tally
+
+PIECE_ROWS, PIECE_VALUES = 1 << 16, 1 << 24  # samples and logits that are scored together, at most
+
+
+class StreamingAudit:
+    """Takes pieces of logits and labels; memory does not grow with their number.
+
+    :meth:`peek` shows intervals at any moment, even when what it shows decides whether to go on. :meth:`result` shows
+    narrower ones, for when all data that were meant to come have come. A run that was ended because of a peek reports
+    that peek: its intervals allow for it, those of ``result`` do not.
+
+    >>> stream = StreamingAudit(class_names=["cat", "dog"])
+    >>> for logits, labels in ([[[3, 0], [0, 1]], [0, 1]], [[[2, 0], [1, 0]], [0, 1]]):
+    ...     _ = stream.update(logits, labels)
+    >>> stream.n_samples, stream.peek().interval.anytime, stream.result().wcr.class_
+    (4, True, 'dog')
+    """
+
+    def __init__(
+        self,
+        options: Options | None = None,
+        *,
+        class_names: tuple[str, ...] | list[str] | None = None,
+        probabilities: bool = False,
+        name: str = "model",
+        source: str = "stream",
+    ) -> None:
+        self.options = options or Options()
+        self.class_names = None if class_names is None else tuple(class_names)
+        self.probabilities = probabilities
+        self.name, self.source = name, source
+        self.n_samples = 0
+        self._tally = Tally()
+
+    def update(
+        self, logits: ArrayLike, labels: ArrayLike, *, groups: ArrayLike | Mapping[str, ArrayLike] | None = None
+    ) -> Self:
+        """Take in one piece: ``logits`` is ``(n, K)``, ``labels`` is ``(n,)``; with groups, one name per sample."""
+        samples = Samples.of(
+            logits,
+            labels,
+            class_names=self.class_names,
+            groups=groups,
+            probabilities=self.probabilities,
+            piece=True,
+        )
+        return self.add(samples)
+
+    def add(self, samples: Samples) -> Self:
+        """Take in samples that were checked before; a piece of a long file at a time."""
+        for piece in pieces_of(samples):
+            local = auditing.score_samples(piece, self.options)
+            self._tally.add(Summary.of(piece, local, first_row=self.n_samples))
+            self.n_samples += piece.n_samples
+        return self
+
+    def summary(self) -> Summary:
+        """What was kept of everything so far: to be saved, or merged with what other machines saw."""
+        return self._tally.summary()
+
+    def peek(self) -> ModelAudit:
+        """The audit of everything so far, with intervals that hold at every moment of the stream at once.
+
+        However often one looks, and whatever one decides by it, all intervals ever shown hold together with probability
+        1 - delta (see :func:`~gfscore.bounds.mixture.mixture_lower`). They are about classes that are known before; a
+        stream over groups, which are known when they come, has none.
+        """
+        summary = self.summary()
+        if summary.partition == "group":
+            raise OptionError("an early look needs to know all groups before they come. Wait for the result.")
+        return self._audit(summary, replace(self.options, interval=Method.MIXTURE))
+
+    def result(self) -> ModelAudit:
+        """The audit of everything, once all data that were meant to come have come."""
+        return self._audit(self.summary(), self.options)
+
+    def _audit(self, summary: Summary, options: Options) -> ModelAudit:
+        return auditing.audit_summary(summary, options, name=self.name, source=self.source)
+
+
+def pieces_of(samples: Samples) -> Iterator[Samples]:
+    """The samples a few rows at a time: scoring all of them at once would take memory for each."""
+    step = max(1, min(PIECE_ROWS, PIECE_VALUES // samples.n_classes))
+    for start in range(0, samples.n_samples, step):
+        yield samples.rows(slice(start, start + step))

@@ -1,0 +1,136 @@
+"""What fuzzing, and thinking like an attacker, has found: each stays found. The table is in docs/fuzzing.md."""
+
+import gzip
+import io
+import json
+import pickle
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import watched
+from readers import LABELS, LOGITS, READERS, png, written
+from watched import attempt
+
+from gfscore.errors import FileError
+
+MB = 1_000_000
+NESTED = b")" + b"2\x86" * 30  # the empty tuple, then thirty times a pair of itself: its hash takes 2^30 steps
+
+
+def npz_bomb():
+    """Zeros compress a thousand times; the header and the length agree."""
+    buffer, header = io.BytesIO(), io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (50 * MB, 2)})
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        with archive.open("logits.npy", "w", force_zip64=True) as member:
+            member.write(header.getvalue())
+            for _ in range(400):
+                member.write(bytes(MB))
+        archive.writestr("labels.npy", written(lambda file: np.save(file, LABELS)))
+    return buffer.getvalue()
+
+
+def gzip_bomb():
+    return gzip.compress(struct.pack(">4B3I", 0, 0, 8, 3, 4, 10_000, 7_000) + bytes(280 * MB), 1)
+
+
+def parquet(**columns):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    return written(lambda file: parquet.write_table(pa.table(columns), file))
+
+
+def repeated_text():
+    pa = pytest.importorskip("pyarrow")
+    group = pa.DictionaryArray.from_arrays(pa.array(np.zeros(400, np.int32)), pa.array(["x" * MB])).cast(pa.string())
+    return parquet(label=np.zeros(400, int), a=np.zeros(400), b=np.full(400, 3.0), group=group)
+
+
+def pickled_names():
+    batch = pickle.dumps({"data": np.zeros((4, 3072), np.uint8), "labels": [0, 1, 2, 0]}, protocol=4)
+    return batch[:-1] + b"\x8c\x09filenames(" + b")" + b"2\x86" * 60 + b"ls."
+
+
+def empty_tensor():
+    tensors = {
+        "logits": {"dtype": "F32", "shape": [0, 2**62], "data_offsets": [0, 0]},
+        "labels": {"dtype": "I64", "shape": [0], "data_offsets": [0, 0]},
+    }
+    header = json.dumps(tensors).encode()
+    return len(header).to_bytes(8, "little") + header
+
+
+FINDINGS = {
+    "zip bomb": ("npz", npz_bomb, "a decompression bomb"),
+    "gzip bomb": ("idx gzip", gzip_bomb, "a decompression bomb"),
+    "rows that take no room": (
+        "parquet",
+        lambda: parquet(label=np.zeros(12 * MB, np.int8), a=np.zeros(12 * MB, np.float32), b=np.ones(12 * MB, "f4")),
+        "a decompression bomb",
+    ),
+    "one text, again and again": ("parquet", repeated_text, "a column 'group' of"),
+    "one image, again and again": (
+        "images parquet",
+        lambda: parquet(image=[png(0) + bytes(MB)] * 400, label=[0, 1] * 200),
+        "a column 'image' of",
+    ),
+    "key nested in itself": ("cifar", lambda: b"\x80\x04}" + NESTED + b"K\x01s.", "keys that are no text"),
+    "keys nested in themselves": ("cifar", lambda: b"\x80\x04}(" + NESTED + b"K\x01u.", "keys that are no text"),
+    "dictionary of them": ("cifar", lambda: b"\x80\x04(" + NESTED + b"K\x01d.", "keys that are no text"),
+    "set of what is nested in itself": ("cifar", lambda: b"\x80\x04\x8f(" + NESTED + b"\x90.", "is damaged"),
+    "name nested in itself": ("cifar", pickled_names, "holds a tuple where a name belongs"),
+    "empty tensor of 2^62 columns": ("safetensors", empty_tensor, "logits have no rows"),
+    "header of 150,000 columns": (
+        "csv",
+        lambda: b"label," + b",".join(b"%d" % column for column in range(150_000)) + b"\n",
+        "logits have no rows",
+    ),
+    "number of 400 digits": ("reference json", lambda: b'{"a": ' + b"9" * 400 + b"}", "which is no number"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_findings_stay_found(name):
+    reader, content, message = FINDINGS[name]
+    assert message in attempt(READERS[reader], content())
+
+
+def test_a_damaged_model_writes_nothing_to_standard_output(capfd):
+    pytest.importorskip("onnx")
+    reader = READERS["onnx"]
+    content = reader.seeds()[0].replace(b"MatMul", b"Mat\xfful")
+    assert "cannot be opened by onnxruntime" in attempt(reader, content)
+    assert capfd.readouterr().out == ""
+
+
+def test_the_watch_sees_what_it_is_for(monkeypatch):
+    """A reader that crashes, takes for ever or takes too much is noticed; one that refuses is not a finding."""
+    monkeypatch.setattr(watched, "SECONDS", 0.2)
+
+    def reading(function):
+        return watched.Reader("file", lambda: [b"x"], function)
+
+    def endless(_path: Path) -> None:
+        while True:
+            pass
+
+    def refusing(_path: Path) -> None:
+        raise FileError("is bad. Save it again.")
+
+    assert attempt(reading(refusing), b"x") == "is bad. Save it again."
+    with pytest.raises(watched.TooLongError):
+        attempt(reading(endless), b"x")
+    with pytest.raises(watched.TooMuchMemoryError):
+        attempt(reading(lambda _path: np.zeros(400 * MB, np.uint8)), b"x")
+    with pytest.raises(ZeroDivisionError):
+        attempt(reading(lambda _path: 1 // 0), b"x")
+
+
+def test_logits_that_repeat_a_little_are_no_bomb(tmp_path):
+    path = tmp_path / "m.npz"
+    np.savez_compressed(path, logits=np.tile(LOGITS, (1000, 1)), labels=np.tile(LABELS, 1000))
+    assert READERS["npz"].read(path).n_samples == 4000

@@ -1,0 +1,227 @@
+"""Summaries: exact, merged in any order, to and from files, and as good as the samples for an audit."""
+
+import time
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gfscore import Options, Samples, audit_models
+from gfscore.auditing import audit_summary, score_samples
+from gfscore.bounds import Method, noise_floor, normal_floor
+from gfscore.errors import FileError, OptionError, SamplesError
+from gfscore.inputs.summary_files import read_summary, summary_from_bytes, summary_to_bytes, write_summary
+from gfscore.results import ModelAudit
+from gfscore.scores import great_scores
+from gfscore.summaries import Summary, Tally, merged
+from gfscore.summaries.exact import high_and_low, ratios
+
+K = 6
+
+
+def some_samples(n=600, seed=0, k=K, groups=False, dtype=float):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, k - 1, n)  # the last class has no sample
+    logits = rng.normal(0, 1, (n, k))
+    logits[np.arange(n), labels] += np.linspace(0.5, 3, k)[labels]
+    return Samples.of(logits.astype(dtype), labels, groups=rng.choice(["day", "dusk", "night"], n) if groups else None)
+
+
+def summary_of(samples, first_row=0, **options):
+    return Summary.of(samples, score_samples(samples, Options(**options)), first_row=first_row)
+
+
+def cut(samples, edges, **options):
+    starts = [0, *edges, samples.n_samples]
+    return [
+        summary_of(samples.rows(slice(first, last)), first, **options)
+        for first, last in pairwise(starts)
+        if first < last
+    ]
+
+
+def assert_equal(one, other):
+    for name in Summary.__slots__:
+        if isinstance(getattr(one, name), np.ndarray):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+        else:
+            assert getattr(one, name) == getattr(other, name)
+
+
+def as_numbers(model: ModelAudit):
+    """Everything but the noise floor and the flag about it, which need the samples."""
+    content = model.model_dump(exclude={"noise": True, "flags": True, "interval": {"method"}})
+    return content, [flag.code for flag in model.flags if flag.code != "normal_noise"]
+
+
+@given(st.lists(st.integers(0, 600), max_size=9).map(sorted), st.randoms(), st.booleans())
+def test_any_cutting_merged_in_any_order_is_the_whole_to_the_last_bit(edges, random, groups):
+    samples = some_samples(groups=groups)
+    pieces = cut(samples, edges)
+    random.shuffle(pieces)
+    assert_equal(merged(pieces), summary_of(samples))
+
+
+def test_merging_is_associative():
+    one, two, three = cut(some_samples(), [100, 350])
+    assert_equal(merged([merged([one, two]), three]), merged([one, merged([three, two])]))
+
+
+@pytest.mark.parametrize("method", ["blocks", "mixture", "kl", "bernstein", "hoeffding"])
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
+@pytest.mark.parametrize("groups", [False, True])
+def test_an_audit_of_merged_pieces_equals_that_of_the_samples(method, activation, groups):
+    samples = some_samples(groups=groups, dtype=np.float16)
+    options = Options(interval=method, activation=activation, permutations=0)
+    whole = audit_models({"m": samples}, options).model
+    pieces = cut(samples, [1, 77, 500], activation=activation)
+    found = audit_summary(merged(pieces[::-1]), options, name="m")
+    numbers, flags = as_numbers(found)
+    expected, expected_flags = as_numbers(whole)
+    assert flags == expected_flags
+    for content in (numbers, expected):
+        del content["nrgc"]["interval"]  # its lower end splits the samples at random
+        del content["curves"]  # which take another pass over the logits
+    assert numbers == approximately(expected)
+    low, high = found.nrgc.interval
+    assert low <= found.nrgc.value <= high == pytest.approx(whole.nrgc.interval[1], abs=1e-9)
+
+
+def approximately(content):
+    """Class counts as they are, scores to 1e-12, everything found by bisection to 1e-9."""
+    if isinstance(content, dict):
+        return {
+            key: pytest.approx(value, abs=1e-12)
+            if key in ("score", "aggregate", "class_mean", "value") and isinstance(value, float)
+            else approximately(value)
+            for key, value in content.items()
+        }
+    if isinstance(content, list | tuple):
+        return type(content)(approximately(value) for value in content)
+    return pytest.approx(content, abs=1e-8) if isinstance(content, float) else content
+
+
+def test_scores_do_not_depend_on_the_order_of_merging():
+    samples = some_samples(5000)
+    pieces = cut(samples, range(7, 5000, 7))
+    forward, backward = (audit_summary(merged(order), Options(permutations=0)) for order in (pieces, pieces[::-1]))
+    assert forward == backward
+    assert [entry.score for entry in forward.classes] == pytest.approx(
+        [entry.score for entry in audit_models({"m": samples}).model.classes], abs=1e-12
+    )
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=50))
+def test_exact_sums_are_correctly_rounded_means(values):
+    high, low = high_and_low(np.array(values))
+    found = ratios(np.array([high.sum()]), np.array([low.sum()]), np.array([len(values)]))
+    assert float(found[0]) == pytest.approx(sum(values) / len(values), abs=1e-15)
+
+
+def test_the_halves_cover_the_samples_and_do_not_depend_on_the_scores():
+    samples = some_samples(4000)
+    summary = summary_of(samples)
+    half = summary.column("half_count")[: K - 1] / summary.counts[: K - 1]
+    assert (abs(half - 0.5) < 0.1).all()
+    other = summary_of(replace(samples, logits=samples.logits[::-1]))
+    np.testing.assert_array_equal(summary.column("half_count"), other.column("half_count"))
+
+
+@pytest.mark.parametrize("groups", [False, True])
+def test_a_summary_survives_its_file(groups, tmp_path):
+    summary = summary_of(some_samples(groups=groups))
+    write_summary(tmp_path / "s.safetensors", summary)
+    assert_equal(read_summary(tmp_path / "s.safetensors"), summary)
+
+
+def test_a_file_that_holds_impossible_sums_is_refused():
+    summary = summary_of(some_samples())
+    wrong = {
+        "cells": summary.cells[::-1],
+        "cell_counts": summary.cell_counts + 1,
+        "sums": summary.sums[:-1],
+        "confusions": summary.confusions + 1000,
+        "confusion_counts": np.zeros_like(summary.confusion_counts),
+        "names": ("a", *summary.names[1:]),
+        "partition": "batch",
+    }
+    for name, value in wrong.items():
+        content = summary_to_bytes(replace(summary, **{name: value}))
+        with pytest.raises(FileError, match="sums that no samples have"):
+            summary_from_bytes(content)
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 100, b"\x02\x00\x00\x00\x00\x00\x00\x00{}", b"\xff" * 9])
+def test_a_file_that_is_no_summary_is_refused(content):
+    with pytest.raises(FileError, match=r"is no summary|has format None"):
+        summary_from_bytes(content)
+
+
+def test_what_does_not_belong_together_is_not_merged():
+    samples = some_samples()
+    one = summary_of(samples)
+    others = {
+        "their score": summary_of(samples, temperature=2.0),
+        "what they are over": summary_of(some_samples(groups=True)),
+        "their classes": replace(one, class_names=("x",) * K, names=("x",) * K),
+    }
+    for what, other in others.items():
+        with pytest.raises(SamplesError, match=f"pieces differ in {what}"):
+            merged([one, other])
+    with pytest.raises(OptionError, match="nothing to merge"):
+        Tally().summary()
+
+
+def test_new_groups_may_come_with_any_piece():
+    samples = some_samples(groups=True)
+    night = np.asarray(samples.groups.names)[samples.groups.codes] == "night"
+    day, dark = (
+        Samples.of(samples.logits[rows], samples.labels[rows], groups=np.where(night, "night", other)[rows])
+        for rows, other in ((slice(0, 300), "day"), (slice(300, 600), "dusk"))
+    )
+    summary = merged([summary_of(dark, 300), summary_of(day)])
+    assert summary.names == ("day", "dusk", "night")
+    assert summary.counts.tolist() == [(~night[:300]).sum(), (~night[300:]).sum(), night.sum()]
+
+
+def test_the_normal_noise_floor_agrees_with_shuffling_and_says_what_it_is():
+    samples = some_samples(4000)
+    found = audit_summary(summary_of(samples), Options())
+    values = great_scores(samples)
+    shuffled = noise_floor(values.values, samples.labels, K, maximum=values.maximum)
+    assert found.noise.kind == "normal"
+    assert found.flags[-1].code == "normal_noise"
+    assert "by a normal approximation" in repr(found)
+    assert found.noise.rdi.null_mean == pytest.approx(shuffled.rdi.null_mean, rel=0.05)
+    assert found.noise.rdi.null_q95 == pytest.approx(shuffled.rdi.null_q95, rel=0.05)
+    assert found.noise.nrgc.null_mean == pytest.approx(shuffled.nrgc.null_mean, rel=0.05)
+    with pytest.raises(OptionError, match="0 draws show nothing"):
+        normal_floor([0.5], [0.1], [9], maximum=1.0, draws=0)
+
+
+def test_ten_thousand_parts_of_a_thousand_classes_are_merged_in_seconds():
+    """10^8 samples in parts of 10^4; five different ones come again and again, because making them takes longer."""
+    rng = np.random.default_rng(0)
+    k, n = 1000, 10_000
+    different = []
+    for _ in range(5):
+        labels = rng.integers(0, k, n)
+        samples = Samples.of(np.tile([0.0, 2.0], (n, 1)), np.ones(n, dtype=int))
+        local = great_scores(samples)
+        predicted = np.where(rng.random(n) < 0.7, labels, rng.integers(0, k, n))
+        wide = replace(samples, labels=labels, class_names=tuple(map(str, range(k))), logits=np.zeros((n, k)))
+        scored = replace(local, values=rng.beta(2, 2, n) * local.maximum * (predicted == labels), predicted=predicted)
+        different.append(Summary.of(wide, scored))
+    start = time.process_time()
+    total = merged(different[i % 5] for i in range(10_000))
+    assert time.process_time() - start < 10
+    assert total.n_samples == 10**8
+    np.testing.assert_array_equal(total.counts, 2000 * sum(part.counts for part in different))
+
+
+def test_betting_is_replaced_by_blocks():
+    summary = summary_of(some_samples())
+    assert audit_summary(summary, Options(permutations=0)).interval.method == Method.BLOCKS
