@@ -17,6 +17,7 @@ from gfscore.verdicts import Comparison, GateResult, ModelVerdict, RuleVerdict, 
 
 __all__ = [
     "ROUND",
+    "SCORE_MAX",
     "Baseline",
     "Policy",
     "Progress",
@@ -111,13 +112,14 @@ def gate_adaptively(
     shuffle: bool = True,
     finite: bool = False,
     size: int = ROUND,
+    passes: int = 1,
     progress: Progress = lambda _used, _available: None,
     from_store: Callable[[], int] = lambda: 0,
 ) -> ModelVerdict:
     """Judge the rule on the WCR by as few forward passes as it takes: see :func:`~gfscore.judge.gate.adaptive_gate`.
 
     ``score`` gives the local scores and predictions of some rows; ``from_store`` says afterwards how many of them it
-    knew already.
+    knew already. ``passes`` says how many forward passes a sample takes.
     """
     rule = adaptive_rule(policy)
     drawn = adaptive_gate(
@@ -132,7 +134,7 @@ def gate_adaptively(
         size=size,
         progress=progress,
     )
-    run = describe(drawn, tuple(class_names), rule.threshold, finite=finite, from_store=from_store())
+    run = describe(drawn, tuple(class_names), rule.threshold, finite=finite, from_store=from_store(), passes=passes)
     why = reason(drawn, run, delta)
     lowest = [entry.score for entry in run.classes if entry.score is not None]
     judged = RuleVerdict(

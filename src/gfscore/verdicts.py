@@ -51,7 +51,7 @@ class AdaptiveClass(Result):
     """A class after an adaptive run."""
 
     name: str
-    n: int = Field(ge=0, description="forward passes spent on it")
+    n: int = Field(ge=0, description="samples spent on it")
     available: int = Field(ge=1)
     score: float | None = Field(description="mean of the scores drawn; null when none was")
     accuracy: float | None = Field(description="share predicted rightly of those drawn; null when none was")
@@ -63,7 +63,8 @@ class AdaptiveRun(Result):
     """How an adaptive gate came to its verdict."""
 
     threshold: float
-    used: int = Field(ge=0, description="forward passes that the verdict took")
+    used: int = Field(ge=0, description="samples that the verdict took")
+    passes_per_sample: int = Field(default=1, ge=1, description="forward passes that a sample takes, at most")
     available: int = Field(ge=1, description="samples there are")
     from_store: int = Field(default=0, ge=0, description="of those used, done by an earlier run of the same command")
     rounds: int = Field(ge=0)

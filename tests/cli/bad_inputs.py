@@ -1241,3 +1241,18 @@ def compare_of_a_file_with_itself(folder):
 @case("0 finished runs have a key that begins with 'abc'. See gfscore store list.")
 def compare_of_an_unknown_run(folder):
     return ["compare", "store:abc", "store:abd", "--store", str(folder)]
+
+
+# Radii at the gate
+
+GATED_RADII = ["gate", "--model", "zoo:trades", "--data", "zoo:digits", "--score", "first-order", "--norm", "l2"]
+
+
+@case("a radius cannot be compared with a baseline of logits. Give its audit.json instead.")
+def radius_against_logits(folder):
+    return [*GATED_RADII, "--wcr", "0.1", "--baseline", npz(folder)[1]]
+
+
+@case("--adaptive measures radii by forward passes alone. Leave --gradients out.")
+def adaptive_gate_with_gradients(folder):
+    return [*GATED_RADII, "--wcr", "0.1", "--adaptive", "--gradients", "yes"]

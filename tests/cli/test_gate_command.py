@@ -105,6 +105,21 @@ def test_the_zoo_is_gated_adaptively_and_again_for_nothing(capsys):
     assert GateResult.from_json(capsys.readouterr().out).models[0].adaptive.from_store == 0
 
 
+def test_radii_are_gated_adaptively_and_whole_alike(capsys):
+    command = ["gate", "--model", "zoo:trades", "--data", "zoo:digits", "--score", "first-order", "--norm", "l2"]
+    assert run([*command, "--wcr", "0.2", "--json"]) == 0
+    whole = GateResult.from_json(capsys.readouterr().out).models[0].rules[0]
+    assert run([*command, "--wcr", "0.2", "--adaptive", "--json"]) == 0
+    early = GateResult.from_json(capsys.readouterr().out).models[0].adaptive
+    assert early.passes_per_sample == 65  # the image itself, and 32 directions both ways
+    assert early.used < early.available
+    everything = [*command, "--wcr", str(whole.value), "--adaptive", "--round", "900", "--json"]
+    assert run(everything) == 3
+    seen = GateResult.from_json(capsys.readouterr().out).models[0]
+    assert seen.adaptive.used == 900
+    assert seen.rules[0].value == pytest.approx(whole.value)  # the same radii, whatever order they came in
+
+
 def test_a_generator_is_gated_adaptively(capsys):
     command = ["gate", "--model", "zoo:standard", "--data", "generator:zoo", "--wcr", "0.2", "--adaptive", "--json"]
     assert run(command) in (0, 1, 3)

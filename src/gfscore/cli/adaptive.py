@@ -2,12 +2,15 @@
 
 import uuid
 from collections.abc import Sequence
+from typing import Any
 
 from gfscore import auditing, gating
-from gfscore.cli.options import RunOptions
+from gfscore.cli.options import RunOptions, ScoreOptions
 from gfscore.cli.running import Loaded, advance, load, progress_bar
+from gfscore.engines.first_order import Gradients, first_order_rows
 from gfscore.engines.local import check_run, forward_rows
 from gfscore.errors import OptionError, naming
+from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.score_log import ScoreLog
 from gfscore.inputs.store import Store
 from gfscore.samples import FloatArray, IntArray
@@ -19,6 +22,7 @@ def judge_adaptively(
     data: Sequence[str],
     policy: gating.Policy,
     options: auditing.Options,
+    asked: ScoreOptions,
     run: RunOptions,
     *,
     size: int,
@@ -32,6 +36,9 @@ def judge_adaptively(
         raise OptionError(
             "--expect-accuracy is for whole audits: an adaptive gate draws mostly from the worst classes."
         )
+    radius = asked.first_order()
+    if radius is not None and asked.gradients != Gradients.NO:
+        raise OptionError("--adaptive measures radii by forward passes alone. Leave --gradients out.")
     verdicts = []
     with progress_bar(quiet=run.quiet) as bar:
         for loaded in load(models, data, run):
@@ -41,6 +48,7 @@ def judge_adaptively(
                         loaded,
                         policy,
                         options,
+                        radius,
                         Store(run.store),
                         size=size,
                         finite=finite,
@@ -54,6 +62,7 @@ def _judged(
     loaded: Loaded,
     policy: gating.Policy,
     options: auditing.Options,
+    radius: auditing.FirstOrder | None,
     store: Store,
     *,
     size: int,
@@ -65,27 +74,51 @@ def _judged(
         raise OptionError("the target finite is for a fixed data set, and a generator draws without end.")
     n_classes = check_run(model, data, preprocessing)
 
-    def forward(rows: IntArray) -> FloatArray:
-        return forward_rows(model, data, preprocessing, rows, batch_size=loaded.batch_size)
-
     recipe = {
         "model": model.fingerprint or f"unknown-{uuid.uuid4().hex}",  # found by nobody again
         "data": data.fingerprint,
         "preprocessing": preprocessing.describe(),
-        "score": {"name": "great", "activation": str(options.activation), "temperature": options.temperature},
+        "score": _about(options, radius),
     }
     with ScoreLog(store.root, recipe) as log:
         return gating.gate_adaptively(
-            log.scoring(gating.row_scores(forward, data.labels, options)),
+            log.scoring(_scorer(loaded, options, radius)),
             data.labels,
             policy,
             name=loaded.name,
             class_names=data.class_names or tuple(map(str, range(n_classes))),
+            maximum=gating.SCORE_MAX if radius is None else radius.largest,
             delta=options.delta,
             seed=options.seed,
             shuffle=data.seed is None,
             finite=finite,
             size=size,
+            passes=1 if radius is None else 1 + 2 * radius.count,
             progress=progress,
             from_store=lambda: log.reused,
         )
+
+
+def _about(options: auditing.Options, radius: auditing.FirstOrder | None) -> dict[str, Any]:
+    """What decides a score, for the name of the place where scores are kept."""
+    if radius is None:
+        return {"name": "great", "activation": str(options.activation), "temperature": options.temperature}
+    return {"name": "first-order", "norm": str(radius.kind), "cap": radius.largest, **radius.measure(gradients=False)}
+
+
+def _scorer(loaded: Loaded, options: auditing.Options, radius: auditing.FirstOrder | None) -> gating.Score:
+    """The local score of any rows, each from as many forward passes as it takes."""
+    model, data, preprocessing = loaded.model, loaded.data, loaded.preprocessing
+    if radius is None:
+
+        def forward(rows: IntArray) -> FloatArray:
+            return forward_rows(model, data, preprocessing, rows, batch_size=loaded.batch_size)
+
+        return gating.row_scores(forward, data.labels, options)
+    pixel_model = PixelModel(model=model, preprocessing=preprocessing, batch_size=loaded.batch_size)
+
+    def measure(rows: IntArray) -> tuple[FloatArray, IntArray]:
+        local = first_order_rows(pixel_model, data, rows, radius)
+        return local.values, local.predicted
+
+    return measure

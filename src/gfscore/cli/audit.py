@@ -12,8 +12,7 @@ from gfscore import auditing, calibrating
 from gfscore.cli import options as shared
 from gfscore.cli.delivery import deliver, provenance
 from gfscore.cli.grouping import expand
-from gfscore.cli.running import first_order_scores
-from gfscore.cli.sources import Source, logits_sources
+from gfscore.cli.sources import Source, local_scores, logits_sources
 from gfscore.cli.stream import files_of, stream_models
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples
@@ -90,7 +89,7 @@ def audit_command(
         samples, sizes = read(source), None
         with naming(source.path if source.loaded is None else name):
             sizes = _sizes(source, target, groups)
-            local = _score(source, samples, options, radius, local_score.gradients, run)
+            local = local_scores(source, samples, options, local_score, run)
             models.append(
                 auditing.audit_scores(
                     samples,
@@ -128,22 +127,6 @@ def audit_command(
         provenance=provenance(inputs),
     )
     deliver(audit, out=out, as_json=as_json, quiet=run.quiet, per_sample=per_sample, tables=tables)
-
-
-def _score(
-    source: Source,
-    samples: Samples,
-    options: auditing.Options,
-    radius: auditing.FirstOrder | None,
-    gradients: str,
-    run: shared.RunOptions,
-) -> auditing.LocalScores:
-    """The local score that was asked for."""
-    if radius is None:
-        return auditing.score_samples(samples, options)
-    if source.loaded is None:
-        raise OptionError("holds logits, and a radius takes the model itself. Say --model and --data.")
-    return first_order_scores(source.loaded, samples, radius, gradients, run)
 
 
 def _refuse_with_stream(given: Sequence[str], target: Target) -> None:

@@ -16,7 +16,7 @@ from gfscore.cli.adaptive import judge_adaptively
 from gfscore.cli.audit import Target
 from gfscore.cli.gate_outputs import GateOutputs
 from gfscore.cli.grouping import expand
-from gfscore.cli.sources import Source, logits_sources
+from gfscore.cli.sources import Source, local_scores, logits_sources
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples, sha256
 from gfscore.inputs.policies import extend, read_policy
@@ -96,6 +96,7 @@ def gate_command(
     ] = Target.POPULATION,
     probabilities: shared.Probabilities = False,
     groups: shared.Groups = None,
+    local_score: shared.ScoreOptions,
     scoring: shared.AuditOptions,
     run: shared.RunOptions,
     outcome: GateOutputs,
@@ -105,14 +106,16 @@ def gate_command(
     Each rule is judged on the interval of its number, not on the estimate. The verdict is wrong with probability at
     most delta.
     """
-    options = scoring.checked()
+    options, radius = scoring.checked(), local_score.first_order()
     run = replace(run, quiet=run.quiet or outcome.as_json)  # nothing may stand beside the JSON
     with nullcontext() if rules.policy is None else naming(rules.policy):
         policy = gating.policy_of(rules.table())
     if adaptive:
         _refuse_files(inputs, baseline, groups)
         finite = target is Target.FINITE
-        verdicts = judge_adaptively(model or [], data or [], policy, options, run, size=size, finite=finite)
+        verdicts = judge_adaptively(
+            model or [], data or [], policy, options, local_score, run, size=size, finite=finite
+        )
         audits: list[ModelAudit] = []
     else:
         if target is Target.FINITE:
@@ -125,8 +128,14 @@ def gate_command(
             return read_samples(path, probabilities=probabilities, class_names=run.names, groups=groups)
 
         before = None if baseline is None else _only_model(baseline) if _is_audit(baseline) else read(baseline)
+        if radius is not None and isinstance(before, Samples):
+            raise OptionError("a radius cannot be compared with a baseline of logits. Give its audit.json instead.")
         sources = _sources(inputs or [], model or [], data or [], run)
-        judged = [_judged(name, source, read, policy, options, before) for name, source in sources]
+
+        def score(source: Source, samples: Samples) -> auditing.LocalScores:
+            return local_scores(source, samples, options, local_score, run)
+
+        judged = [_judged(name, source, read, score, policy, options, before) for name, source in sources]
         audits, verdicts = [audit for audit, _ in judged], [verdict for _, verdict in judged]
     files = [path for path in (*(inputs or []), baseline, rules.policy, groups) if path is not None]
     provenance = auditing.make_provenance(
@@ -153,6 +162,7 @@ def _judged(
     name: str,
     source: Source | ModelAudit,
     read: Callable[[Path], Samples],
+    score: Callable[[Source, Samples], auditing.LocalScores],
     policy: gating.Policy,
     options: auditing.Options,
     baseline: gating.Baseline | None,
@@ -165,7 +175,7 @@ def _judged(
     with naming(source.path if loaded is None else name):
         return gating.gate_scores(
             samples,
-            auditing.score_samples(samples, options),
+            score(source, samples),
             policy,
             options,
             name=name,

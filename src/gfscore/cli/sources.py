@@ -4,9 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gfscore.cli.options import RunOptions
-from gfscore.cli.running import Loaded, run_models
+from gfscore import auditing
+from gfscore.cli.options import RunOptions, ScoreOptions
+from gfscore.cli.running import Loaded, first_order_scores, run_models
 from gfscore.errors import OptionError
+from gfscore.samples import Samples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,18 @@ def logits_sources(
     if models or data:
         for run in run_models(models, data, options):
             yield run.name, Source(path=run.logits, source=run.loaded.data.source, loaded=run.loaded)
+
+
+def local_scores(
+    source: Source, samples: Samples, options: auditing.Options, asked: ScoreOptions, run: RunOptions
+) -> auditing.LocalScores:
+    """The local score that was asked for."""
+    radius = asked.first_order()
+    if radius is None:
+        return auditing.score_samples(samples, options)
+    if source.loaded is None:
+        raise OptionError("holds logits, and a radius takes the model itself. Say --model and --data.")
+    return first_order_scores(source.loaded, samples, radius, asked.gradients, run)
 
 
 def model_names(paths: Sequence[Path]) -> dict[str, Path]:

@@ -89,6 +89,19 @@ def score_first_order(
     )
 
 
+def first_order_rows(model: PixelModel, data: Dataset, rows: IntArray, how: FirstOrder) -> LocalScores:
+    """First-order radii of some rows in any order, by forward passes alone; nothing is kept.
+
+    Directions belong to a sample, so a row has the same radius whatever rows it comes with.
+    """
+    pixels = model.rows(data, rows)
+    ids = [str(row) if data.sample_ids is None else data.sample_ids[row] for row in rows.tolist()]
+    samples = Samples.of(model(pixels), data.labels[rows], sample_ids=ids)
+    rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
+    norms, halved = forward_only_norms(model, pixels, samples, rivals, how)
+    return first_order_scores(samples, norms, how, gradients=False, halved=halved)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shard:
     """What is computed for some rows."""

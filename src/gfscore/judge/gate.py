@@ -149,8 +149,10 @@ def _order(labels: IntArray, label: int, seed: int, *, shuffle: bool) -> IntArra
     return np.random.default_rng([seed, label]).permutation(rows) if shuffle else rows
 
 
-def describe(drawn: Drawn, names: tuple[str, ...], threshold: float, *, finite: bool, from_store: int) -> AdaptiveRun:
-    """The run as a result; ``names`` are those of all labels."""
+def describe(
+    drawn: Drawn, names: tuple[str, ...], threshold: float, *, finite: bool, from_store: int, passes: int = 1
+) -> AdaptiveRun:
+    """The run as a result; ``names`` are those of all labels, ``passes`` the forward passes that a sample takes."""
     above, below = drawn.evidence.above, drawn.evidence.below
     entries = [
         AdaptiveClass(
@@ -169,6 +171,7 @@ def describe(drawn: Drawn, names: tuple[str, ...], threshold: float, *, finite: 
         used=drawn.used,
         available=drawn.available,
         from_store=from_store,
+        passes_per_sample=passes,
         rounds=drawn.rounds,
         seed=drawn.seed,
         target="finite" if finite else "population",
@@ -178,22 +181,30 @@ def describe(drawn: Drawn, names: tuple[str, ...], threshold: float, *, finite: 
 
 def reason(drawn: Drawn, run: AdaptiveRun, delta: float) -> str:
     """Why it ended as it did, in a sentence with numbers."""
-    passes = f"after {run.used:,} of {run.available:,} forward passes"
+    cost = _cost(run)
     level = f"{run.threshold:g} (error level {delta:g})"
     if drawn.verdict is Verdict.PASS:
-        return f"Every one of {len(run.classes):,} classes is shown to be at least {level} {passes}."
+        return f"Every one of {len(run.classes):,} classes is shown to be at least {level} after {cost}."
     if drawn.verdict is Verdict.FAIL:
         worst = run.classes[int(drawn.evidence.below.argmax())]
         seen = f"its {worst.n:,} scores have a mean of {views.number(worst.score)}"
-        return f"A class is shown to be below {level} {passes}, most of all {views.printable(worst.name)}: {seen}."
+        return f"A class is shown to be below {level} after {cost}, most of all {views.printable(worst.name)}: {seen}."
     passed, _ = judged(drawn.evidence.above, drawn.evidence.below, delta)
     unsure = [entry for entry, shown in zip(run.classes, passed, strict=True) if not shown]
     some = ", ".join(f"{views.printable(entry.name)} ({views.number(entry.score)})" for entry in unsure[:NAMED])
     more = f" and {len(unsure) - NAMED:,} more" if len(unsure) > NAMED else ""
     return (
         f"{len(unsure):,} of {len(run.classes):,} classes are too near to {level} for the samples there are: "
-        f"{some}{more}; {run.used:,} of {run.available:,} forward passes were used."
+        f"{some}{more}; {cost} were used."
     )
+
+
+def _cost(run: AdaptiveRun) -> str:
+    """Of how much how much was spent."""
+    spent = f"{run.used:,} of {run.available:,}"
+    if run.passes_per_sample == 1:
+        return f"{spent} forward passes"
+    return f"{spent} samples, of up to {run.passes_per_sample:,} forward passes each,"
 
 
 def _finite(value: float) -> float | None:

@@ -52,7 +52,7 @@ def _level(model: ModelVerdict) -> str:
     if model.adaptive is None:
         return text
     about = "the distribution behind the data" if model.adaptive.target == "population" else "this very data set"
-    stored = f" {model.adaptive.from_store:,} passes were known from before." if model.adaptive.from_store else ""
+    stored = f" {model.adaptive.from_store:,} samples were known from before." if model.adaptive.from_store else ""
     return f"{text} It is about {about}; seed {model.adaptive.seed}.{stored}"
 
 
@@ -60,7 +60,7 @@ def _adaptive(run: AdaptiveRun) -> Table:
     """Where the forward passes went: the classes that took most."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("class", overflow="fold")
-    for heading in ("passes", "of", "mean score", "accuracy"):
+    for heading in ("samples", "of", "mean score", "accuracy"):
         table.add_column(heading, justify="right", no_wrap=True)
     most = sorted(run.classes, key=lambda entry: -entry.n)
     for entry in most[: 2 * views.SHOWN]:
