@@ -5,6 +5,7 @@ file ``gfscore-crash-...`` in the system's temporary folder.
 """
 
 import os
+import resource
 import sys
 import tempfile
 from pathlib import Path
@@ -13,6 +14,7 @@ from random import Random
 import atheris
 
 HERE = Path(__file__).parent
+MEMORY_MB = 2048  # that a reader may take
 sys.path[:0] = [str(HERE), str(HERE.parent / "models"), str(HERE.parent / "unit")]
 
 with atheris.instrument_imports(include=["gfscore"]):
@@ -35,7 +37,9 @@ def main(name: str, seconds: str) -> None:
         for index, content in enumerate(reader.seeds()):
             (Path(folder) / str(index)).write_bytes(content)
         os.environ.setdefault("OMP_NUM_THREADS", "1")
-        arguments = [sys.argv[0], folder, f"-max_total_time={seconds}", "-max_len=200000", "-rss_limit_mb=2048"]
+        # The peak that libFuzzer looks at begins with that of the process that started this one.
+        limit = MEMORY_MB + resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        arguments = [sys.argv[0], folder, f"-max_total_time={seconds}", "-max_len=200000", f"-rss_limit_mb={limit}"]
         arguments.append(f"-artifact_prefix={tempfile.gettempdir()}/gfscore-")
         atheris.Setup(arguments, lambda content: attempt(reader, content) and None, custom_mutator=damaged)
         atheris.Fuzz()
