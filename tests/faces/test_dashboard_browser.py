@@ -101,7 +101,7 @@ def cards(page) -> dict[str, tuple[str, str]]:
     }
 
 
-def until(page, condition, seconds=30.0) -> None:
+def until(page, condition, seconds=PATIENCE / 1000) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "nothing happened"
