@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from gfscore import disparity
 from gfscore.bounds.parts import PartScores
 from gfscore.errors import OptionError
-from gfscore.samples import FloatArray
+from gfscore.samples import FloatArray, map_chunks, row_chunks
 
 BORROWED = 3.0  # samples' worth of the variance of all scores that each class's variance is mixed with
 TINY = 1e-30  # a variance, so that nothing is divided by 0 when all scores are equal
@@ -81,16 +81,24 @@ def noise_floor(
     common = float(parts.values.mean())
     centred = parts.values - common
     total_variance = float(np.mean(centred**2))  # the same in every shuffle
-    own_errors = _standard_errors(parts, centred, total_variance)
-    generator = np.random.default_rng(seed)
+    own_errors = _standard_errors(parts, centred, parts.sums(centred) / parts.counts, total_variance)
     profiles = np.empty((permutations, len(means)))
-    for profile in profiles:
-        shuffled = generator.permutation(centred)
-        profile[:] = parts.sums(shuffled) / parts.counts
+
+    def shuffle(rows: slice) -> None:
+        generator = np.random.default_rng([seed, rows.start])  # a stream of its own: the order of the threads is free
+        shuffled = np.tile(centred, (rows.stop - rows.start, 1))
+        for row in shuffled:
+            generator.shuffle(row)  # a third faster than all rows at once by permuted()
+        profile = parts.sums(shuffled) / parts.counts
         if studentised:
-            profile += generator.normal(0.0, math.sqrt(total_variance / centred.size))
-            profile *= own_errors / _standard_errors(parts, shuffled, total_variance)
-            profile -= profile.mean()
+            errors = _standard_errors(parts, shuffled, profile, total_variance)
+            profile += generator.normal(0.0, math.sqrt(total_variance / centred.size), (len(profile), 1))
+            profile *= own_errors / errors
+            profile -= profile.mean(axis=1, keepdims=True)
+        profiles[rows] = profile
+
+    for _ in map_chunks(shuffle, list(row_chunks(permutations, centred.size))):
+        pass  # each wrote into its own rows
     centre = float(means.mean()) if studentised else common
     rdi, nrgc = _nulls(profiles + centre, means, maximum)
     return NoiseFloor(rdi=rdi, nrgc=nrgc, permutations=permutations, studentised=studentised, seed=seed)
@@ -128,10 +136,9 @@ def normal_floor(
     return NoiseFloor(rdi=rdi, nrgc=nrgc, permutations=draws, studentised=True, seed=seed, kind="normal")
 
 
-def _standard_errors(parts: PartScores, centred: FloatArray, total_variance: float) -> FloatArray:
-    """Standard error of each mean, ``(K,)``."""
-    means = parts.sums(centred) / parts.counts
-    squares = np.maximum(parts.sums(centred * centred) - parts.counts * means**2, 0.0)
+def _standard_errors(parts: PartScores, centred: FloatArray, means: FloatArray, total_variance: float) -> FloatArray:
+    """Standard error of each mean, ``(..., K)``, of scores ``(..., N)``."""
+    squares = np.maximum(parts.sums(np.square(centred)) - parts.counts * means**2, 0.0)
     return _mixed_errors(squares, parts.counts, total_variance)
 
 

@@ -94,8 +94,8 @@ class PartScores:
         return np.repeat(per_part, self.counts)
 
     def sums(self, per_sample: NDArray[Any]) -> NDArray[Any]:
-        """Sum over each part."""
-        return np.asarray(np.add.reduceat(per_sample, self.starts))
+        """Sum over each part, of numbers ``(..., N)``."""
+        return np.asarray(np.add.reduceat(per_sample, self.starts, axis=-1))
 
     def running(self, per_sample: FloatArray) -> FloatArray:
         """Sum over the samples of the part up to and including each one."""
