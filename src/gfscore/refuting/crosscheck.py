@@ -135,9 +135,7 @@ def _first_order_radii(samples: Samples, pixels: Pixels, module: Any, norm: str)
     margins = own - np.take_along_axis(samples.logits, rivals, axis=1)
     pieces = [slice(start, start + BATCH) for start in range(0, len(pixels), BATCH)]
     norms = [
-        gradient_norms(
-            margin_gradients(module, pixels[piece], np.array(samples.labels[piece]), rivals[piece]), Norm(norm)
-        )
+        gradient_norms(margin_gradients(module, pixels[piece], samples.labels[piece], rivals[piece]), Norm(norm))
         for piece in pieces
     ]
     return first_order_radii(margins, np.concatenate(norms))

@@ -11,11 +11,14 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from gfscore.extras import require
 
 _KEPT: list[Any] = []  # a torch library vanishes with its last reference
+_HUSHING = Lock()
+_HUSHED: list[Any] = []  # the same filters, once for each who wants them
 
 
 def torch_for(purpose: str, *, extra: str = "torch") -> Any:
@@ -52,10 +55,25 @@ def stand_in_for_autoattack() -> None:
 
 @contextmanager
 def no_deprecations() -> Iterator[None]:
-    """Keep to ourselves what libraries say about their own future while they are imported, load a model or run it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.simplefilter("ignore", FutureWarning)
-        warnings.filterwarnings("ignore", message="pkg_resources is deprecated", category=UserWarning)
-        warnings.filterwarnings("ignore", message="Using a non-tuple sequence", category=UserWarning)  # onnx2torch
+    """Keep to ourselves what libraries say about their own future while they are imported, load a model or run it.
+
+    The filters belong to all threads: the first that comes here sets them, and the last that leaves puts them back.
+    """
+    with _HUSHING:
+        if not _HUSHED:
+            hushed = warnings.catch_warnings()
+            hushed.__enter__()
+            warnings.simplefilter("ignore", DeprecationWarning)
+            warnings.simplefilter("ignore", FutureWarning)
+            warnings.filterwarnings("ignore", message="pkg_resources is deprecated", category=UserWarning)
+            warnings.filterwarnings("ignore", message="Using a non-tuple sequence", category=UserWarning)  # onnx2torch
+        else:
+            hushed = _HUSHED[-1]
+        _HUSHED.append(hushed)
+    try:
         yield
+    finally:
+        with _HUSHING:
+            _HUSHED.pop()
+            if not _HUSHED:
+                hushed.__exit__(None, None, None)
