@@ -97,7 +97,7 @@ def noise_floor(
             profile -= profile.mean(axis=1, keepdims=True)
         profiles[rows] = profile
 
-    for _ in map_chunks(shuffle, list(row_chunks(permutations, centred.size))):
+    for _ in map_chunks(shuffle, list(row_chunks(permutations, centred.size, shared=True))):
         pass  # each wrote into its own rows
     centre = float(means.mean()) if studentised else common
     rdi, nrgc = _nulls(profiles + centre, means, maximum)

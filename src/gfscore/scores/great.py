@@ -73,7 +73,7 @@ def great_scores(
         margin[correct] = kernel(chunk[correct], own[rows][correct], rival[rows][correct], temperature)
         values[rows] = SCORE_MAX * margin
 
-    chunks = list(row_chunks(*samples.logits.shape, values=chunk_values))
+    chunks = list(row_chunks(*samples.logits.shape, values=chunk_values, shared=True))
     for _ in map_chunks(score, chunks, threads):
         pass  # each chunk wrote into its own rows
     return LocalScores(

@@ -167,7 +167,7 @@ def _part_sums(
     total = np.zeros((n_parts, len(ladder.nodes)))
     correct = np.zeros(n_parts)
     columns = min(samples.n_classes, CHUNK_COLUMNS)
-    chunks = list(row_chunks(samples.n_samples, columns, values=CHUNK_VALUES))
+    chunks = list(row_chunks(samples.n_samples, columns, values=CHUNK_VALUES, shared=True))
     for parts, sums, right in map_chunks(margins, chunks, threads):
         total[parts] += sums
         correct += np.bincount(right, minlength=n_parts)

@@ -72,7 +72,8 @@ def margin_gradients(module: Any, pixels: Pixels, labels: IntArray, rivals: IntA
 
     if device.type != "cpu":
         return few(slice(None))
-    pieces = list(row_chunks(len(pixels), max(pixels[0].size, PIECE_PIXELS // MOST_IMAGES), values=PIECE_PIXELS))
+    columns = max(pixels[0].size, PIECE_PIXELS // MOST_IMAGES)
+    pieces = list(row_chunks(len(pixels), columns, values=PIECE_PIXELS, shared=True))
     with _one_thread_each(torch):
         return np.concatenate(list(map_chunks(few, pieces)))
 
