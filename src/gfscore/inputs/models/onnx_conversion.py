@@ -29,12 +29,13 @@ def converted(model: OnnxModel) -> Any:
     with no_deprecations():
         onnx2torch = require("onnx2torch", extra=EXTRA, purpose=PURPOSE)
     graph = _opened(onnx.load(model.path), model)
+    newer = any(entry.domain == "" and entry.version > KNOWN_OPSET for entry in graph.opset_import)
     try:
         with no_deprecations():
             try:
-                module = onnx2torch.convert(graph)
+                module = onnx2torch.convert(_rewritten(graph, onnx) if newer else graph)
             except NotImplementedError:  # an operator in a version it does not know
-                module = onnx2torch.convert(_rewritten(graph, onnx))
+                module = onnx2torch.convert(graph if newer else _rewritten(graph, onnx))
     except Exception as error:
         told = reason(error) or type(error).__name__
         raise ModelError(f"has no gradients: onnx2torch cannot convert it ({told}). Go without: {WITHOUT}") from error
