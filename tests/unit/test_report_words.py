@@ -6,6 +6,7 @@ import yaml
 from huggingface_hub.repocard import ModelCard
 
 from gfscore import Options, Samples, audit_models
+from gfscore.auditing import audit_first_order
 from gfscore.outputs import report
 from gfscore.outputs.report import words
 from gfscore.results import Audit, Claim, Flag, ModelAudit
@@ -128,7 +129,7 @@ def test_other_scores_are_called_by_their_name(uneven, name, title):
         text = form(audit_of(model))
         assert title in text
         assert "GREAT score" not in text.replace(model.claim.premise, "")
-        assert "norm linf, eps = 0.007843" in text
+        assert "Linf, eps = 0.007843" in text
         assert f"{model.aggregate:.4f}" in text  # a small scale shows a digit more
     assert ("That no change smaller" in words.not_claimed(model)[0]) == (name != "smoothing")
 
@@ -183,3 +184,27 @@ def test_the_report_names_its_command_and_inputs(uneven):
     assert "<code>gfscore audit &#x27;a b.npz&#x27;</code>" in page
     assert "ab12" in page
     assert "gfscore audit 'a b.npz'" in report.markdown(audit.model_copy(update={"provenance": made_by}))
+
+
+@pytest.fixture(scope="module")
+def radii():
+    rng, weights = np.random.default_rng(0), np.eye(3)
+    images, labels = rng.random((60, 3)), np.arange(60) % 3
+    images[np.arange(60), labels] += np.array([0.2, 0.6, 0.9])[labels]
+    return audit_first_order(lambda x: x @ weights, images, labels, norm="linf", max_radius=1, eps=0.2, directions=16)
+
+
+def test_a_share_of_radii_stands_in_every_form_of_the_report(radii):
+    model = radii.model
+    share = f"{100 * model.robust_accuracy.value:.1f} %"
+    line = words.metric_lines(model)[0]
+    assert line.key == "robust_accuracy"
+    assert line.value.startswith(f"{share} [")
+    assert "above 0.2" in line.meaning
+    markdown, page = report.markdown(radii), report.html(radii)
+    for text in (markdown, page):
+        assert share in text
+    for entry in model.classes:
+        assert f"{100 * entry.robust_accuracy.value:.1f} %" in markdown
+    assert f'"robust":[{",".join(f"{entry.robust_accuracy.value:g}" for entry in model.classes)}]' in page
+    assert "gfscore_robust_accuracy" in report.model_card(radii)

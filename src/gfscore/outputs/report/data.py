@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from gfscore import views
 from gfscore.outputs.escaping import shortened
 from gfscore.outputs.report import words
 from gfscore.results import Audit, Curves, ModelAudit
@@ -36,7 +37,7 @@ def _model(model: ModelAudit, places: dict[str, int]) -> dict[str, Any]:
         "name": shortened(model.name),
         "part": model.partition,
         "title": words.kind(model.score).title,
-        "digits": words.digits(model.score),
+        "digits": views.digits_of(model.score),
         "range": list(model.score.range),
         "temperature": model.score.temperature,
         "star": None if model.calibrated is None else model.calibrated.temperature,
@@ -49,6 +50,9 @@ def _model(model: ModelAudit, places: dict[str, int]) -> dict[str, Any]:
             "high": _rounded(high for _, high in intervals),
             "std": _rounded(entry.std for entry in classes),
             "accuracy": _rounded(entry.accuracy for entry in classes),
+            "robust": _rounded(
+                None if each.robust_accuracy is None else each.robust_accuracy.value for each in classes
+            ),
             "confused": [None if entry.confused_with is None else places[entry.confused_with] for entry in classes],
             "share": _rounded(entry.confused_share for entry in classes),
             "worst": [int(entry.name in worst) for entry in classes],

@@ -18,9 +18,10 @@ CHOICE = """\
 <label for="beside">beside it</label><select id="beside"><option value="">none</option>{options}</select></nav>"""
 MODELS = """\
 <section aria-labelledby="h-models"><h2 id="h-models">Models side by side</h2>
-<p>From the worst {part} to the best; the dot is their mean. A higher score does not make a model more robust than one
-that was trained differently.</p>
+<p>From the worst {part} to the best; the dot is their mean.{warning}</p>
 <div id="spread" class="chart"></div>{table}</section>"""
+
+ORDERS_NO_MODELS = " A higher score does not make a model more robust than one that was trained differently."
 
 
 def html(audit: Audit) -> str:
@@ -33,6 +34,7 @@ def html(audit: Audit) -> str:
     part = models[0].partition
     style, script = _asset("report.css"), _script()
     table = sections.models(audit) if several else ""
+    warning = ORDERS_NO_MODELS if any(model.score.name == "great" for model in models) else ""
     return Template(_asset("report.html")).substitute(
         policy=f"default-src 'none'; img-src data:; script-src {_hash(script)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'",
@@ -43,7 +45,7 @@ def html(audit: Audit) -> str:
         style=style,
         choice=CHOICE.format(options=_options(audit)) if several else "",
         verdict=sections.per_model(audit, sections.verdict),
-        models=MODELS.format(part=part, table=table) if several else "",
+        models=MODELS.format(part=part, table=table, warning=warning) if several else "",
         part=part,
         parts=PLURALS[part],
         metrics=sections.per_model(audit, sections.metrics),

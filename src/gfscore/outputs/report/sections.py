@@ -43,7 +43,7 @@ def metrics(model: ModelAudit) -> str:
     for line in words.metric_lines(model):
         cells = [line.name, line.value, line.floor or "–"]
         if best is not None:
-            cells.insert(2, _calibrated(best, line.key, words.digits(model.score)))
+            cells.insert(2, _calibrated(best, line.key, views.digits_of(model.score)))
         rows.append(cells)
     notes = [line.meaning for line in words.metric_lines(model)]
     return _table(headings, rows, caption=views.brackets(model), kind="metrics", notes=notes)
@@ -82,7 +82,7 @@ def models(audit: Audit) -> str:
     headings += ["FP-GREAT", "flags"]
     rows = []
     for model in audit.models:
-        places = words.digits(model.score)
+        places = views.digits_of(model.score)
         estimates = [views.estimate(m.value, m.interval, places) for m in (model.wcr, model.rdi, model.nrgc)]
         rows.append(
             [

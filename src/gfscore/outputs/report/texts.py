@@ -54,10 +54,11 @@ def _model(model: ModelAudit, mark: str) -> list[str]:
 
 def _classes(model: ModelAudit) -> list[str]:
     low, high = views.lowest_and_highest(model)
-    gap = [["…", "", "", "", ""]] if high else []
+    robust = [] if model.robust_accuracy is None else ["robust accuracy"]
+    headings = [model.partition, "n", "score", "clean accuracy", *robust, "most confused with"]
+    gap = [["…", *[""] * (len(headings) - 1)]] if high else []
     rows = [*(_row(model, entry) for entry in low), *gap, *(_row(model, entry) for entry in high)]
     note = "" if not high else f" The {len(low)} lowest and {len(high)} highest of {len(model.classes):,} are shown."
-    headings = [model.partition, "n", "score", "clean accuracy", "most confused with"]
     return [*table(headings, rows), "", text(views.brackets(model) + note), ""]
 
 
@@ -65,8 +66,9 @@ def _row(model: ModelAudit, entry: ClassResult) -> list[str]:
     confused = "–"
     if entry.confused_with is not None:
         confused = f"{shortened(entry.confused_with)} ({views.percent(entry.confused_share)})"
-    score = views.estimate(entry.score, entry.interval, words.digits(model.score))
-    return [shortened(entry.name), f"{entry.n:,}", score, views.percent(entry.accuracy), confused]
+    score = views.estimate(entry.score, entry.interval, views.digits_of(model.score))
+    robust = [] if model.robust_accuracy is None else [views.robust_text(entry.robust_accuracy)]
+    return [shortened(entry.name), f"{entry.n:,}", score, views.percent(entry.accuracy), *robust, confused]
 
 
 def _metrics(model: ModelAudit) -> list[str]:

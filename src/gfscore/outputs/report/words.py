@@ -10,7 +10,6 @@ from gfscore.results import Metric, ModelAudit, Null, ScoreInfo
 
 FEW = 4  # candidates for the worst that a sentence can name
 TEXT_LIMIT = 800  # characters of a flag's message or of a premise
-FINE = 0.5  # below this maximum a score needs a digit more
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +57,9 @@ def kind(score: ScoreInfo) -> Kind:
     return KINDS.get(score.name, Kind(shortened(f"{score.name} score"), "its local score"))
 
 
-def digits(score: ScoreInfo) -> int:
-    """Digits after the point: a radius in pixels is a small number."""
-    return 3 if score.range[1] >= FINE else 4
-
-
 def settings(score: ScoreInfo) -> str:
     """How the score was taken, as ``softmax, T = 1``."""
     found = views.settings(score)
-    if score.norm is not None:
-        found.append(f"norm {shortened(score.norm)}")
     if score.eps is not None:
         found.append(f"eps = {score.eps:.4g}")
     return ", ".join(found)
@@ -106,7 +98,7 @@ def _least(model: ModelAudit) -> str:
 
 
 def _scores(model: ModelAudit) -> str:
-    places = digits(model.score)
+    places = views.digits_of(model.score)
     low, high = model.score.range
     worst, best = (choose(model.classes, key=lambda entry: entry.score) for choose in (min, max))
     allowed = ""
@@ -122,7 +114,7 @@ def _scores(model: ModelAudit) -> str:
 def _gap(model: ModelAudit) -> tuple[str, ...]:
     if model.noise is None:
         return ()
-    null, places = model.noise.rdi, digits(model.score)
+    null, places = model.noise.rdi, views.digits_of(model.score)
     gap, usual, rare = (views.number(value, places) for value in (model.rdi.value, null.null_mean, null.null_q95))
     were = f"Were all {PLURALS[model.partition]} equal, chance alone would still show {usual} on average"
     return (f"From best to worst that is {gap}. {were}, and more than {rare} once in twenty times.",)
@@ -155,7 +147,7 @@ def _reading(model: ModelAudit) -> str:
 
 def metric_lines(model: ModelAudit) -> list[MetricLine]:
     """Every metric of the whole model, in plain words."""
-    parts, places = PLURALS[model.partition], digits(model.score)
+    parts, places = PLURALS[model.partition], views.digits_of(model.score)
     best, worst = map(shortened, model.rdi.classes)
     noise = model.noise
 
@@ -166,6 +158,7 @@ def metric_lines(model: ModelAudit) -> list[MetricLine]:
     mean = Metric(value=model.class_mean, interval=model.class_mean_interval)
     aggregate = Metric(value=model.aggregate, interval=model.aggregate_interval)
     return [
+        *_robust_line(model),
         line(
             "aggregate",
             kind(model.score).title,
@@ -205,6 +198,18 @@ def metric_lines(model: ModelAudit) -> list[MetricLine]:
             f"{views.number(model.atkinson.adjusted_mean, places)}.",
         ),
     ]
+
+
+def _robust_line(model: ModelAudit) -> list[MetricLine]:
+    """The share of radii above eps, where there is one."""
+    found = model.robust_accuracy
+    if found is None:
+        return []
+    meaning = (
+        f"The share of samples whose radius is above {model.score.eps:.4g}, which estimates the accuracy under attacks "
+        "of that size. The interval covers the choice of samples only: attacks may do better."
+    )
+    return [MetricLine("robust_accuracy", "Robust accuracy, estimated", views.robust_text(found), meaning)]
 
 
 def chance(null: Null, places: int = 3) -> str:

@@ -16,6 +16,12 @@ function columnsOf(models) {
     { key: "std", title: "std", value: (i) => c.std[i], text: (i) => fixed(c.std[i], main.digits) },
     { key: "accuracy", title: "clean accuracy", value: (i) => c.accuracy[i], text: (i) => percent(c.accuracy[i]) },
     {
+      key: "robust",
+      title: "robust accuracy",
+      value: (i) => c.robust[i],
+      text: (i) => (c.robust[i] == null ? "–" : percent(c.robust[i])),
+    },
+    {
       key: "share",
       title: "most confused with",
       value: (i) => c.share[i],
@@ -23,6 +29,7 @@ function columnsOf(models) {
     },
     { key: "worst", title: "may be the worst", value: (i) => c.worst[i], text: (i) => (c.worst[i] ? "yes" : "no") },
   ];
+  if (c.robust.every((share) => share == null)) columns.splice(7, 1); // only radii have one
   if (!beside) return columns;
   const b = beside.classes,
     label = short(beside.name, 30);
