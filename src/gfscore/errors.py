@@ -14,7 +14,8 @@
     │   ├── FileError                            a file that is not what it should be
     │   ├── ModelError                           a model that cannot be run as it is
     │   └── ResultError                          a result that does not hold what is asked of it
-    └── MissingExtraError (also an ImportError)  an optional dependency that is not installed
+    ├── MissingExtraError (also an ImportError)  an optional dependency that is not installed
+    └── TransferError                            an object store that failed: the same may work later
 
 Each message is one line: what, where, what to do. ``source`` names the file it was found in, once that is known.
 """
@@ -127,3 +128,7 @@ class MissingExtraError(GFScoreError, ImportError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         self.package, self.extra = package, extra
         super().__init__(f"{purpose} needs {package}, which is not installed. Run: pip install 'gfscore[{extra}]'")
+
+
+class TransferError(GFScoreError):
+    """An object store that could not be reached, or failed on the way."""

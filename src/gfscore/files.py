@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gfscore.errors import FileError
+from gfscore.places.outgoing import send
 
 
 @contextmanager
@@ -14,7 +15,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path`` that takes its place when the block ends well, and vanishes when not.
 
     A reader sees the old file or the new one, never a part of it. A link stays one: its target is replaced. What is
-    neither a file nor a folder, such as ``/dev/stdout``, cannot be replaced: it is written to as it is.
+    neither a file nor a folder, such as ``/dev/stdout``, cannot be replaced: it is written to as it is. What is meant
+    for an object store (:mod:`gfscore.places.outgoing`) is sent there.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
         yield path
@@ -33,6 +35,7 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.chmod(0o666 & ~_umask())  # mkstemp made it private; the result need not be
         os.replace(temporary, path)  # noqa: PTH105 (Path.replace reads like str.replace)
+        send(path)
     except IsADirectoryError as error:
         raise FileError("is a directory. Name a file in it.").found_in(path) from error
     finally:

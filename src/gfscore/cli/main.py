@@ -24,8 +24,10 @@ from gfscore.cli import (
     store,
     table,
 )
+from gfscore.cli.places import placed
 from gfscore.cli.version import version_option
-from gfscore.errors import GFScoreError
+from gfscore.errors import GFScoreError, TransferError
+from gfscore.places.addresses import shown
 
 UNUSABLE_INPUT, FAILED_INSIDE, INTERRUPTED = 2, 4, 130
 # typer carries its own copy of click; its usage errors have this base, which has no public name.
@@ -40,21 +42,21 @@ app = typer.Typer(
     callback=version_option,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo.demo_command)
-app.command("audit")(audit.audit_command)
-app.command("logits")(logits.logits_command)
+app.command("demo")(placed(demo.demo_command))
+app.command("audit")(placed(audit.audit_command))
+app.command("logits")(placed(logits.logits_command))
 app.add_typer(store.store_app, name="store")
-app.command("calibrate")(calibrate.calibrate_command)
-app.command("certify")(certify.certify_command)
-app.command("gate")(gate.gate_command)
-app.command("compare")(compare.compare_command)
-app.command("check")(check.check_command)
-app.command("plan")(plan.plan_command)
-app.command("report")(report.report_command)
-app.command("figures")(figures.figures_command)
-app.command("table")(table.table_command)
-app.command("dashboard")(dashboard.dashboard_command)
-app.command("reproduce")(reproduce.reproduce_command)
+app.command("calibrate")(placed(calibrate.calibrate_command))
+app.command("certify")(placed(certify.certify_command))
+app.command("gate")(placed(gate.gate_command))
+app.command("compare")(placed(compare.compare_command))
+app.command("check")(placed(check.check_command))
+app.command("plan")(placed(plan.plan_command))
+app.command("report")(placed(report.report_command))
+app.command("figures")(placed(figures.figures_command))
+app.command("table")(placed(table.table_command))
+app.command("dashboard")(placed(dashboard.dashboard_command))
+app.command("reproduce")(placed(reproduce.reproduce_command))
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -71,7 +73,7 @@ def run(arguments: list[str]) -> int:
         code = int(app(args=arguments, prog_name="gfscore", standalone_mode=False) or 0)
         return _fail("interrupted.", code) if code == INTERRUPTED else code
     except GFScoreError as error:
-        return _fail(str(error), UNUSABLE_INPUT)
+        return _fail(str(error), FAILED_INSIDE if isinstance(error, TransferError) else UNUSABLE_INPUT)
     except UsageError as error:
         message = error.format_message()
         if not message:  # the help was shown, because nothing was asked for
@@ -91,7 +93,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    one_line = " ".join(message.split())
+    one_line = shown(" ".join(message.split()))
     print(f"gfscore: {one_line}", file=sys.stderr)  # noqa: T201
     return code
 

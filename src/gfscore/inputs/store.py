@@ -24,6 +24,7 @@ from safetensors.numpy import save_file
 from gfscore.errors import FileError
 from gfscore.files import replacing, write_text
 from gfscore.inputs.safetensors_file import write_safetensors
+from gfscore.places.addresses import user_cache
 from gfscore.samples import FloatArray, IntArray
 
 FORMAT = 1
@@ -36,7 +37,7 @@ def default_root() -> Path:
     named = os.environ.get("GFSCORE_STORE")
     if named:
         return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gfscore"
+    return user_cache()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,9 @@ from safetensors.numpy import load, save
 from gfscore.errors import FileError, naming
 from gfscore.files import replacing
 from gfscore.inputs.raw import reason, refuse_unreadable
+from gfscore.places.addresses import shown
+from gfscore.places.copies import to_read
+from gfscore.places.outgoing import to_write
 from gfscore.samples import IntArray
 from gfscore.summaries import ScoreKind, Summary
 from gfscore.summaries.bins import N_BINS
@@ -23,14 +26,14 @@ ARRAYS = ("cells", "cell_counts", "sums", "confusions", "confusion_counts")
 
 def write_summary(path: str | Path, summary: Summary) -> None:
     """Write a summary, whole or not at all."""
-    with replacing(Path(path)) as temporary:
+    with replacing(to_write(path)) as temporary:
         temporary.write_bytes(summary_to_bytes(summary))
 
 
 def read_summary(path: str | Path) -> Summary:
     """Read what :func:`write_summary` wrote."""
-    path = Path(path)
-    with naming(path):
+    path = to_read(path)
+    with naming(shown(path)):
         refuse_unreadable(path)
         try:
             content = path.read_bytes()

@@ -1,0 +1,135 @@
+"""Copies of remote objects on this disk, as memory mapping and most readers need a file.
+
+A copy is a folder named by the hash of what it holds: addresses, sizes and versions. So it never goes stale; an object
+that changes has another copy. A file in it is written whole or not at all, and only when the store says afterwards that
+its version is still the same. Copies that nobody used for a week go when a new one is made, and the oldest ones when
+all together grow too large, but none that was used in the last day.
+"""
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import ContextVar
+from pathlib import Path
+
+from gfscore.files import replacing
+from gfscore.places.addresses import address_of, is_address, parsed, root
+from gfscore.places.remote import ChangedError, Object, download, look, matching
+
+TOGETHER = 8  # transfers at a time
+DAY = 24 * 3600
+UNUSED, BUSY, MOST = 7 * DAY, DAY, 50_000_000_000  # seconds, seconds, bytes
+FIRST_WORD, NEXT_WORD = 2.0, 10.0  # seconds after which a transfer says how far it is
+
+# Where a long transfer says how far it is; a library keeps silent.
+report: ContextVar[Callable[[str], None] | None] = ContextVar("report", default=None)
+
+
+def to_read(place: str | Path, *, folder: bool = False) -> Path:
+    """The path of a file, or of a ``folder`` too: a place on this disk as it is, any other as a copy.
+
+    >>> to_read("logits.npz").name
+    'logits.npz'
+    """
+    if not is_address(place):
+        return Path(place)
+    address = parsed(str(place))
+    if isinstance(address, Path):
+        return address
+    return _copied(lambda: look(address, folder=folder)).joinpath(*address.parts)
+
+
+def with_beside(path: Path, names: Sequence[str]) -> Path:
+    """A copy of the same object together with others of its folder; any other path as it is."""
+    address = address_of(path)
+    if address is None or not names:
+        return path
+    wanted = [address, *(address.beside(name) for name in names)]
+    return _copied(lambda: [found for each in wanted for found in look(each, folder=False)]).joinpath(*address.parts)
+
+
+def expanded(place: str) -> list[str]:
+    """An address with ``*`` or ``[...]`` as the addresses that it stands for: no shell does that."""
+    if not is_address(place) or not set(place) & set("*["):
+        return [place]
+    address = parsed(place)
+    return [place] if isinstance(address, Path) else matching(address)
+
+
+def _copied(find: Callable[[], list[Object]]) -> Path:
+    """The folder of the copy of what is found; what changes while it is read is looked for once more."""
+    try:
+        return _copy(find())
+    except ChangedError:
+        return _copy(find())
+
+
+def _copy(objects: Sequence[Object]) -> Path:
+    folder = root() / _name(objects)
+    missing = [each for each in objects if not _is_there(folder, each)]
+    if missing:
+        _transfer(missing, folder)
+        clean()
+    os.utime(folder)  # when it was used last
+    return folder
+
+
+def _name(objects: Sequence[Object]) -> str:
+    lines = "".join(f"{each.address} {each.size} {each.version}\n" for each in objects)
+    return hashlib.sha256(lines.encode(errors="surrogateescape")).hexdigest()[:32]
+
+
+def _is_there(folder: Path, wanted: Object) -> bool:
+    path = folder.joinpath(*wanted.address.parts)
+    return path.is_file() and path.stat().st_size == wanted.size
+
+
+def _transfer(objects: Sequence[Object], folder: Path) -> None:
+    moved = _Progress(objects)
+
+    def fetch(wanted: Object) -> None:
+        with replacing(folder.joinpath(*wanted.address.parts)) as temporary:
+            download(wanted, temporary, moved)
+
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        try:
+            for _ in pool.map(fetch, objects):
+                pass
+        except BaseException:
+            moved.stopped = True  # what is under way ends at its next piece, and the rest does not begin
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+class _Progress:
+    """Says how far a long transfer is, now and then."""
+
+    def __init__(self, objects: Sequence[Object]) -> None:
+        self.report, self.total, self.done = report.get(), sum(each.size for each in objects), 0
+        self.what = str(objects[0].address) if len(objects) == 1 else f"{len(objects):,} objects"
+        self.next, self.stopped = time.monotonic() + FIRST_WORD, False
+
+    def __call__(self, n_bytes: int) -> None:
+        if self.stopped:
+            raise InterruptedError
+        self.done += n_bytes
+        if self.report is not None and time.monotonic() >= self.next:
+            self.next = time.monotonic() + NEXT_WORD
+            self.report(f"{self.what}: {self.done / 1e6:,.0f} of {self.total / 1e6:,.0f} MB")
+
+
+def clean(now: float | None = None) -> None:
+    """Remove copies that were not used for long, and the oldest ones beyond what all may take."""
+    now = time.time() if now is None else now
+    total = 0
+    folders = [path for path in root().iterdir() if path.is_dir()]
+    with suppress(FileNotFoundError):  # another process cleans at the same time
+        for path in sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True):
+            age = now - path.stat().st_mtime
+            total += sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+            if age > UNUSED or (total > MOST and age > BUSY):
+                shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,42 @@
+"""Results on their way to an object store: written here, whole, then sent whole."""
+
+import atexit
+import functools
+import shutil
+import uuid
+from pathlib import Path
+
+from gfscore.places.addresses import Address, is_address, parsed, root
+from gfscore.places.remote import refuse_unwritable, upload
+
+_bound: dict[Path, Address] = {}  # where the file or folder at a path is to be sent
+
+
+def to_write(place: str | Path) -> Path:
+    """The path to write to: that of the place, or one from where :func:`gfscore.files.replacing` sends it there."""
+    if not is_address(place):
+        return Path(place)
+    address = parsed(str(place))
+    if isinstance(address, Path):
+        return address
+    refuse_unwritable(address)
+    path = _waiting().joinpath(*address.parts)
+    _bound[path] = address
+    return path
+
+
+def send(path: Path) -> None:
+    """Send a file that is meant for elsewhere; any other stays."""
+    for folder in (path, *path.parents):
+        if folder in _bound:
+            upload(path, Address.at((*_bound[folder].parts, *path.relative_to(folder).parts)))
+            path.unlink()
+            return
+
+
+@functools.cache
+def _waiting() -> Path:
+    """The folder of what this process is to send."""
+    folder = root() / uuid.uuid4().hex
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
