@@ -76,5 +76,5 @@ def _local(name: str, value: Any, values: Mapping[str, Any]) -> Any:
         return to_write(value)
     if name in HERE and is_address(value) and not isinstance(parsed(value), Path):
         option = name.replace("_", "-")
-        raise OptionError(f"--{option} {shown(value)} is not on this machine, as it must be. Name a folder here.")
+        raise OptionError(f"--{option} must be a folder on this machine. Name one.").found_in(shown(value))
     return to_read(value)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import unquote
 
-from gfscore.errors import OptionError
+from gfscore.errors import FileError, OptionError, naming
 
 SCHEMES = ("s3", "gs")
 ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
@@ -23,6 +23,7 @@ COPY = r"[0-9a-f]{32}"  # the name of a copy's folder
 # What may be secret: all between :// and @ when a password or a bare user stands there, and a query after the key.
 PASSWORD = re.compile(r"://(?:[^/@\s:]*:[^\s'\"]*@|[^/@\s'\"]*@)")
 SIGNATURE = re.compile(r"(://[^\s?'\"]*)\?[^\s'\"]*=[^\s'\"]*")
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 LONGEST = 255  # bytes in a file's name
 
 
@@ -60,12 +61,14 @@ class Address:
         return type(self)(self.scheme, self.bucket, f"{folder}/{checked_key(name)}" if folder else checked_key(name))
 
 
-def is_address(place: object) -> bool:
+def is_address(place: str | Path) -> bool:
     """Whether this is an address, of whatever scheme; all else is a path.
 
     >>> is_address("s3://bucket/logits.npz"), is_address("logits.npz"), is_address("timm:resnet18")
     (True, False, False)
     """
+    if isinstance(place, Path) and place.parts[:1] in (("s3:",), ("gs:",), ("file:",)):
+        raise OptionError("is an address that a Path took the slashes from. Give it as text.").found_in(place)
     return isinstance(place, str) and ADDRESS.match(place) is not None
 
 
@@ -83,28 +86,26 @@ def parsed(text: str) -> Address | Path:
         return _local(text, rest)
     if scheme not in SCHEMES or "::" in text:
         raise OptionError(
-            f"{shown(text)} is none of the places that are known. Give a path, or an address that begins with s3://, "
-            "gs:// or file://."
-        )
+            "is no address that is known. Give a path, or an address that begins with s3://, gs:// or file://."
+        ).found_in(shown(text))
     if PASSWORD.search(text) or QUERY.search(rest):
         raise OptionError(
-            f"{shown(text)} was given with credentials or a query. Leave them away: credentials come from the "
-            "environment or the store's own files (docs/places.md)."
-        )
+            "was given with credentials or a query. Leave them away: credentials come from the environment "
+            "(docs/places.md)."
+        ).found_in(shown(text))
     bucket, _, key = rest.partition("/")
     if not BUCKET.fullmatch(bucket):
-        raise OptionError(f"{shown(text)} names no bucket. Write {scheme}://BUCKET/KEY.")
+        raise OptionError(f"names no bucket. Write {scheme}://BUCKET/KEY.").found_in(shown(text))
     key = key.removesuffix("/")
-    return Address(scheme, bucket, checked_key(key, text) if key else "")
+    with naming(text):
+        return Address(scheme, bucket, checked_key(key) if key else "")
 
 
-def checked_key(key: str, address: str | None = None) -> str:
+def checked_key(key: str) -> str:
     """A key whose parts are all names that a file can have, so that its copy stays in its folder."""
     for name in key.split("/"):
-        if name in ("", ".", "..") or not name.isprintable() or len(name.encode(errors="replace")) > LONGEST:
-            raise OptionError(
-                f"{shown(address or key)} has the part {name!r}, which is no name for a file. Rename the object."
-            )
+        if name in ("", ".", "..") or CONTROL.search(name) or len(name.encode(errors="replace")) > LONGEST:
+            raise OptionError(f"the key {key!r} has the part {name!r}, which is no name for a file. Rename the object.")
     return key
 
 
@@ -116,6 +117,18 @@ def user_cache() -> Path:
 def root() -> Path:
     """Where copies are kept: ``$GFSCORE_COPIES``, or a folder in the user's cache."""
     return Path(os.environ.get("GFSCORE_COPIES") or user_cache() / "copies").resolve()
+
+
+def made_root() -> Path:
+    """The same, made if it is not there; what was fetched with somebody's credentials is for nobody else."""
+    folder = root()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot be made ({error.strerror}). Set GFSCORE_COPIES to another folder.").found_in(
+            folder
+        ) from error
+    return folder
 
 
 def address_of(path: Path) -> Address | None:
@@ -139,5 +152,7 @@ def shown(text: object) -> str:
 def _local(text: str, rest: str) -> Path:
     host, slash, path = rest.partition("/")
     if host not in ("", "localhost") or not slash:
-        raise OptionError(f"{shown(text)} is not on this machine. Write file:///FOLDER/FILE, with three slashes.")
+        raise OptionError("is not on this machine. Write file:///FOLDER/FILE, with three slashes.").found_in(
+            shown(text)
+        )
     return Path(f"/{unquote(path)}")

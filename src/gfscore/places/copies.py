@@ -2,10 +2,11 @@
 
 A copy is a folder named by the hash of what it holds: addresses, sizes and versions. So it never goes stale; an object
 that changes has another copy. A file in it is written whole or not at all, and only when the store says afterwards that
-its version is still the same. Copies that nobody used for a week go when a new one is made, and the oldest ones when
-all together grow too large, but none that was used in the last day.
+its version is still the same. Copies that nobody used for a week go before a new one is made, and the oldest ones
+when all together are too large, but none that was used in the last day.
 """
 
+import functools
 import hashlib
 import os
 import shutil
@@ -17,7 +18,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from gfscore.files import replacing
-from gfscore.places.addresses import address_of, is_address, parsed, root
+from gfscore.places.addresses import address_of, is_address, made_root, parsed, root
 from gfscore.places.remote import ChangedError, Object, download, look, matching
 
 TOGETHER = 8  # transfers at a time
@@ -72,8 +73,8 @@ def _copy(objects: Sequence[Object]) -> Path:
     folder = root() / _name(objects)
     missing = [each for each in objects if not _is_there(folder, each)]
     if missing:
+        clean_once(made_root())
         _transfer(missing, folder)
-        clean()
     os.utime(folder)  # when it was used last
     return folder
 
@@ -122,11 +123,16 @@ class _Progress:
             self.report(f"{self.what}: {self.done / 1e6:,.0f} of {self.total / 1e6:,.0f} MB")
 
 
-def clean(now: float | None = None) -> None:
+@functools.cache
+def clean_once(folder: Path) -> None:
+    """Clean, once a process."""
+    clean(folder, time.time())
+
+
+def clean(folder: Path, now: float) -> None:
     """Remove copies that were not used for long, and the oldest ones beyond what all may take."""
-    now = time.time() if now is None else now
     total = 0
-    folders = [path for path in root().iterdir() if path.is_dir()]
+    folders = [path for path in folder.iterdir() if path.is_dir()]
     with suppress(FileNotFoundError):  # another process cleans at the same time
         for path in sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True):
             age = now - path.stat().st_mtime

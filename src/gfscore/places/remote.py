@@ -2,18 +2,18 @@
 
 import errno
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from gfscore.errors import FileError, GFScoreError, OptionError, TransferError
+from gfscore.errors import FileError, GFScoreError, TransferError, naming
 from gfscore.extras import require
 from gfscore.places.addresses import Address, checked_key, shown
 
 FRESH = {"skip_instance_cache": True, "use_listings_cache": False}  # what a store says now, not what it said before
-PIECES = {"default_block_size": 8 << 20, "max_concurrency": 2}  # of a transfer, so that its memory is bounded
+STREAM = {"max_concurrency": 1}  # an object comes in one stream, not in parts that are held in memory
 PATIENCE = {"retries": {"max_attempts": 3}, "connect_timeout": 10, "read_timeout": 60}
 VERSIONS = ("ETag", "etag", "generation", "md5Hash", "LastModified", "updated", "mtime", "created")  # the best first
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -47,7 +47,7 @@ def file_system(scheme: str) -> Any:
     purpose = f"{scheme}://"
     if scheme == "gs":
         return require("gcsfs", extra="gs", purpose=purpose).GCSFileSystem(**FRESH)
-    return require("s3fs", extra="s3", purpose=purpose).S3FileSystem(**FRESH, **PIECES, config_kwargs=PATIENCE)
+    return require("s3fs", extra="s3", purpose=purpose).S3FileSystem(**FRESH, **STREAM, config_kwargs=PATIENCE)
 
 
 def look(address: Address, *, folder: bool) -> list[Object]:
@@ -63,7 +63,10 @@ def look(address: Address, *, folder: bool) -> list[Object]:
     inside = {name: info for name, info in found.items() if info["type"] == "file" and not name.endswith("/")}
     if not inside:
         raise FileError("holds nothing. Check the address.").found_in(address)
-    return sorted(_object(_within(address, name), info) for name, info in inside.items())
+    with naming(address):
+        objects = sorted(_object(_within(address, name), info) for name, info in inside.items())
+        _refuse_both(objects)
+    return objects
 
 
 def matching(address: Address) -> list[str]:
@@ -163,11 +166,15 @@ def _object(address: Address, info: dict[str, Any]) -> Object:
 
 def _within(folder: Address, name: str) -> Address:
     """The address of an object that was found in a folder; its name comes from whoever wrote it there."""
-    key = name.removeprefix(f"{folder.bucket}/")
-    try:
-        return Address(folder.scheme, folder.bucket, checked_key(key))
-    except OptionError as error:
-        raise FileError(str(error)).found_in(folder) from error
+    return Address(folder.scheme, folder.bucket, checked_key(name.removeprefix(f"{folder.bucket}/")))
+
+
+def _refuse_both(objects: Sequence[Object]) -> None:
+    """A store may hold ``a`` and ``a/b``; no disk can."""
+    folders = {str(folder) for each in objects for folder in PurePosixPath(each.address.key).parents}
+    for each in objects:
+        if each.address.key in folders:
+            raise FileError(f"the key {each.address.key!r} is an object and a folder at once. Rename the object.")
 
 
 def _callback(moved: Moved) -> Any:
