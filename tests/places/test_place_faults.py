@@ -21,7 +21,7 @@ MODEL = f"zoo:{zoo.models()[0].name}"
 def connected_anew(monkeypatch):
     """For a test with another environment; whoever is not there is not asked again and again."""
     monkeypatch.setattr("s3fs.S3FileSystem.retries", 1)
-    monkeypatch.setitem(remote.PATIENCE["retries"], "max_attempts", 0)
+    monkeypatch.setitem(remote.PATIENCE["retries"], "total_max_attempts", 1)
     remote.file_system.cache_clear()
     yield
     remote.file_system.cache_clear()
@@ -186,7 +186,7 @@ def test_a_full_disk(store, bucket, logits, said, copies, monkeypatch):
     def full(*_arguments, **_options):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("s3fs.S3FileSystem.get_file", full)
+    monkeypatch.setattr(remote.file_system("s3"), "get_file", full)
     assert said("audit", f"s3://{bucket}/net.npz") == (
         4,
         f"s3://{bucket}/net.npz: there is no space for its copy. Free some, or set GFSCORE_COPIES to another folder.",
@@ -211,7 +211,7 @@ def test_what_fails_to_be_sent_leaves_what_was_there(store, bucket, logits, said
     def broken(*_arguments, **_options):
         raise ConnectionResetError("reset")
 
-    monkeypatch.setattr("s3fs.S3FileSystem.put_file", broken)
+    monkeypatch.setattr(remote.file_system("s3"), "put_file", broken)
     code, line = said("audit", "net.npz", "--out", f"s3://{bucket}/run")
     assert code == 4
     assert line == (
@@ -235,7 +235,7 @@ def test_ctrl_c_leaves_no_part(store, bucket, copies, monkeypatch, capsys):
     def interrupted(*_arguments, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("s3fs.S3FileSystem.get_file", interrupted)
+    monkeypatch.setattr(remote.file_system("s3"), "get_file", interrupted)
     assert run(["audit", "--stream", f"s3://{bucket}/folder"]) == 130
     assert capsys.readouterr().err == "gfscore: interrupted.\n"
     assert files_below(copies) == []

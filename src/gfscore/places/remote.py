@@ -14,7 +14,7 @@ from gfscore.places.addresses import Address, checked_key, shown
 
 FRESH = {"skip_instance_cache": True, "use_listings_cache": False}  # what a store says now, not what it said before
 STREAM = {"max_concurrency": 1}  # an object comes in one stream, not in parts that are held in memory
-PATIENCE = {"retries": {"max_attempts": 3}, "connect_timeout": 10, "read_timeout": 60}
+PATIENCE = {"retries": {"total_max_attempts": 4}, "connect_timeout": 10, "read_timeout": 60}
 VERSIONS = ("ETag", "etag", "generation", "md5Hash", "LastModified", "updated", "mtime", "created")  # the best first
 FULL = (errno.ENOSPC, errno.EDQUOT)
 # Exceptions of botocore and google-auth; neither is imported just to be caught.
