@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gfscore.errors import OptionError
-from gfscore.places.addresses import Address, address_of, parsed, root, shown
+from gfscore.places.addresses import Address, address_of, root, shown
 from gfscore.places.copies import to_read
 from gfscore.places.outgoing import to_write
 
@@ -24,6 +24,8 @@ SECRET = (
         ("memory://net.npz", f"memory://net.npz: {UNKNOWN}"),
         ("sftp://u@host/net.npz", f"sftp://host/net.npz: {UNKNOWN}"),
         ("s3://b/a::zip://c", f"s3://b/a::zip://c: {UNKNOWN}"),
+        ("simplecache::s3://b/net.npz", f"simplecache::s3://b/net.npz: {UNKNOWN}"),
+        ("zip://net.npz::s3://b/net.zip", f"zip://net.npz::s3://b/net.zip: {UNKNOWN}"),
         ("s3://AKID:se/cret@b/net.npz", f"s3://b/net.npz: {SECRET}"),
         ("s3://user@b/net.npz", f"s3://b/net.npz: {SECRET}"),
         ("s3://b/net.npz?versionId=1&X-Amz-Signature=0", f"s3://b/net.npz: {SECRET}"),
@@ -54,11 +56,6 @@ def test_what_is_refused(use, text, message):
     with pytest.raises(OptionError) as refused:
         use(text)
     assert str(refused.value) == message
-
-
-def test_a_chain_of_file_systems_is_a_path_that_does_not_exist_or_no_known_address():
-    with pytest.raises(OptionError, match="is no address that is known"):
-        parsed("simplecache::s3://bucket/net.npz")
 
 
 @pytest.mark.parametrize("use", [to_read, to_write])

@@ -143,6 +143,11 @@ def test_models_and_images(store, bucket, pictures, tmp_path, transfers, capsys)
     entry = json.loads(out_of(store, f"s3://{bucket}/run/audit.json"))["models"][0]
     assert entry["samples"]["source"] == f"s3://{bucket}/images"
     assert entry["run"]["model"]["name"] == "net"
+    assert run(["audit", "--model", "net.onnx", "--data", "images", "--out", "here", "-q"]) == 0
+    local = json.loads(Path("here/audit.json").read_text())["models"][0]
+    assert local["run"]["data"].pop("source") == local["samples"].pop("source") == "images"
+    assert entry["run"]["data"].pop("source") == entry["samples"].pop("source")
+    assert entry == local  # fingerprints too
 
 
 def _tensors(content):
@@ -152,13 +157,15 @@ def _tensors(content):
 
 
 @pytest.mark.parametrize("location", ["weights.bin", "./weights.bin", "deep/weights.bin"])
-def test_weights_beside_a_graph_come_with_it(store, bucket, pictures, tmp_path, location):
+def test_weights_beside_a_graph_come_with_it(store, bucket, pictures, tmp_path, location, transfers):
     onnx_graphs.with_external_weights(tmp_path / "net.onnx", location)
     store.put_file("net.onnx", f"{bucket}/models/net.onnx")
     args = ["logits", "--model", f"s3://{bucket}/models/net.onnx", "--data", "images.npz", "-q", "-o"]
     key = f"{bucket}/models/{location.removeprefix('./')}"
     store.pipe_file(key, onnx_graphs.weights().tobytes())
+    transfers()
     assert run([*args, "one.safetensors"]) == 0
+    assert len(transfers()) == 2  # graph and weights, each once
     store.pipe_file(key, (2 * onnx_graphs.weights()).tobytes())  # the graph is the same, its weights are not
     assert run([*args, "two.safetensors"]) == 0
     one, two = (_tensors(Path(name).read_bytes())["logits"] for name in ("one.safetensors", "two.safetensors"))
@@ -191,6 +198,18 @@ def test_a_generator(store, bucket, monkeypatch):
     there, here = (json.loads(Path(folder, "audit.json").read_text())["models"][0] for folder in ("there", "here"))
     assert there["classes"] == here["classes"]
     assert there["samples"]["source"] == f"{spec} (4 per class, seed 0)"
+
+
+def test_the_dashboard_gets_copies(store, bucket, logits, monkeypatch, capsys):
+    for seed in range(2):
+        store.put_file(str(logits(seed=seed)), f"{bucket}/folder/{seed}.npz")
+    served = []
+    monkeypatch.setattr("gfscore.cli.dashboard.serve", lambda paths, **options: served.append((paths, options["data"])))
+    assert run(["dashboard", f"s3://{bucket}/folder", f"s3://{bucket}/folder/*.npz", "--data", f"s3://{bucket}/x"]) == 0
+    [(paths, data)] = served
+    assert [path.name for path in paths] == ["folder", "0.npz", "1.npz"]
+    assert sorted(path.name for path in paths[0].iterdir()) == ["0.npz", "1.npz"]
+    assert data == f"s3://{bucket}/x"
 
 
 def test_file_addresses_are_paths(copies, logits, capsys):

@@ -65,6 +65,20 @@ def test_a_folder_that_was_fetched_in_part_is_completed(store, bucket, transfers
     assert str(refused.value) == f"s3://{bucket}/folder: is a folder. Name a file."
 
 
+def test_of_a_folder_only_what_changed_is_fetched_again(store, bucket, transfers):
+    for name in "abc":
+        store.pipe_file(f"{bucket}/folder/{name}", name.encode())
+    before = to_read(f"s3://{bucket}/folder", folder=True)
+    transfers()
+    store.pipe_file(f"{bucket}/folder/b", b"B")
+    store.pipe_file(f"{bucket}/folder/d", b"d")
+    store.rm_file(f"{bucket}/folder/c")
+    after = to_read(f"s3://{bucket}/folder", folder=True)
+    assert transfers() == ["folder/b", "folder/d"]
+    assert {path.name: path.read_bytes() for path in after.iterdir()} == {"a": b"a", "b": b"B", "d": b"d"}
+    assert {path.name: path.read_bytes() for path in before.iterdir()} == {"a": b"a", "b": b"b", "c": b"c"}
+
+
 def overwriting(monkeypatch, store, times):
     """Let somebody write to the object ``times`` times, each time while it is read."""
     look, left = remote.download, list(range(times))

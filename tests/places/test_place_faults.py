@@ -83,6 +83,14 @@ def test_folders_that_are_worked_in_are_here(store, said, option):
     )
 
 
+@pytest.mark.parametrize("variable", ["GFSCORE_STORE", "GFSCORE_COPIES"])
+def test_so_are_those_that_the_environment_names(store, bucket, said, monkeypatch, variable):
+    store.pipe_file(f"{bucket}/images.npz", b"x")
+    monkeypatch.setenv(variable, "s3://bucket/folder")
+    message = f"s3://bucket/folder: {variable} must be a folder on this machine. Name one."
+    assert said("audit", "--model", MODEL, "--data", f"s3://{bucket}/images.npz") == (2, message)
+
+
 def test_other_schemes_and_secrets(said):
     refused = "is no address that is known. Give a path, or an address that begins with s3://, gs:// or file://."
     for arguments in (

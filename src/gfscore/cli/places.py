@@ -10,14 +10,13 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 from typer.models import ParameterInfo
 
-from gfscore.errors import OptionError
 from gfscore.places import copies
-from gfscore.places.addresses import is_address, parsed, shown
+from gfscore.places.addresses import here
 from gfscore.places.copies import expanded, to_read
 from gfscore.places.outgoing import to_write
 
 WRITTEN = frozenset({"out", "per_sample", "junit", "sarif", "summary"})
-HERE = frozenset({"store", "model_dir"})  # folders that are worked in, which needs locks and memory mapping
+HERE = frozenset({"store", "model_dir"})
 FOLDERS = ("stream", "pieces")  # options that let LOGITS be a folder
 
 
@@ -74,7 +73,4 @@ def _local(name: str, value: Any, values: Mapping[str, Any]) -> Any:
         return None
     if name in WRITTEN:
         return to_write(value)
-    if name in HERE and is_address(value) and not isinstance(parsed(value), Path):
-        option = name.replace("_", "-")
-        raise OptionError(f"--{option} must be a folder on this machine. Name one.").found_in(shown(value))
-    return to_read(value)
+    return here(value, f"--{name.replace('_', '-')}") if name in HERE else to_read(value)

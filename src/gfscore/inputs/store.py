@@ -24,7 +24,7 @@ from safetensors.numpy import save_file
 from gfscore.errors import FileError
 from gfscore.files import replacing, write_text
 from gfscore.inputs.safetensors_file import write_safetensors
-from gfscore.places.addresses import user_cache
+from gfscore.places.addresses import here, user_cache
 from gfscore.samples import FloatArray, IntArray
 
 FORMAT = 1
@@ -36,7 +36,7 @@ def default_root() -> Path:
     """Where logits are kept: ``$GFSCORE_STORE``, or the user's cache folder."""
     named = os.environ.get("GFSCORE_STORE")
     if named:
-        return Path(named)
+        return here(named, "GFSCORE_STORE")
     return user_cache()
 
 

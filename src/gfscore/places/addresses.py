@@ -16,7 +16,8 @@ from urllib.parse import unquote
 from gfscore.errors import FileError, OptionError, naming
 
 SCHEMES = ("s3", "gs")
-ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
+NAME = r"[A-Za-z][A-Za-z0-9+.-]*"
+ADDRESS = re.compile(rf"(?P<scheme>{NAME}(?:::{NAME})*)://(?P<rest>.*)", re.DOTALL)  # fsspec chains schemes by ::
 BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 QUERY = re.compile(r"\?[^/]*=")
 COPY = r"[0-9a-f]{32}"  # the name of a copy's folder
@@ -25,6 +26,8 @@ PASSWORD = re.compile(r"://(?:[^/@\s:]*:[^\s'\"]*@|[^/@\s'\"]*@)")
 SIGNATURE = re.compile(r"(://[^\s?'\"]*)\?[^\s'\"]*=[^\s'\"]*")
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 LONGEST = 255  # bytes in a file's name
+
+_roots: set[Path] = set()  # folders of copies that this process used
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -114,14 +117,21 @@ def user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gfscore"
 
 
+def here(place: str | Path, what: str) -> Path:
+    """The path of a folder that is worked in, which needs locks and memory mapping: no store has those."""
+    path = parsed(str(place)) if is_address(place) else Path(place)
+    if not isinstance(path, Path):
+        raise OptionError(f"{what} must be a folder on this machine. Name one.").found_in(path)
+    return path
+
+
 def root() -> Path:
-    """Where copies are kept: ``$GFSCORE_COPIES``, or a folder in the user's cache."""
-    return Path(os.environ.get("GFSCORE_COPIES") or user_cache() / "copies").resolve()
+    """Where copies are kept: ``$GFSCORE_COPIES``, or a folder in the user's cache; made if it is not there.
 
-
-def made_root() -> Path:
-    """The same, made if it is not there; what was fetched with somebody's credentials is for nobody else."""
-    folder = root()
+    What was fetched with somebody's credentials is for nobody else to read.
+    """
+    folder = here(os.environ.get("GFSCORE_COPIES") or user_cache() / "copies", "GFSCORE_COPIES").resolve()
+    _roots.add(folder)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -133,10 +143,10 @@ def made_root() -> Path:
 
 def address_of(path: Path) -> Address | None:
     """The address that a copy at this path has; None for any other path."""
-    if not path.is_relative_to(root()):
-        return None
-    _, *parts = path.relative_to(root()).parts
-    return Address.at(parts) if len(parts) > 1 else None
+    for folder in _roots:
+        if path.is_relative_to(folder):
+            return Address.at(path.relative_to(folder).parts[1:])
+    return None
 
 
 def shown(text: object) -> str:
@@ -145,8 +155,10 @@ def shown(text: object) -> str:
     >>> shown("cannot read s3://user:pass@bucket/key?X-Amz-Signature=abc (403)")
     'cannot read s3://bucket/key (403)'
     """
-    by_address = re.sub(rf"{re.escape(str(root()))}/{COPY}/({'|'.join(SCHEMES)})/", r"\1://", str(text))
-    return SIGNATURE.sub(r"\1", PASSWORD.sub("://", by_address))
+    seen = str(text)
+    for folder in _roots:
+        seen = re.sub(rf"{re.escape(str(folder))}/{COPY}/({'|'.join(SCHEMES)})/", r"\1://", seen)
+    return SIGNATURE.sub(r"\1", PASSWORD.sub("://", seen))
 
 
 def _local(text: str, rest: str) -> Path:

@@ -1,9 +1,10 @@
 """Copies of remote objects on this disk, as memory mapping and most readers need a file.
 
-A copy is a folder named by the hash of what it holds: addresses, sizes and versions. So it never goes stale; an object
-that changes has another copy. A file in it is written whole or not at all, and only when the store says afterwards that
-its version is still the same. Copies that nobody used for a week go before a new one is made, and the oldest ones
-when all together are too large, but none that was used in the last day.
+A copy is a folder named by hashes of the address and of what it holds: objects, sizes and versions. So it never goes
+stale; when an object changes there is another copy, which shares the rest with the one before. A file in it is written
+whole or not at all, and only when the store says afterwards that its version is still the same. Copies that nobody used
+for a week go before a new one is made, and the oldest ones when all together are too large, but none that was used in
+the last day.
 """
 
 import functools
@@ -17,11 +18,12 @@ from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 
-from gfscore.files import replacing
-from gfscore.places.addresses import address_of, is_address, made_root, parsed, root
+from gfscore.files import replacing, write_text
+from gfscore.places.addresses import Address, address_of, is_address, parsed, root
 from gfscore.places.remote import ChangedError, Object, download, look, matching
 
 TOGETHER = 8  # transfers at a time
+LISTED = "objects.txt"  # in a finished copy: its objects, a line each
 DAY = 24 * 3600
 UNUSED, BUSY, MOST = 7 * DAY, DAY, 50_000_000_000  # seconds, seconds, bytes
 FIRST_WORD, NEXT_WORD = 2.0, 10.0  # seconds after which a transfer says how far it is
@@ -41,7 +43,7 @@ def to_read(place: str | Path, *, folder: bool = False) -> Path:
     address = parsed(str(place))
     if isinstance(address, Path):
         return address
-    return _copied(lambda: look(address, folder=folder)).joinpath(*address.parts)
+    return _copied(address, lambda: look(address, folder=folder))
 
 
 def with_beside(path: Path, names: Sequence[str]) -> Path:
@@ -50,7 +52,7 @@ def with_beside(path: Path, names: Sequence[str]) -> Path:
     if address is None or not names:
         return path
     wanted = [address, *(address.beside(name) for name in names)]
-    return _copied(lambda: [found for each in wanted for found in look(each, folder=False)]).joinpath(*address.parts)
+    return _copied(address, lambda: [found for each in wanted for found in look(each, folder=False)])
 
 
 def expanded(place: str) -> list[str]:
@@ -61,32 +63,50 @@ def expanded(place: str) -> list[str]:
     return [place] if isinstance(address, Path) else matching(address)
 
 
-def _copied(find: Callable[[], list[Object]]) -> Path:
-    """The folder of the copy of what is found; what changes while it is read is looked for once more."""
+def _copied(address: Address, find: Callable[[], list[Object]]) -> Path:
+    """The path of an address in a copy of what is found; what changes while it is read is looked for once more."""
     try:
-        return _copy(find())
+        folder = _copy(address, find())
     except ChangedError:
-        return _copy(find())
+        folder = _copy(address, find())
+    return folder.joinpath(*address.parts)
 
 
-def _copy(objects: Sequence[Object]) -> Path:
-    folder = root() / _name(objects)
+def _copy(address: Address, objects: Sequence[Object]) -> Path:
+    listed = "".join(f"{each.address} {each.size} {each.version}\n" for each in objects)
+    of_address = _hash(str(address))
+    copies = root()
+    folder = copies / f"{of_address}{_hash(listed)}"
     missing = [each for each in objects if not _is_there(folder, each)]
     if missing:
-        clean_once(made_root())
-        _transfer(missing, folder)
+        clean_once(copies)
+        _link(missing, folder, [other for other in copies.glob(f"{of_address}*") if other != folder])
+        _transfer([each for each in missing if not _is_there(folder, each)], folder)
+        write_text(folder / LISTED, listed)
     os.utime(folder)  # when it was used last
     return folder
 
 
-def _name(objects: Sequence[Object]) -> str:
-    lines = "".join(f"{each.address} {each.size} {each.version}\n" for each in objects)
-    return hashlib.sha256(lines.encode(errors="surrogateescape")).hexdigest()[:32]
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def _is_there(folder: Path, wanted: Object) -> bool:
     path = folder.joinpath(*wanted.address.parts)
     return path.is_file() and path.stat().st_size == wanted.size
+
+
+def _link(objects: Sequence[Object], folder: Path, others: Sequence[Path]) -> None:
+    """Take from other copies of the same address what has not changed since."""
+    for other in others:
+        with suppress(OSError):  # it is under way or being removed, or the disk knows no links
+            listed = set((other / LISTED).read_text(encoding="utf-8").splitlines())
+            for each in objects:
+                if f"{each.address} {each.size} {each.version}" in listed and _is_there(other, each):
+                    path = folder.joinpath(*each.address.parts)
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.unlink(missing_ok=True)
+                    path.hardlink_to(other.joinpath(*each.address.parts))
 
 
 def _transfer(objects: Sequence[Object], folder: Path) -> None:
@@ -136,6 +156,7 @@ def clean(folder: Path, now: float) -> None:
     with suppress(FileNotFoundError):  # another process cleans at the same time
         for path in sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True):
             age = now - path.stat().st_mtime
-            total += sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+            files = [file.stat() for file in path.rglob("*") if file.is_file()]
+            total += sum(file.st_size // file.st_nlink for file in files)
             if age > UNUSED or (total > MOST and age > BUSY):
                 shutil.rmtree(path, ignore_errors=True)

@@ -6,7 +6,7 @@ import shutil
 import uuid
 from pathlib import Path
 
-from gfscore.places.addresses import Address, is_address, made_root, parsed
+from gfscore.places.addresses import Address, is_address, parsed, root
 from gfscore.places.remote import refuse_unwritable, upload
 
 _bound: dict[Path, Address] = {}  # where the file or folder at a path is to be sent
@@ -20,7 +20,7 @@ def to_write(place: str | Path) -> Path:
     if isinstance(address, Path):
         return address
     refuse_unwritable(address)
-    path = _waiting(made_root()).joinpath(*address.parts)
+    path = _waiting(root()).joinpath(*address.parts)
     _bound[path] = address
     return path
 
