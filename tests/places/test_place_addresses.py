@@ -1,11 +1,14 @@
 """Addresses: what is one, what is refused, and what nobody gets to see."""
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from gfscore.errors import OptionError
-from gfscore.places.addresses import Address, address_of, root, shown
+from gfscore.places.addresses import Address, address_of, checked_key, root, shown
 from gfscore.places.copies import to_read
 from gfscore.places.outgoing import to_write
 
@@ -79,6 +82,21 @@ def test_an_address_can_be_read_off_the_path_of_its_copy(copies):
     assert address_of(path) == address
     assert shown(f"{path}: is empty") == f"{address}: is empty"
     assert address_of(copies.parent / "net.npz") is None
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])) | st.text("./\\a\0 ", max_size=8))
+@example("../../x")
+@example("/etc/passwd")
+@example("a/../../x")
+def test_no_key_leads_out_of_its_folder(key):
+    try:
+        address = Address("s3", "bucket", checked_key(key))
+    except OptionError:
+        return
+    path = Path("/copies").joinpath(*address.parts)
+    assert Path(os.path.normpath(path)) == path
+    assert path.parts[:4] == ("/", "copies", "s3", "bucket")
+    assert Address.at(path.relative_to("/copies").parts) == address
 
 
 @pytest.mark.parametrize(

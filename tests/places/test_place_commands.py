@@ -103,6 +103,8 @@ def test_pieces_of_a_stream(store, bucket, logits, capsys):
     local = sorted(str(path) for path in Path("parts").iterdir())
     assert run(["audit", "--pieces", *local, "--out", "here", "-q"]) == 0
     expected = without_provenance(Path("here/audit.json").read_text())
+    store.put_file(local[0], f"{bucket}/odd/[0-2].npz")  # a name that looks like a pattern is a name
+    assert run(["audit", f"s3://{bucket}/odd/[0-2].npz", "--json", "-q"]) == 0
     for given in (["--pieces", f"s3://{bucket}/parts/*.npz"], ["--pieces", f"s3://{bucket}/parts/[0-2].npz"]):
         assert run(["audit", *given, "--out", f"s3://{bucket}/out", "-q"]) == 0
         assert without_provenance(out_of(store, f"s3://{bucket}/out/audit.json")) == expected

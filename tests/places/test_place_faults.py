@@ -7,12 +7,14 @@ import socket
 import threading
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from gfscore import zoo
 from gfscore.cli.main import run
 from gfscore.places import remote
+from gfscore.results import Audit
 
 MODEL = f"zoo:{zoo.models()[0].name}"
 
@@ -125,10 +127,9 @@ def test_no_permission(store, bucket, logits, said, request):
         f"s3://{bucket}/net.npz: is not open to these credentials (Forbidden). {check}",
     )
     unknown = "The AWS Access Key Id you provided does not exist in our records"
-    assert said("audit", "net.npz", "-q", "--out", f"s3://{bucket}/run") == (
-        2,
-        f"s3://{bucket}/run/audit.json: is not open to these credentials ({unknown}). {check}",
-    )
+    code, line = said("audit", "net.npz", "-q", "--out", f"s3://{bucket}/run")
+    assert code == 2
+    assert line.startswith(f"s3://{bucket}/run/audit.json: is not open to these credentials ({unknown}). {check} What ")
 
 
 def test_no_credentials(connected_anew, store, bucket, said, monkeypatch):
@@ -202,6 +203,18 @@ def test_a_full_disk(store, bucket, logits, said, copies, monkeypatch):
     assert files_below(copies) == []
 
 
+def test_too_little_space_is_noticed_before_the_transfer(store, bucket, logits, said, transfers, monkeypatch):
+    store.put_file(str(logits()), f"{bucket}/net.npz")
+    monkeypatch.setattr("shutil.disk_usage", lambda _folder: SimpleNamespace(free=1000))
+    code, line = said("audit", f"s3://{bucket}/net.npz")
+    assert code == 4
+    assert line == (
+        f"s3://{bucket}/net.npz: its copy takes 0.0 GB, and 0.0 GB are free. Free some, or set GFSCORE_COPIES to "
+        "another folder."
+    )
+    assert transfers() == []
+
+
 def test_no_folder_for_copies(store, bucket, logits, said, monkeypatch, tmp_path):
     store.put_file(str(logits()), f"{bucket}/net.npz")
     (tmp_path / "file").write_text("")
@@ -212,7 +225,7 @@ def test_no_folder_for_copies(store, bucket, logits, said, monkeypatch, tmp_path
     )
 
 
-def test_what_fails_to_be_sent_leaves_what_was_there(store, bucket, logits, said, monkeypatch):
+def test_what_fails_to_be_sent_leaves_what_was_there_and_is_kept(store, bucket, logits, said, copies, monkeypatch):
     logits()
     store.pipe_file(f"{bucket}/run/audit.json", b"the result of before")
 
@@ -222,10 +235,13 @@ def test_what_fails_to_be_sent_leaves_what_was_there(store, bucket, logits, said
     monkeypatch.setattr(remote.file_system("s3"), "put_file", broken)
     code, line = said("audit", "net.npz", "--out", f"s3://{bucket}/run")
     assert code == 4
-    assert line == (
+    message, _, kept = line.rpartition(" ")
+    assert message == (
         f"s3://{bucket}/run/audit.json: the transfer failed (ConnectionResetError: reset). Check the network and the "
-        "endpoint, and run it again."
+        "endpoint, and run it again. What was to be sent is kept:"
     )
+    assert Path(kept).is_relative_to(copies / "unsent")
+    assert Audit.load(kept).model.name == "net"
     assert store.cat_file(f"{bucket}/run/audit.json") == b"the result of before"
 
 

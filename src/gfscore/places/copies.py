@@ -18,6 +18,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 
+from gfscore.errors import TransferError
 from gfscore.files import replacing, write_text
 from gfscore.places.addresses import Address, address_of, is_address, parsed, root
 from gfscore.places.remote import ChangedError, Object, download, look, matching
@@ -81,7 +82,9 @@ def _copy(address: Address, objects: Sequence[Object]) -> Path:
     if missing:
         clean_once(copies)
         _link(missing, folder, [other for other in copies.glob(f"{of_address}*") if other != folder])
-        _transfer([each for each in missing if not _is_there(folder, each)], folder)
+        missing = [each for each in missing if not _is_there(folder, each)]
+        _refuse_too_large(address, sum(each.size for each in missing), copies)
+        _transfer(missing, folder)
         write_text(folder / LISTED, listed)
     os.utime(folder)  # when it was used last
     return folder
@@ -107,6 +110,15 @@ def _link(objects: Sequence[Object], folder: Path, others: Sequence[Path]) -> No
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.unlink(missing_ok=True)
                     path.hardlink_to(other.joinpath(*each.address.parts))
+
+
+def _refuse_too_large(address: Address, size: int, copies: Path) -> None:
+    free = shutil.disk_usage(copies).free
+    if size > free:
+        raise TransferError(
+            f"{address}: its copy takes {size / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free. Free some, or set "
+            "GFSCORE_COPIES to another folder."
+        )
 
 
 def _transfer(objects: Sequence[Object], folder: Path) -> None:

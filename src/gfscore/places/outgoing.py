@@ -6,8 +6,11 @@ import shutil
 import uuid
 from pathlib import Path
 
+from gfscore.errors import GFScoreError
 from gfscore.places.addresses import Address, is_address, parsed, root
 from gfscore.places.remote import refuse_unwritable, upload
+
+UNSENT = "unsent"  # beside the copies; removed as those are
 
 _bound: dict[Path, Address] = {}  # where the file or folder at a path is to be sent
 
@@ -26,10 +29,17 @@ def to_write(place: str | Path) -> Path:
 
 
 def send(path: Path) -> None:
-    """Send a file that is meant for elsewhere; any other stays."""
+    """Send a file that is meant for elsewhere; any other stays. One that cannot be sent is kept: the error says where."""
     for folder in (path, *path.parents):
         if folder in _bound:
-            upload(path, Address.at((*_bound[folder].parts, *path.relative_to(folder).parts)))
+            try:
+                upload(path, Address.at((*_bound[folder].parts, *path.relative_to(folder).parts)))
+            except GFScoreError as error:
+                kept = root() / UNSENT / uuid.uuid4().hex / path.name
+                kept.parent.mkdir(parents=True)
+                path.rename(kept)
+                error.args = (f"{error.args[0]} What was to be sent is kept: {kept}",)
+                raise
             path.unlink()
             return
 

@@ -72,7 +72,8 @@ def look(address: Address, *, folder: bool) -> list[Object]:
 def matching(address: Address) -> list[str]:
     """Addresses of the objects that a pattern such as ``s3://bucket/parts/*.npz`` stands for, sorted."""
     with faults(address):
-        found = file_system(address.scheme).glob(address.remote)
+        system = file_system(address.scheme)
+        found = [address.remote] if system.isfile(address.remote) else system.glob(address.remote)
     if not found:
         raise FileError("matches nothing. Check the address.").found_in(address)
     return sorted(f"{address.scheme}://{name}" for name in found)
