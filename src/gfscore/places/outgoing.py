@@ -29,7 +29,7 @@ def to_write(place: str | Path) -> Path:
 
 
 def send(path: Path) -> None:
-    """Send a file that is meant for elsewhere; any other stays. One that cannot be sent is kept: the error says where."""
+    """Send a file that is meant for elsewhere; any other stays. What cannot be sent is kept: the error says where."""
     for folder in (path, *path.parents):
         if folder in _bound:
             try:
