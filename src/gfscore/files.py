@@ -1,12 +1,22 @@
 """Files written whole or not at all."""
 
+import errno
+import fcntl
+import logging
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
-from gfscore.errors import FileError
+from gfscore.errors import FileError, RunError
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room left: of the disk, of the quota, of the largest file
+PATIENCE, PAUSE = 20, 0.05  # looks at a lock before we say that we wait, and seconds between them
+
+logger = logging.getLogger("gfscore")  # warnings reach standard error wherever nobody has set up logging
 
 
 @contextmanager
@@ -26,7 +36,7 @@ def replacing(path: Path) -> Iterator[Path]:
     except (FileExistsError, NotADirectoryError) as error:
         raise FileError("cannot be written: its folder is a file. Choose another place.").found_in(path) from error
     except OSError as error:
-        raise FileError(f"cannot be written ({error.strerror}). Choose another place.").found_in(path) from error
+        raise cannot_write(path, error) from error
     os.close(handle)
     temporary = Path(name)
     try:
@@ -35,6 +45,8 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)  # noqa: PTH105 (Path.replace reads like str.replace)
     except IsADirectoryError as error:
         raise FileError("is a directory. Name a file in it.").found_in(path) from error
+    except OSError as error:
+        raise cannot_write(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -43,6 +55,26 @@ def write_text(path: Path, text: str) -> None:
     """Write ``text`` as UTF-8, atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def cannot_write(path: Path, error: OSError) -> FileError | RunError:
+    """Why a file cannot be written, in one line: the place is wrong, or the disk is full."""
+    told = error.strerror or " ".join(str(error).split()).rstrip(".")
+    if error.errno in FULL:
+        return RunError(f"{path}: cannot be written ({told}). Make room and run it again: what was finished is kept.")
+    return FileError(f"cannot be written ({told}). Choose another place.").found_in(path)
+
+
+def wait_for(file: IO[Any], path: Path) -> None:
+    """Lock a file for this process alone; after a moment say what is waited for. The lock ends with the process."""
+    for _ in range(PATIENCE):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            time.sleep(PAUSE)
+    logger.warning("gfscore: waiting for another run that works on the same, in %s", path)
+    fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def _umask() -> int:

@@ -25,7 +25,7 @@ from gfscore.cli import (
     table,
 )
 from gfscore.cli.version import version_option
-from gfscore.errors import GFScoreError
+from gfscore.errors import GFScoreError, RunError
 
 UNUSABLE_INPUT, FAILED_INSIDE, INTERRUPTED = 2, 4, 130
 # typer carries its own copy of click; its usage errors have this base, which has no public name.
@@ -70,6 +70,8 @@ def run(arguments: list[str]) -> int:
     try:
         code = int(app(args=arguments, prog_name="gfscore", standalone_mode=False) or 0)
         return _fail("interrupted.", code) if code == INTERRUPTED else code
+    except RunError as error:
+        return _fail(str(error), FAILED_INSIDE)
     except GFScoreError as error:
         return _fail(str(error), UNUSABLE_INPUT)
     except UsageError as error:
