@@ -46,7 +46,7 @@ def replacing(path: Path) -> Iterator[Path]:
     except IsADirectoryError as error:
         raise FileError("is a directory. Name a file in it.").found_in(path) from error
     except OSError as error:
-        raise cannot_write(path, error) from error
+        raise cannot_write(path, error, begun=True) from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -57,11 +57,12 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
-def cannot_write(path: Path, error: OSError) -> FileError | RunError:
-    """Why a file cannot be written, in one line: the place is wrong, or the disk is full."""
+def cannot_write(path: Path, error: OSError, *, begun: bool = False) -> FileError | RunError:
+    """Why a file cannot be written, in one line: a wrong place, or a disk that was full or failed once it was begun."""
     told = error.strerror or " ".join(str(error).split()).rstrip(".")
-    if error.errno in FULL:
-        return RunError(f"{path}: cannot be written ({told}). Make room and run it again: what was finished is kept.")
+    if begun or error.errno in FULL:
+        first = "Make room" if error.errno in FULL else "Mend this"
+        return RunError(f"{path}: cannot be written ({told}). {first}, and run it again: what was finished is kept.")
     return FileError(f"cannot be written ({told}). Choose another place.").found_in(path)
 
 
