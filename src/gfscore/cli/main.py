@@ -26,7 +26,8 @@ from gfscore.cli import (
 )
 from gfscore.cli.places import placed
 from gfscore.cli.version import version_option
-from gfscore.errors import GFScoreError, TransferError
+from gfscore.errors import GFScoreError, RunError
+from gfscore.files import FULL
 from gfscore.places.addresses import shown
 
 UNUSABLE_INPUT, FAILED_INSIDE, INTERRUPTED = 2, 4, 130
@@ -71,9 +72,12 @@ def run(arguments: list[str]) -> int:
     """Run the command line and return the exit code."""
     try:
         code = int(app(args=arguments, prog_name="gfscore", standalone_mode=False) or 0)
+        sys.stdout.flush()  # here, where a full disk behind it still becomes a line
         return _fail("interrupted.", code) if code == INTERRUPTED else code
+    except RunError as error:
+        return _fail(str(error), FAILED_INSIDE)
     except GFScoreError as error:
-        return _fail(str(error), FAILED_INSIDE if isinstance(error, TransferError) else UNUSABLE_INPUT)
+        return _fail(str(error), UNUSABLE_INPUT)
     except UsageError as error:
         message = error.format_message()
         if not message:  # the help was shown, because nothing was asked for
@@ -83,9 +87,14 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted.", INTERRUPTED)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            _drop_output()
+            return _fail(
+                f"the output cannot be written ({error.strerror}). Make room, and run it again.", FAILED_INSIDE
+            )
         if os.environ.get("GFSCORE_DEBUG"):
             raise
         reason = f"{type(error).__name__}: {error}"
@@ -96,6 +105,11 @@ def _fail(message: str, code: int) -> int:
     one_line = shown(" ".join(message.split()))
     print(f"gfscore: {one_line}", file=sys.stderr)  # noqa: T201
     return code
+
+
+def _drop_output() -> None:
+    """Let what is still to be printed go nowhere: the interpreter would complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _command(arguments: Sequence[str]) -> str:

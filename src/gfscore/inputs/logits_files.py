@@ -46,6 +46,7 @@ def read_samples(
             sample_ids=raw.sample_ids,
             probabilities=probabilities,
             piece=piece,
+            halved_batches=raw.halved_batches,
         )
 
 
