@@ -65,7 +65,8 @@ def test_what_is_refused(use, text, message):
 def test_what_a_path_has_spoilt_is_refused_not_guessed(use):
     with pytest.raises(OptionError) as refused:
         use(Path("s3://bucket/net.npz"))
-    assert str(refused.value) == "s3:/bucket/net.npz: is an address that a Path took the slashes from. Give it as text."
+    message = "has one slash where an address has two. Give it as text, not as a Path."
+    assert str(refused.value) == f"s3:/bucket/net.npz: {message}"
 
 
 @pytest.mark.parametrize("use", [to_read, to_write])
@@ -82,6 +83,8 @@ def test_an_address_can_be_read_off_the_path_of_its_copy(copies):
     assert address_of(path) == address
     assert shown(f"{path}: is empty") == f"{address}: is empty"
     assert address_of(copies.parent / "net.npz") is None
+    assert address_of(copies / "net.npz") is None
+    assert address_of(copies / "unsent" / "0" / "net.npz") is None
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])) | st.text("./\\a\0 ", max_size=8))

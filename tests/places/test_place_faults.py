@@ -20,7 +20,7 @@ MODEL = f"zoo:{zoo.models()[0].name}"
 
 
 @pytest.fixture
-def connected_anew(monkeypatch):
+def connected_anew(session_store, monkeypatch):
     """For a test with another environment; whoever is not there is not asked again and again."""
     monkeypatch.setattr("s3fs.S3FileSystem.retries", 1)
     monkeypatch.setitem(remote.PATIENCE["retries"], "total_max_attempts", 1)

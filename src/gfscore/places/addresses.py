@@ -18,6 +18,7 @@ from gfscore.errors import FileError, OptionError, naming
 SCHEMES = ("s3", "gs")
 NAME = r"[A-Za-z][A-Za-z0-9+.-]*"
 ADDRESS = re.compile(rf"(?P<scheme>{NAME}(?:::{NAME})*)://(?P<rest>.*)", re.DOTALL)  # fsspec chains schemes by ::
+SPOILT = re.compile(r"(?:s3|gs|file):/(?!/)")  # what a Path makes of an address
 BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 QUERY = re.compile(r"\?[^/]*=")
 COPY = r"[0-9a-f]{32}"  # the name of a copy's folder
@@ -70,8 +71,8 @@ def is_address(place: str | Path) -> bool:
     >>> is_address("s3://bucket/logits.npz"), is_address("logits.npz"), is_address("timm:resnet18")
     (True, False, False)
     """
-    if isinstance(place, Path) and place.parts[:1] in (("s3:",), ("gs:",), ("file:",)):
-        raise OptionError("is an address that a Path took the slashes from. Give it as text.").found_in(place)
+    if SPOILT.match(str(place)):
+        raise OptionError("has one slash where an address has two. Give it as text, not as a Path.").found_in(place)
     return isinstance(place, str) and ADDRESS.match(place) is not None
 
 
@@ -144,8 +145,9 @@ def root() -> Path:
 def address_of(path: Path) -> Address | None:
     """The address that a copy at this path has; None for any other path."""
     for folder in _roots:
-        if path.is_relative_to(folder):
-            return Address.at(path.relative_to(folder).parts[1:])
+        parts = path.relative_to(folder).parts[1:] if path.is_relative_to(folder) else ()
+        if len(parts) > 1 and parts[0] in SCHEMES:
+            return Address.at(parts)
     return None
 
 
