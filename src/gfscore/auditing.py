@@ -33,6 +33,7 @@ from gfscore.errors import OptionError, ProbabilitiesError
 from gfscore.judge.expectation import check_accuracy, checked_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N, Facts, audit_flags
 from gfscore.judge.threshold import judged
+from gfscore.places.addresses import shown
 from gfscore.profile import ClassProfile, class_profile, summary_profile
 from gfscore.results import (
     Atkinson,
@@ -545,9 +546,9 @@ def make_provenance(*, command: str | None = None, inputs: Mapping[str, str] | N
         python=platform.python_version(),
         numpy=np.__version__,
         scipy=scipy.__version__,
-        command=command,
+        command=None if command is None else shown(command),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        inputs=dict(inputs or {}),
+        inputs={shown(name): digest for name, digest in (inputs or {}).items()},
     )
 
 

@@ -5,6 +5,7 @@ certificate is about, and what it is not: :doc:`certificates`.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,8 @@ def smoothed_scores(
     """Radii of the smoothed model on data, with the votes kept in the store."""
     largest_radius(noise, alpha)  # refused before anything is run
     votes = compute_votes(model, data, noise, store, progress=progress)
-    return smoothing_scores(samples, votes, noise=noise, alpha=alpha)
+    local = smoothing_scores(samples, votes.values, noise=noise, alpha=alpha)
+    return replace(local, halved_batches=votes.halved)
 
 
 def pixel_constant(model: PixelModel, data: Dataset, given: float | None, *, of_inputs: bool) -> tuple[float, str]:

@@ -14,6 +14,8 @@
     │   ├── FileError                            a file that is not what it should be
     │   ├── ModelError                           a model that cannot be run as it is
     │   └── ResultError                          a result that does not hold what is asked of it
+    ├── RunError (also a RuntimeError)           a run that failed on the way; what was finished before is kept
+    │   └── TransferError                        an object store that failed: the same may work later
     └── MissingExtraError (also an ImportError)  an optional dependency that is not installed
 
 Each message is one line: what, where, what to do. ``source`` names the file it was found in, once that is known.
@@ -119,6 +121,14 @@ class ModelError(InvalidInputError):
 
 class ResultError(InvalidInputError):
     """A result that does not hold what is asked of it."""
+
+
+class RunError(GFScoreError, RuntimeError):
+    """A run that failed on the way, for a reason outside its input; what was finished before is kept."""
+
+
+class TransferError(RunError):
+    """An object store that could not be reached, or failed on the way; the same may work later."""
 
 
 class MissingExtraError(GFScoreError, ImportError):

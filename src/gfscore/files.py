@@ -1,12 +1,23 @@
 """Files written whole or not at all."""
 
+import errno
+import fcntl
+import logging
 import os
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
-from gfscore.errors import FileError
+from gfscore.errors import FileError, RunError
+from gfscore.places.outgoing import send
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room left: of the disk, of the quota, of the largest file
+PATIENCE, PAUSE = 20, 0.05  # looks at a lock before we say that we wait, and seconds between them
+
+logger = logging.getLogger("gfscore")  # warnings reach standard error wherever nobody has set up logging
 
 
 @contextmanager
@@ -14,7 +25,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path`` that takes its place when the block ends well, and vanishes when not.
 
     A reader sees the old file or the new one, never a part of it. A link stays one: its target is replaced. What is
-    neither a file nor a folder, such as ``/dev/stdout``, cannot be replaced: it is written to as it is.
+    neither a file nor a folder, such as ``/dev/stdout``, cannot be replaced: it is written to as it is. What is meant
+    for an object store (:mod:`gfscore.places.outgoing`) is sent there.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
         yield path
@@ -26,15 +38,18 @@ def replacing(path: Path) -> Iterator[Path]:
     except (FileExistsError, NotADirectoryError) as error:
         raise FileError("cannot be written: its folder is a file. Choose another place.").found_in(path) from error
     except OSError as error:
-        raise FileError(f"cannot be written ({error.strerror}). Choose another place.").found_in(path) from error
+        raise cannot_write(path, error) from error
     os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
         temporary.chmod(0o666 & ~_umask())  # mkstemp made it private; the result need not be
         os.replace(temporary, path)  # noqa: PTH105 (Path.replace reads like str.replace)
+        send(path)
     except IsADirectoryError as error:
         raise FileError("is a directory. Name a file in it.").found_in(path) from error
+    except OSError as error:
+        raise cannot_write(path, error, begun=True) from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -43,6 +58,52 @@ def write_text(path: Path, text: str) -> None:
     """Write ``text`` as UTF-8, atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def cannot_write(path: Path, error: OSError, *, begun: bool = False) -> FileError | RunError:
+    """Why a file cannot be written, in one line: a wrong place, or a disk that was full or failed once it was begun."""
+    told = error.strerror or " ".join(str(error).split()).rstrip(".")
+    if begun or error.errno in FULL:
+        first = "Make room" if error.errno in FULL else "Mend this"
+        return RunError(f"{path}: cannot be written ({told}). {first}, and run it again: what was finished is kept.")
+    return FileError(f"cannot be written ({told}). Choose another place.").found_in(path)
+
+
+def held(path: Path, mode: str, make: Callable[[], None]) -> IO[bytes]:
+    """A file opened for this process alone: others wait, and say so after a moment. The lock ends with the process.
+
+    ``make`` makes the folder it stands in. A file that was deleted while we waited for it is made again.
+    """
+    while True:
+        make()
+        try:
+            file = path.open(mode, buffering=0)
+        except FileNotFoundError:
+            continue  # the folder was deleted since it was made
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        _wait(file, path)
+        if _stands_at(file, path):
+            return file
+        file.close()  # what we hold is no lock of what stands there now
+
+
+def _wait(file: IO[bytes], path: Path) -> None:
+    for _ in range(PATIENCE):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            time.sleep(PAUSE)
+    logger.warning("gfscore: waiting for another run that works on the same, in %s", path.parent)
+    fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def _stands_at(file: IO[bytes], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _umask() -> int:

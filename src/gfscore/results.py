@@ -13,6 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from gfscore import views
 from gfscore.errors import FileError, ResultError, naming
 from gfscore.files import write_text
+from gfscore.places.addresses import shown
+from gfscore.places.copies import to_read
+from gfscore.places.outgoing import to_write
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -339,9 +342,9 @@ class ResultFile(Result):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file that :meth:`save` wrote."""
-        with naming(path):
+        with naming(shown(path)):
             try:
-                text = Path(path).read_bytes()
+                text = to_read(path).read_bytes()
             except OSError as error:
                 raise FileError(f"cannot be read ({error.strerror}). Check the path.") from error
             return cls.from_json(text)
@@ -352,7 +355,7 @@ class ResultFile(Result):
 
     def save(self, path: str | Path) -> None:
         """Write :meth:`to_json` to a file, whole or not at all."""
-        write_text(Path(path), self.to_json())
+        write_text(to_write(path), self.to_json())
 
 
 class Audit(ResultFile):

@@ -78,6 +78,7 @@ class Samples:
     probabilities: bool = False  # the rows are probabilities, not logits
     value_range: tuple[float, float] = (-np.inf, np.inf)  # smallest and largest entry of logits
     resemble_probabilities: bool = False  # logits that look like probabilities; only a piece of a stream may
+    halved_batches: int = 0  # of the model that made the logits, that did not fit into memory
 
     @classmethod
     def of(
@@ -90,6 +91,7 @@ class Samples:
         sample_ids: Sequence[object] | NDArray[Any] | None = None,
         probabilities: bool = False,
         piece: bool = False,
+        halved_batches: int = 0,
     ) -> Self:
         """Check everything that can be wrong with the arrays, and say in one line what it is.
 
@@ -110,6 +112,7 @@ class Samples:
             probabilities=probabilities,
             value_range=value_range,
             resemble_probabilities=resemble,
+            halved_batches=halved_batches,
         )
 
     @property

@@ -13,10 +13,12 @@ HEAVY = (
     "matplotlib",
     "streamlit",
     "ray",
+    "fsspec",
+    "s3fs",
     "scipy.stats",
     "typer",
 )
-EXTRAS = ("pandas", "pyarrow", "torch", "altair", "streamlit", "ray", "foolbox", "transformers", "timm")
+EXTRAS = ("pandas", "pyarrow", "torch", "altair", "streamlit", "ray", "foolbox", "transformers", "timm", "fsspec")
 
 
 def python(code: str, cwd) -> str:

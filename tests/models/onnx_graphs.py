@@ -47,3 +47,21 @@ def with_external_weights(path: Path, location: str) -> Path:
         [helper.make_tensor_value_info("logits", FLOAT, ["n", CLASSES])],
         [matrix],
     )
+
+
+def hungry(path: Path, *, values_per_image: int) -> Path:
+    """The sum of each image as its one logit, with an array of so many zeros an image on the way."""
+    constants = {"axis": [1], "zero": [0], "one": [1], "width": [values_per_image]}
+    initialisers = [numpy_helper.from_array(np.array(value, dtype=np.int64), name) for name, value in constants.items()]
+    nodes = [
+        helper.make_node("Flatten", ["x"], ["flat"]),
+        helper.make_node("ReduceSum", ["flat", "axis"], ["sums"]),
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Slice", ["shape", "zero", "one"], ["images"]),
+        helper.make_node("Concat", ["images", "width"], ["large"], axis=0),
+        helper.make_node("ConstantOfShape", ["large"], ["zeros"]),
+        helper.make_node("ReduceMax", ["zeros"], ["none"], axes=[1]),
+        helper.make_node("Add", ["sums", "none"], ["logits"]),
+    ]
+    image = helper.make_tensor_value_info("x", FLOAT, ["n", 3, 2, 2])
+    return write(path, nodes, [image], [helper.make_tensor_value_info("logits", FLOAT, ["n", 1])], initialisers)

@@ -16,7 +16,7 @@ from gfscore import Options, Samples
 from gfscore.auditing import audit_scores, sample_table
 from gfscore.bounds import audit_intervals
 from gfscore.engines import smoothing
-from gfscore.errors import ModelError, OptionError, SamplesError
+from gfscore.errors import ModelError, OptionError, RunError, SamplesError
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
@@ -27,7 +27,7 @@ NOISE = Noise(sigma=0.3, n0=9, n=40, seed=7)
 
 def votes_of(store, model=None, data=None, *, batch_size=16, noise=NOISE):
     pixel_model = PixelModel(model=model or FakeModel(), preprocessing=Preprocessing(), batch_size=batch_size)
-    return smoothing.compute_votes(pixel_model, data or FakeData(n=12), noise, store)
+    return smoothing.compute_votes(pixel_model, data or FakeData(n=12), noise, store).values
 
 
 @pytest.fixture
@@ -150,8 +150,10 @@ def test_logits_that_are_not_finite_are_refused(store):
         def __call__(self, inputs):
             return np.full((len(inputs), 4), np.nan, dtype=np.float32)
 
-    with pytest.raises(ModelError, match="not finite on noisy images"):
+    with pytest.raises(RunError, match=r"fake failed on a batch of 9 images \(gives logits that are not finite"):
         votes_of(store, Broken())
+    with pytest.raises(ModelError, match="not finite on noisy images"):  # of a function that nothing stands before
+        smoothing.noise_votes(Broken(), np.zeros((1, 1, 3, 3), np.float32), ["a"], NOISE)
 
 
 @pytest.fixture

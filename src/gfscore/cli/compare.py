@@ -17,6 +17,7 @@ from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_class_names, read_samples, sha256
 from gfscore.inputs.store import Store
 from gfscore.outputs.verdicts import show_comparison
+from gfscore.places.copies import to_read
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
 
@@ -55,8 +56,7 @@ def compare_command(
     options = scoring.checked()
     names = None if class_names is None else read_class_names(class_names)
 
-    def read(version: str) -> Samples | ModelAudit:
-        path = _path(version, store)
+    def read(path: Path) -> Samples | ModelAudit:
         if path.suffix.lower() == ".json":
             with naming(path):
                 return Audit.load(path).model
@@ -64,7 +64,7 @@ def compare_command(
 
     paths = [_path(version, store) for version in (old, new)]
     first, second = model_names(paths)
-    before, after = read(old), read(new)
+    before, after = map(read, paths)
     if isinstance(before, Samples) and isinstance(after, Samples):
         found = comparing.compare(before, after, options, tolerance=tolerance, names=(first, second))
     elif isinstance(before, ModelAudit) and isinstance(after, ModelAudit):
@@ -88,7 +88,7 @@ def compare_command(
 def _path(version: str, store: Path | None) -> Path:
     """The file of a version; for ``store:KEY`` the logits of that run."""
     if not version.startswith(STORED):
-        return Path(version)
+        return to_read(version)
     key = version.removeprefix(STORED)
     found = [entry for entry in Store(store).entries() if entry.path.name.startswith(key) and entry.finished.exists()]
     if len(found) != 1:

@@ -12,6 +12,7 @@ from gfscore import auditing
 from gfscore.inputs.logits_files import sha256
 from gfscore.outputs import terminal
 from gfscore.outputs.per_sample import write_per_sample
+from gfscore.places.addresses import shown
 from gfscore.results import Audit, Provenance
 
 RESULT = "audit.json"
@@ -42,7 +43,7 @@ def deliver(
         console = Console()
         terminal.show(audit, console)
         for path in written:
-            console.print(f"Written: {path}", markup=False, highlight=False, soft_wrap=True)
+            console.print(f"Written: {shown(path)}", markup=False, highlight=False, soft_wrap=True)
 
 
 def provenance(paths: Sequence[Path]) -> Provenance:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from gfscore import auditing
 from gfscore.errors import OptionError
+from gfscore.places.addresses import shown
 from gfscore.results import Audit
 
 
@@ -52,7 +53,7 @@ def figures_command(
                 continue
             path = out / f"{each.stem}.{form}"
             save(each.chart, path, scale=scale)
-            console.print(f"Written: {path} ({each.shows})")
+            console.print(f"Written: {shown(path)} ({each.shows})")
         for reason, count in left_out.items():
             number = f" of {count} models" if count > 1 else ""
             console.print(f"Left out: {name}{number}: {reason}")

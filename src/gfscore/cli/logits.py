@@ -11,6 +11,7 @@ from gfscore.cli.grouping import expand
 from gfscore.cli.running import run_models
 from gfscore.errors import OptionError
 from gfscore.files import replacing
+from gfscore.places.addresses import shown
 
 
 @expand
@@ -33,4 +34,4 @@ def logits_command(
         with replacing(out) as temporary:
             shutil.copyfile(done.logits, temporary)
         if not run.quiet:
-            typer.echo(f"Written: {out}")
+            typer.echo(f"Written: {shown(out)}")

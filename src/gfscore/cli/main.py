@@ -24,8 +24,11 @@ from gfscore.cli import (
     store,
     table,
 )
+from gfscore.cli.places import placed
 from gfscore.cli.version import version_option
-from gfscore.errors import GFScoreError
+from gfscore.errors import GFScoreError, RunError
+from gfscore.files import FULL
+from gfscore.places.addresses import shown
 
 UNUSABLE_INPUT, FAILED_INSIDE, INTERRUPTED = 2, 4, 130
 # typer carries its own copy of click; its usage errors have this base, which has no public name.
@@ -40,21 +43,21 @@ app = typer.Typer(
     callback=version_option,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo.demo_command)
-app.command("audit")(audit.audit_command)
-app.command("logits")(logits.logits_command)
+app.command("demo")(placed(demo.demo_command))
+app.command("audit")(placed(audit.audit_command))
+app.command("logits")(placed(logits.logits_command))
 app.add_typer(store.store_app, name="store")
-app.command("calibrate")(calibrate.calibrate_command)
-app.command("certify")(certify.certify_command)
-app.command("gate")(gate.gate_command)
-app.command("compare")(compare.compare_command)
-app.command("check")(check.check_command)
-app.command("plan")(plan.plan_command)
-app.command("report")(report.report_command)
-app.command("figures")(figures.figures_command)
-app.command("table")(table.table_command)
-app.command("dashboard")(dashboard.dashboard_command)
-app.command("reproduce")(reproduce.reproduce_command)
+app.command("calibrate")(placed(calibrate.calibrate_command))
+app.command("certify")(placed(certify.certify_command))
+app.command("gate")(placed(gate.gate_command))
+app.command("compare")(placed(compare.compare_command))
+app.command("check")(placed(check.check_command))
+app.command("plan")(placed(plan.plan_command))
+app.command("report")(placed(report.report_command))
+app.command("figures")(placed(figures.figures_command))
+app.command("table")(placed(table.table_command))
+app.command("dashboard")(placed(dashboard.dashboard_command))
+app.command("reproduce")(placed(reproduce.reproduce_command))
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -69,7 +72,10 @@ def run(arguments: list[str]) -> int:
     """Run the command line and return the exit code."""
     try:
         code = int(app(args=arguments, prog_name="gfscore", standalone_mode=False) or 0)
+        sys.stdout.flush()  # here, where a full disk behind it still becomes a line
         return _fail("interrupted.", code) if code == INTERRUPTED else code
+    except RunError as error:
+        return _fail(str(error), FAILED_INSIDE)
     except GFScoreError as error:
         return _fail(str(error), UNUSABLE_INPUT)
     except UsageError as error:
@@ -81,9 +87,14 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted.", INTERRUPTED)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            _drop_output()
+            return _fail(
+                f"the output cannot be written ({error.strerror}). Make room, and run it again.", FAILED_INSIDE
+            )
         if os.environ.get("GFSCORE_DEBUG"):
             raise
         reason = f"{type(error).__name__}: {error}"
@@ -91,9 +102,14 @@ def run(arguments: list[str]) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    one_line = " ".join(message.split())
+    one_line = shown(" ".join(message.split()))
     print(f"gfscore: {one_line}", file=sys.stderr)  # noqa: T201
     return code
+
+
+def _drop_output() -> None:
+    """Let what is still to be printed go nowhere: the interpreter would complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _command(arguments: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from gfscore.files import write_text
 from gfscore.outputs import report
+from gfscore.places.addresses import shown
 from gfscore.results import Audit
 
 
@@ -42,4 +43,4 @@ def report_command(
     write, name = WRITERS[form]
     path = out or Path(name)
     write_text(path, write(Audit.load(audit)))
-    Console(quiet=quiet, highlight=False, markup=False, soft_wrap=True).print(f"Written: {path}")
+    Console(quiet=quiet, highlight=False, markup=False, soft_wrap=True).print(f"Written: {shown(path)}")

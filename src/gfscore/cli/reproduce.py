@@ -14,6 +14,7 @@ from gfscore.cli.grouping import expand
 from gfscore.cli.running import audit_run, run_models
 from gfscore.errors import OptionError
 from gfscore.outputs.reproduction import show, show_table
+from gfscore.places.addresses import shown
 from gfscore.reproduction import measured, reproduce
 from gfscore.results import Audit, ModelAudit
 
@@ -79,4 +80,4 @@ def reproduce_command(
         console = Console()
         for models in audited.values():
             show_table(measured.measured_table(models, names, dataset.value), console)
-        console.print(f"Written: {out / 'audit.json'}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"Written: {shown(out / 'audit.json')}", markup=False, highlight=False, soft_wrap=True)

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.cli import options as shared
+from gfscore.cli.places import placed
 from gfscore.errors import OptionError
 from gfscore.inputs.score_log import remove_scores
 from gfscore.inputs.store import Entry, Store, recipe_of
@@ -17,6 +18,7 @@ store_app = typer.Typer(help="Look after the logits on disk.", no_args_is_help=T
 
 
 @store_app.command("list")
+@placed
 def list_command(store: shared.StoreFolder = None) -> None:
     """List what is kept, oldest first."""
     kept = Store(store)
@@ -35,6 +37,7 @@ def list_command(store: shared.StoreFolder = None) -> None:
 
 
 @store_app.command("verify")
+@placed
 def verify_command(store: shared.StoreFolder = None) -> None:
     """Hold every file against its checksums; a damaged part is computed again when it is next needed."""
     entries = Store(store).entries()
@@ -48,6 +51,7 @@ def verify_command(store: shared.StoreFolder = None) -> None:
 
 
 @store_app.command("clear")
+@placed
 def clear_command(
     key: Annotated[str | None, typer.Argument(help="Beginning of an entry's key.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Delete every entry.")] = False,

@@ -1,18 +1,20 @@
 """First-order radii of a model on data: norms of gradients, or their forward-only estimates, shard by shard."""
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from safetensors import safe_open
 
+from gfscore.engines.batches import Batched, in_batches
 from gfscore.engines.local import DEFAULT_BATCH, Progress, fill
 from gfscore.errors import MissingExtraError, ModelError, OptionError
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
+from gfscore.inputs.safetensors_file import halved_batches
 from gfscore.inputs.store import Recipe, Store
 from gfscore.samples import FloatArray, IntArray, Samples
 from gfscore.scores.first_order import (
@@ -77,9 +79,9 @@ def score_first_order(
     shard = _Shard(model=pixel_model, module=module, data=data, samples=samples, rivals=rivals, how=how)
     path = fill(entry, recipe, data, shard.from_gradients if module is not None else shard.forward_only, progress)
     with safe_open(path, framework="np") as file:
-        stored = file.get_tensor(NAME)
+        stored, halved = file.get_tensor(NAME), halved_batches(file.metadata())
     n_rivals = rivals.shape[1]
-    return first_order_scores(
+    local = first_order_scores(
         samples,
         stored[:, :n_rivals],
         how,
@@ -87,6 +89,7 @@ def score_first_order(
         halved=stored[:, n_rivals:] if module is None else None,
         fallback=fallback,
     )
+    return replace(local, halved_batches=halved)
 
 
 def first_order_rows(model: PixelModel, data: Dataset, rows: IntArray, how: FirstOrder) -> LocalScores:
@@ -113,24 +116,30 @@ class _Shard:
     rivals: IntArray
     how: FirstOrder
 
-    def from_gradients(self, rows: slice) -> FloatArray:
+    def from_gradients(self, rows: slice) -> Batched:
         """Norms of gradients (n, R), a batch at a time; NaN for misclassified samples."""
         from gfscore.inputs.models.gradients import margin_gradients
 
         pixels, labels, rivals = self.model.pixels(self.data, rows), self.samples.labels[rows], self.rivals[rows]
         norms = np.full(rivals.shape, np.nan, dtype=np.float32)
         correct = np.flatnonzero(is_leading(self.samples.logits[rows], labels, rivals))
-        for start in range(0, len(correct), self.model.batch_size):
-            few = correct[start : start + self.model.batch_size]
-            gradients = margin_gradients(self.module, pixels[few], labels[few], rivals[few])
-            norms[few] = gradient_norms(gradients, self.how.kind)
-        return norms
+        if not len(correct):
+            return Batched(norms)
 
-    def forward_only(self, rows: slice) -> FloatArray:
+        def measured(batch: slice) -> FloatArray:
+            few = correct[batch]
+            return gradient_norms(margin_gradients(self.module, pixels[few], labels[few], rivals[few]), self.how.kind)
+
+        name, batch_size = self.model.model.name, self.model.batch_size
+        done = in_batches(measured, len(correct), batch_size, name=name, rows=rows.start + correct)
+        norms[correct] = done.values
+        return Batched(norms, done.halved)
+
+    def forward_only(self, rows: slice) -> Batched:
         """Estimated norms, and beside them those with half the step: (n, 2R)."""
-        pixels = self.model.pixels(self.data, rows)
+        pixels, before = self.model.pixels(self.data, rows), sum(self.model.halved)
         norms = forward_only_norms(self.model, pixels, self.samples, self.rivals, self.how, first=rows.start)
-        return np.concatenate(norms, axis=1).astype(np.float32)
+        return Batched(np.concatenate(norms, axis=1).astype(np.float32), sum(self.model.halved) - before)
 
 
 def _module(model: PixelModel, data: Dataset, gradients: Gradients) -> tuple[Any, str | None]:

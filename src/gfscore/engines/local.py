@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gfscore.engines.batches import Batched, forward_batches
 from gfscore.errors import naming
 from gfscore.inputs.data.views import take
 from gfscore.inputs.guards import check_batch_independence, check_class_count
@@ -46,15 +47,13 @@ def compute_logits(
     )
     entry = store.entry(recipe, {"model": model.name, "data": data.source, "n": n_samples, "classes": n_classes})
 
-    def forward(rows: slice) -> FloatArray:
-        return _forward(model, data, preprocessing, rows, batch_size, progress)
+    def forward(rows: slice) -> Batched:
+        return _forward(model, data, preprocessing, rows, batch_size, n_classes, progress)
 
     return fill(entry, recipe, data, forward, progress)
 
 
-def fill(
-    entry: Entry, recipe: Recipe, data: Dataset, compute: Callable[[slice], FloatArray], progress: Progress
-) -> Path:
+def fill(entry: Entry, recipe: Recipe, data: Dataset, compute: Callable[[slice], Batched], progress: Progress) -> Path:
     """The finished file of an entry: as it is there, or with the shards computed that are missing or damaged."""
     shards, n_samples = recipe.shards(), recipe.n_samples
     with entry.locked():
@@ -67,7 +66,8 @@ def fill(
             entry.reopen(shards, damaged)
         for index, rows in enumerate(shards):
             if entry.read_shard(index) is None:
-                entry.write_shard(index, compute(rows))
+                done = compute(rows)
+                entry.write_shard(index, done.values, halved=done.halved)
             progress(rows.stop, n_samples)
         return entry.finish(len(shards), data.labels, _metadata(data))
 
@@ -89,19 +89,25 @@ def forward_rows(
     """Logits of some rows in any order, (n, K); nothing is kept. What is run should pass :func:`check_run` first."""
     with naming(data.source):
         inputs = preprocessing.apply(take(data, rows), data.layout, model.layout)
-    step = model.fixed_batch or batch_size
-    return np.concatenate([model(inputs[start : start + step]) for start in range(0, len(inputs), step)])
+    return forward_batches(model, inputs, batch_size, rows=rows).values
 
 
 def _forward(
-    model: Model, data: Dataset, preprocessing: Preprocessing, rows: slice, batch_size: int, progress: Progress
-) -> FloatArray:
+    model: Model,
+    data: Dataset,
+    preprocessing: Preprocessing,
+    rows: slice,
+    batch_size: int,
+    n_classes: int,
+    progress: Progress,
+) -> Batched:
     """Logits of one shard."""
-    parts: list[FloatArray] = []
+    parts: list[Batched] = []
     for done, inputs in _inputs(model, data, preprocessing, rows, batch_size):
-        parts += [model(inputs[start : start + batch_size]) for start in range(0, len(inputs), batch_size)]
+        piece = range(done - len(inputs), done)
+        parts.append(forward_batches(model, inputs, batch_size, rows=piece, n_classes=n_classes))
         progress(done, len(data.labels))
-    return np.concatenate(parts)
+    return Batched(np.concatenate([part.values for part in parts]), sum(part.halved for part in parts))
 
 
 def _inputs(

@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
+from gfscore.engines.batches import Batched
 from gfscore.engines.local import Progress, fill
 from gfscore.errors import ModelError
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.protocols import Dataset
+from gfscore.inputs.safetensors_file import halved_batches
 from gfscore.inputs.store import Recipe, Store
 from gfscore.samples import FloatArray, IntArray
 from gfscore.scores.smoothing import Noise
@@ -62,8 +64,8 @@ def compute_votes(
     store: Store,
     *,
     progress: Progress = lambda _done, _total: None,
-) -> IntArray:
-    """:func:`noise_votes` of a model on data, (N, 2): from the store where they are there, computed where not."""
+) -> Batched:
+    """:func:`noise_votes` of a model on data, (N, 2) int64: from the store where they are there, computed where not."""
     n_samples, batch_size = len(data.labels), model.model.fixed_batch or model.batch_size
     ids = data.sample_ids or tuple(map(str, range(n_samples)))
     recipe = Recipe(
@@ -78,7 +80,8 @@ def compute_votes(
     about = {"model": model.model.name, "data": f"{data.source}, noise {noise.sigma:g} x {noise.n:,}", "n": n_samples}
     entry = store.entry(recipe, about)
 
-    def count(rows: slice) -> FloatArray:
+    def count(rows: slice) -> Batched:
+        before = sum(model.halved)
         votes = noise_votes(
             model,
             model.pixels(data, rows),
@@ -87,10 +90,11 @@ def compute_votes(
             batch_size=batch_size,
             progress=partial(_report, progress, rows.start, n_samples),
         )
-        return votes.astype(np.float32)  # the store's type: counts below 16 million are exact in it
+        # the store's type: counts below 16 million are exact in it
+        return Batched(votes.astype(np.float32), sum(model.halved) - before)
 
     with safe_open(fill(entry, recipe, data, count, progress), framework="np") as file:
-        return np.asarray(file.get_tensor(NAME), dtype=np.int64)
+        return Batched(file.get_tensor(NAME).astype(np.int64), halved_batches(file.metadata()))
 
 
 def _report(progress: Progress, before: int, total: int, done: int) -> None:

@@ -20,8 +20,10 @@ from gfscore.errors import FileError, OptionError
 from gfscore.extras import require
 from gfscore.inputs.layouts import with_channels
 from gfscore.inputs.logits_files import sha256
+from gfscore.inputs.models.onnx_files import with_weights
 from gfscore.inputs.protocols import Layout
 from gfscore.inputs.raw import refuse_unreadable
+from gfscore.places.copies import to_read
 from gfscore.samples import IntArray
 
 GENERATOR, TORCH, ZOO = "generator:", "torch:", "zoo"
@@ -130,7 +132,7 @@ def open_generator(
     elif name.startswith(TORCH):
         generator = torch_generator(name.removeprefix(TORCH))
     else:
-        generator = onnx_generator(Path(name))
+        generator = onnx_generator(with_weights(to_read(name)))
     names = None if class_names is None else tuple(class_names)
     n_names = None if names is None else len(names)
     counts = [count for count in (n_classes, n_names, generator.n_classes) if count is not None]

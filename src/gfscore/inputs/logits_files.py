@@ -13,6 +13,8 @@ from gfscore.inputs.npz import read_npz
 from gfscore.inputs.raw import Groups, RawSamples, listed, refuse_unreadable
 from gfscore.inputs.safetensors_file import read_safetensors
 from gfscore.inputs.tabular import SAMPLE_ID, csv_blocks, read_csv, read_parquet
+from gfscore.places.addresses import shown
+from gfscore.places.copies import to_read
 from gfscore.samples import Samples
 
 Ids = Sequence[object] | NDArray[Any] | None
@@ -27,14 +29,14 @@ def read_samples(
     groups: Path | None = None,
     piece: bool = False,
 ) -> Samples:
-    """Read and check a logits file: ``.npz``, ``.safetensors``, ``.parquet`` or ``.csv``.
+    """Read and check a logits file: ``.npz``, ``.safetensors``, ``.parquet`` or ``.csv``, here or at an address.
 
     ``class_names`` take the place of the names in the file; ``groups`` is a file with one group per sample, or with a
     column ``sample_id`` to join on. A ``piece`` is one of several files, as in :meth:`~gfscore.Samples.of`. No pickle
     is ever loaded. Formats: :doc:`files`.
     """
-    path = Path(path)
-    with naming(path):
+    path = to_read(path)
+    with naming(shown(path)):
         raw = _read(path, probabilities=probabilities)
         return Samples.of(
             raw.logits,
@@ -44,6 +46,7 @@ def read_samples(
             sample_ids=raw.sample_ids,
             probabilities=probabilities,
             piece=piece,
+            halved_batches=raw.halved_batches,
         )
 
 

@@ -1,9 +1,10 @@
 """A model as a function of [0, 1] pixels, the unit of every radius: whatever moves pixels works on this."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from gfscore.engines.batches import forward_batches
 from gfscore.errors import naming
 from gfscore.inputs.layouts import moved
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
@@ -25,12 +26,17 @@ class PixelModel:
     model: Model
     preprocessing: Preprocessing
     batch_size: int = 128
+    halved: list[int] = field(
+        default_factory=list, compare=False
+    )  # batches that were halved, in each call that had any
 
     def __call__(self, pixels: Pixels) -> FloatArray:
         """Logits (n, K) of any number of images, in batches that the model takes."""
-        step = self.model.fixed_batch or self.batch_size
         inputs = self.preprocessing.normalise(pixels, self.model.layout)
-        return np.concatenate([self.model(inputs[start : start + step]) for start in range(0, len(inputs), step)])
+        done = forward_batches(self.model, inputs, self.batch_size)
+        if done.halved:
+            self.halved.append(done.halved)
+        return done.values
 
     def pixels(self, data: Dataset, rows: slice) -> Pixels:
         """Images of some rows as [0, 1] pixels."""

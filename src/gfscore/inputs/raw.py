@@ -26,6 +26,7 @@ class RawSamples:
     class_names: Sequence[str] | None = None
     groups: NDArray[Any] | Sequence[str] | None = None
     sample_ids: NDArray[Any] | Sequence[object] | None = None
+    halved_batches: int = 0  # of the model that made the logits, that did not fit into memory
 
 
 def logits_key(names: Sequence[str], *, probabilities: bool) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from gfscore.errors import FileError, OptionError, naming
 from gfscore.inputs.raw import listed, refuse_unreadable
 from gfscore.inputs.tabular import csv_blocks
+from gfscore.places.copies import to_read
 from gfscore.reference import leaderboard
 
 ROBUSTBENCH = "robustbench:"
@@ -20,8 +21,8 @@ def read_reference(spec: str, column: str = "autoattack") -> dict[str, float]:
     """
     if spec.startswith(ROBUSTBENCH):
         return _robustbench(spec, column)
-    path = Path(spec)
-    with naming(path):
+    path = to_read(spec)
+    with naming(spec):
         refuse_unreadable(path)
         pairs = _json_pairs(path) if path.suffix.lower() == ".json" else _csv_pairs(path)
         values: dict[str, float] = {}

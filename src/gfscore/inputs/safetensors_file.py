@@ -22,6 +22,7 @@ DTYPES = {
     "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1",
 }  # fmt: skip
+HALVED = "halved_batches"  # metadata: batches that did not fit into memory, for each shard
 LENGTH_BYTES = 8  # the file begins with the length of its JSON header
 
 
@@ -45,7 +46,23 @@ def read_safetensors(path: Path, *, probabilities: bool) -> RawSamples:
         class_names=None if "class_names" not in metadata else _json_list(metadata["class_names"], "class_names"),
         groups=texts("groups"),
         sample_ids=texts("sample_ids"),
+        halved_batches=halved_batches(metadata),
     )
+
+
+def halved_batches(metadata: Mapping[str, str] | None) -> int:
+    """How many batches of the model did not fit into memory: what the store notes for each shard, added up.
+
+    >>> halved_batches({HALVED: "[0, 2, 1]"}), halved_batches({})
+    (3, 0)
+    """
+    try:
+        counts = json.loads((metadata or {}).get(HALVED, "[]"))
+    except (ValueError, RecursionError):
+        counts = None
+    if not isinstance(counts, list) or not all(isinstance(count, int) and count >= 0 for count in counts):
+        raise FileError(f"metadata {HALVED!r} is not a JSON list of counts. It is damaged: make it again.")
+    return sum(counts)
 
 
 def _header(path: Path) -> tuple[dict[str, Any], int]:

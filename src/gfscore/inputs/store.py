@@ -6,7 +6,6 @@ way it holds one safetensors file per shard, each written whole or not at all an
 finished run is one file; one of logits is what ``gfscore audit`` reads as it is.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -19,24 +18,26 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
-from gfscore.errors import FileError
-from gfscore.files import replacing, write_text
-from gfscore.inputs.safetensors_file import write_safetensors
+from gfscore.errors import FileError, RunError
+from gfscore.files import cannot_write, held, replacing, write_text
+from gfscore.inputs.safetensors_file import HALVED, write_safetensors
+from gfscore.places.addresses import here, user_cache
 from gfscore.samples import FloatArray, IntArray
 
 FORMAT = 1
 INFO, LOCK = "entry.json", "lock"
-DIGESTS = "shard_sha256"  # metadata of a finished file: the checksum of each shard's rows
+# Metadata of a finished file: the checksum of each shard's rows, and of all that is not in a shard.
+DIGESTS, REST = "shard_sha256", "rest_sha256"
 
 
 def default_root() -> Path:
     """Where logits are kept: ``$GFSCORE_STORE``, or the user's cache folder."""
     named = os.environ.get("GFSCORE_STORE")
     if named:
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gfscore"
+        return here(named, "GFSCORE_STORE")
+    return user_cache()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,14 +97,24 @@ class Entry:
     @property
     def size(self) -> int:
         """Bytes on disk."""
-        return sum(file.stat().st_size for file in self.path.iterdir())
+        return sum(map(_size, self.path.glob("*")))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the entry alone; a second process waits here. The lock ends with the process, however it ends."""
-        with (self.path / LOCK).open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with held(self.path / LOCK, "wb", self.make):
+            for leftover in (*self.path.glob(".shard-*"), *self.path.glob(f".{self.finished.name}.*")):
+                leftover.unlink()  # of a process that was killed while it wrote
             yield
+
+    def make(self) -> None:
+        """Make the folder, and write what it holds, unless it says so already."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        if _read_info(self.path / INFO) is None:
+            write_text(self.path / INFO, json.dumps(self.info, indent=1) + "\n")
 
     def shard_exists(self, index: int) -> bool:
         """Whether there is a shard, sound or not."""
@@ -111,25 +122,35 @@ class Entry:
 
     def read_shard(self, index: int) -> FloatArray | None:
         """Logits of a shard, or None when it is missing or damaged."""
-        path = self._shard_path(index)
-        try:
-            with safe_open(path, framework="np") as file:
-                logits, recorded = file.get_tensor(self.content), (file.metadata() or {}).get("sha256")
-        except (FileNotFoundError, SafetensorError, OSError):
-            return None
-        return logits if recorded == _digest(logits) else None
+        shard = self._shard(index)
+        return None if shard is None else shard[0]
 
-    def write_shard(self, index: int, logits: FloatArray) -> None:
-        """Put a shard in its place, whole."""
+    def write_shard(self, index: int, logits: FloatArray, *, halved: int = 0) -> None:
+        """Put a shard in its place, whole; ``halved`` of its batches did not fit into memory."""
+        metadata = {"sha256": _digest(logits, halved), HALVED: str(halved)}
         with replacing(self._shard_path(index)) as temporary:
-            save_file({self.content: logits}, temporary, metadata={"sha256": _digest(logits)})
+            temporary.write_bytes(save({self.content: logits}, metadata=metadata))
 
     def finish(self, n_shards: int, labels: IntArray, metadata: Mapping[str, str]) -> Path:
         """Join the shards into one logits file, and drop them."""
-        digests = json.dumps([_digest(self._sound_shard(index)) for index in range(n_shards)])
-        shards = (self._sound_shard(index) for index in range(n_shards))
-        shape = (len(labels), self._sound_shard(0).shape[1])
-        write_safetensors(self.finished, shards, shape, labels, {**metadata, DIGESTS: digests}, name=self.content)
+        sound = (self._sound_shard(index) for index in range(n_shards))
+        digests, counts, widths = zip(
+            *((_digest(logits, halved), halved, logits.shape[1]) for logits, halved in sound), strict=True
+        )
+        if len(set(widths)) > 1:
+            raise RunError(
+                f"{self.path}: its shards have {min(widths)} to {max(widths)} columns. Delete it: store clear."
+            )
+        noted = {HALVED: json.dumps(counts)} if any(counts) else {}
+        about = {**metadata, **noted, DIGESTS: json.dumps(digests)}
+        write_safetensors(
+            self.finished,
+            (self._sound_shard(index)[0] for index in range(n_shards)),
+            (len(labels), widths[0]),
+            labels,
+            {**about, REST: _rest(labels, about)},
+            name=self.content,
+        )
         self.drop_shards()
         return self.finished
 
@@ -139,28 +160,43 @@ class Entry:
             path.unlink()
 
     def damaged_shards(self, shards: list[slice]) -> list[int] | None:
-        """Which shards of the finished file are damaged; None when there is no finished file that can be read."""
+        """Which shards of the finished file are damaged; None when there is none, or damage is not in shards alone."""
         try:
             with safe_open(self.finished, framework="np") as file:
-                digests = json.loads((file.metadata() or {})[DIGESTS])
-                logits = file.get_slice(self.content)
-                return [index for index, rows in enumerate(shards) if _digest(logits[rows]) != digests[index]]
+                about = dict(file.metadata() or {})
+                labels = file.get_tensor("labels")
+                if about.pop(REST, None) != _rest(labels, about) or len(labels) != shards[-1].stop:
+                    return None
+                logits, digests, halved = file.get_slice(self.content), json.loads(about[DIGESTS]), _counts(about)
+                return [
+                    index for index, rows in enumerate(shards) if _digest(logits[rows], halved[index]) != digests[index]
+                ]
         except (FileNotFoundError, SafetensorError, OSError, ValueError, KeyError, IndexError):
             return None
 
     def reopen(self, shards: list[slice], damaged: list[int]) -> None:
         """Turn a damaged finished file back into its sound shards, so that only the others are computed again."""
         with safe_open(self.finished, framework="np") as file:
-            logits = file.get_slice(self.content)
+            logits, halved = file.get_slice(self.content), _counts(file.metadata() or {})
             for index, rows in enumerate(shards):
                 if index not in damaged:
-                    self.write_shard(index, logits[rows])
+                    self.write_shard(index, logits[rows], halved=halved[index])
         self.finished.unlink()
 
-    def _sound_shard(self, index: int) -> FloatArray:
-        shard = self.read_shard(index)
+    def _shard(self, index: int) -> tuple[FloatArray, int] | None:
+        """Logits of a shard and how many of its batches were halved, or None when it is missing or damaged."""
+        try:
+            with safe_open(self._shard_path(index), framework="np") as file:
+                logits, noted = file.get_tensor(self.content), file.metadata() or {}
+            halved = int(noted[HALVED])
+        except (FileNotFoundError, SafetensorError, OSError, ValueError, KeyError):
+            return None
+        return (logits, halved) if noted.get("sha256") == _digest(logits, halved) else None
+
+    def _sound_shard(self, index: int) -> tuple[FloatArray, int]:
+        shard = self._shard(index)
         if shard is None:
-            raise FileError(f"lost shard {index} during the run. Run it again: it resumes.").found_in(self.path)
+            raise RunError(f"{self.path}: lost shard {index} during the run. Run it again: it goes on from there.")
         return shard
 
     def _shard_path(self, index: int) -> Path:
@@ -175,32 +211,29 @@ class Store:
 
     def entry(self, recipe: Recipe, about: Mapping[str, Any]) -> Entry:
         """The entry of a recipe, made if it is not there; ``about`` says for people what it is."""
-        path = self.root / recipe.key[:2] / recipe.key
         info = {"format": FORMAT, "about": dict(about), "recipe": recipe.as_dict()}
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"cannot be made ({error.strerror}). Choose another --store.").found_in(path) from error
-        if not (path / INFO).exists():
-            write_text(path / INFO, json.dumps(info, indent=1) + "\n")
-        return Entry(path, info)
+        entry = Entry(self.root / recipe.key[:2] / recipe.key, info)
+        entry.make()
+        return entry
 
     def entries(self) -> list[Entry]:
         """Every entry that can be read, oldest first."""
         found = []
-        for path in sorted(self.root.glob(f"??/*/{INFO}"), key=lambda path: path.stat().st_mtime):
-            try:
-                info = json.loads(path.read_text(encoding="utf-8"))
-                recipe_of(info)
-            except (OSError, ValueError, KeyError, TypeError):
-                continue
-            found.append(Entry(path.parent, info))
+        for path in sorted(self.root.glob(f"??/*/{INFO}"), key=_modified):
+            info = _read_info(path)
+            if info is not None:
+                found.append(Entry(path.parent, info))
         return found
 
     def remove(self, entry: Entry) -> None:
         """Delete an entry, once nobody else holds it."""
         with entry.locked():
-            shutil.rmtree(entry.path)
+            try:
+                shutil.rmtree(entry.path)
+            except OSError as error:
+                raise FileError(f"cannot be deleted ({error.strerror}). Check its permissions.").found_in(
+                    entry.path
+                ) from error
 
 
 def recipe_of(info: Mapping[str, Any]) -> Recipe:
@@ -208,5 +241,46 @@ def recipe_of(info: Mapping[str, Any]) -> Recipe:
     return Recipe(**info["recipe"])
 
 
-def _digest(logits: FloatArray) -> str:
-    return hashlib.sha256(np.ascontiguousarray(logits).tobytes()).hexdigest()
+def _size(path: Path) -> int:
+    """Bytes of a file; 0 when another run has just removed it."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _modified(path: Path) -> float:
+    """When a file was written, for an order that people find natural and nothing else."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _read_info(path: Path) -> dict[str, Any] | None:
+    """What an entry says that it holds, or None when that cannot be read, or is about another entry."""
+    try:
+        info = json.loads(path.read_text(encoding="utf-8"))
+        sound = recipe_of(info).key == path.parent.name and {"model", "data", "n"} <= info["about"].keys()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return info if sound else None
+
+
+def _digest(logits: FloatArray, halved: int) -> str:
+    """Of the numbers, and of what says how to read them."""
+    digest = hashlib.sha256(f"{logits.dtype.str} {logits.shape} {halved}".encode())
+    digest.update(np.ascontiguousarray(logits).data)
+    return digest.hexdigest()
+
+
+def _rest(labels: IntArray, about: Mapping[str, str]) -> str:
+    """Of what stands beside the logits in a finished file."""
+    digest = hashlib.sha256(json.dumps([labels.dtype.str, labels.shape, about], sort_keys=True).encode())
+    digest.update(np.ascontiguousarray(labels).data)
+    return digest.hexdigest()
+
+
+def _counts(about: Mapping[str, str]) -> list[int]:
+    """How many batches of each shard were halved."""
+    return json.loads(about[HALVED]) if HALVED in about else [0] * len(json.loads(about[DIGESTS]))

@@ -11,6 +11,7 @@ from gfscore.auditing import Options
 from gfscore.errors import OptionError
 from gfscore.inputs.policies import extend, read_policy
 from gfscore.integrations.running import Data, Subject, samples_of
+from gfscore.places.copies import to_read
 from gfscore.verdicts import GateResult, Verdict
 
 Undecided = Literal["fail", "skip", "pass"]
@@ -70,7 +71,7 @@ def _assert_robust() -> Callable[..., GateResult]:
 
 def _tables(policy: str | Path | Mapping[str, Any] | None, rules: Mapping[str, Any]) -> dict[str, Any]:
     """The tables of a policy, with the rules of the call over them."""
-    table = dict(read_policy(Path(policy)) if isinstance(policy, str | Path) else policy or {})
+    table = dict(read_policy(to_read(policy)) if isinstance(policy, str | Path) else policy or {})
     for name, value in rules.items():
         extend(table, TABLES.get(name, "rules"), value if name in TABLES else {name: value})
     return table

@@ -46,7 +46,7 @@ def samples_of(
     if isinstance(model, Samples):
         return model
     if data is None and isinstance(model, str | Path):
-        return read_samples(Path(model), probabilities=probabilities, class_names=class_names)
+        return read_samples(model, probabilities=probabilities, class_names=class_names)
     if data is None:
         raise OptionError(f"{name} comes without data. Give (inputs, labels), a data spec, or the labels of logits.")
     if not (callable(model) or isinstance(model, str | Path)):

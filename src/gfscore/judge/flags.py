@@ -32,6 +32,7 @@ class Facts:
     centred: float  # sum of what sigmoid scores would be were the logits shifted to their middle; 0 for others
     value_range: tuple[float, float]  # of the logits
     probabilities: bool
+    halved_batches: int = 0  # of the model, that did not fit into memory
 
     @classmethod
     def of(cls, samples: Samples, local: LocalScores) -> Self:
@@ -44,6 +45,7 @@ class Facts:
             centred=float(local.centred.sum()),
             value_range=samples.value_range,
             probabilities=samples.probabilities,
+            halved_batches=samples.halved_batches + local.halved_batches,
         )
 
     @classmethod
@@ -71,6 +73,7 @@ def audit_flags(facts: Facts, profile: ClassProfile, *, min_n: int) -> tuple[Fla
         _saturated(facts),
         _sigmoid_shift(facts),
         _bounded_logits(facts),
+        _halved_batches(facts),
     )
     return tuple(flag for flag in found if flag is not None)
 
@@ -166,6 +169,16 @@ def _bounded_logits(facts: Facts) -> Flag | None:
         code="bounded_logits",
         message=f"all logits lie in [{low:.3g}, {high:.3g}]: if these are sigmoid outputs or normalised scores, "
         "they are no logits and the score means nothing.",
+    )
+
+
+def _halved_batches(facts: Facts) -> Flag | None:
+    if facts.halved_batches == 0:
+        return None
+    return Flag(
+        code="halved_batches",
+        message=f"{facts.halved_batches:,} batches did not fit into memory and were run in halves: numbers may differ "
+        "by up to 1e-5 from those of a run that had the memory. A smaller --batch-size avoids it.",
     )
 
 

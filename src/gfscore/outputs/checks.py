@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gfscore import views
+from gfscore.places.addresses import shown
 from gfscore.results import Audit, ClassResult, CrossCheck, Metric, ModelAudit
 
 Column = tuple[str, Callable[[ClassResult], str]]
@@ -24,7 +25,7 @@ def show(audit: Audit, folder: Path | None, console: Console) -> None:
         console.print(Group(*(Text(f"! {views.printable(flag.message)}", style="yellow") for flag in model.flags)))
     if folder is not None:
         pictures = " and witnesses/" if any(model.claim.witnesses for model in audit.models) else ""
-        console.print(f"Written: {folder}/: audit.json{pictures}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"Written: {shown(folder)}/: audit.json{pictures}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _refutation(model: ModelAudit) -> RenderableType:

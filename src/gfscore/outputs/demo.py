@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gfscore import views
+from gfscore.places.addresses import shown
 from gfscore.results import Audit, Calibration, ModelAudit
 from gfscore.zoo import ZooModel
 
@@ -42,7 +43,7 @@ def show(audit: Audit, zoo: Sequence[ZooModel], folder: Path, console: Console) 
             Text(),
             *_findings(test, zoo),
             Text(),
-            Text.assemble(("Written: ", "bold"), f"{folder}/: audit.json, report.html (open it), figures/"),
+            Text.assemble(("Written: ", "bold"), f"{shown(folder)}/: audit.json, report.html (open it), figures/"),
             Text("Look closer:   gfscore audit --model zoo:pgd-large --data zoo:digits"),
             Text("Your network:  gfscore audit --model net.onnx --data images.npz"),
             Text("Your logits:   gfscore audit logits.npz"),

@@ -42,6 +42,7 @@ class LocalScores:
     errors: FloatArray | None = None  # (N,), standard error of each value, where values are estimates
     flags: tuple[Flag, ...] = ()  # what the score itself noticed while it was made
     abstained: BoolArray | None = None  # (N,), where no class could be named, for a score that may say so
+    halved_batches: int = 0  # of the model, that did not fit into memory while the score was measured
     failure_rate: float = 0.0  # probability with which a value is larger than what it stands for
 
     def correct(self, labels: IntArray) -> BoolArray:

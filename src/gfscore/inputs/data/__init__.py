@@ -18,6 +18,7 @@ from gfscore.inputs.data.views import draw_per_class, reshaped
 from gfscore.inputs.generators import GENERATOR, open_generator
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset
+from gfscore.places.copies import to_read
 
 __all__ = ["from_torch_dataset", "load_data"]
 
@@ -36,6 +37,8 @@ def load_data(
     n_classes: int | None = None,
 ) -> Dataset:
     """Open the data that ``spec`` names: a file, a directory, ``generator:...`` or ``zoo:digits``. Forms: :doc:`data`.
+
+    A file or directory may stand at an address such as ``s3://bucket/images``.
 
     ``preprocessing`` gives the layout where the shape does not tell, and the shape of the images. ``split`` is for
     directories with several; ``n_per_class`` and ``seed`` draw from a generator, or a random part of each class of what
@@ -68,7 +71,7 @@ def load_data(
 
 
 def _open(spec: str, preprocessing: Preprocessing, split: str | None, class_names: Sequence[str] | None) -> Data:
-    path = Path(spec)
+    path = to_read(spec, folder=True)
     found_cifar, found_idx = find_cifar(path), find_idx(path)
     if path.is_dir() and not (found_cifar or found_idx or find_parquet(path)):
         return open_folder(path, spec, split=split, class_names=class_names, preprocessing=preprocessing)
@@ -80,12 +83,11 @@ def _open(spec: str, preprocessing: Preprocessing, split: str | None, class_name
         data = open_parquet(find_parquet(path), spec, split=split, preprocessing=preprocessing)
     else:
         refuse_split(split, spec)
-        data = _open_file(spec, preprocessing)
+        data = _open_file(path, spec, preprocessing)
     return data if class_names is None else replace(data, class_names=checked_class_names(class_names, data.labels))
 
 
-def _open_file(spec: str, preprocessing: Preprocessing) -> Data:
-    path = Path(spec)
+def _open_file(path: Path, spec: str, preprocessing: Preprocessing) -> Data:
     if spec == ZOO_DIGITS:
         return _zoo_digits()
     match path.suffix.lower():

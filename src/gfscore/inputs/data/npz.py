@@ -19,6 +19,7 @@ from gfscore.inputs.layouts import with_channels
 from gfscore.inputs.npz import array_names, map_member, name_strings, open_npz, read_member
 from gfscore.inputs.protocols import Layout
 from gfscore.inputs.raw import listed, refuse_unreadable
+from gfscore.places.addresses import shown
 
 IMAGES, LABELS = ("images", "x"), ("labels", "y")
 UNCOMPRESSED = "Save it with numpy.savez, not savez_compressed: then it is read in pieces."
@@ -39,7 +40,7 @@ def open_images(path: Path, *, layout: Layout | None) -> ArrayData:
         sample_ids = read_member(archive, "sample_ids").tolist() if "sample_ids" in names else ()
     pixels, layout = with_channels(pixels, layout)
     return ArrayData(
-        source=str(path),
+        source=shown(path),
         labels=labels,
         layout=layout,
         digest=files_digest([path]),

@@ -9,6 +9,8 @@ from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.models.torch_model import TorchModel, load_factory, wrap_module
 from gfscore.inputs.protocols import Layout, Model
 from gfscore.inputs.raw import listed, refuse_unreadable
+from gfscore.places.addresses import is_address
+from gfscore.places.copies import to_read
 
 __all__ = ["CallableModel", "SuggestedPreprocessing", "TorchModel", "load_model", "wrap_module"]
 
@@ -31,7 +33,7 @@ def load_model(
 ) -> Model:
     """The model that ``spec`` names.
 
-    - ``net.onnx``: an ONNX graph
+    - ``net.onnx``: an ONNX graph; this and any other file may stand at an address, ``s3://bucket/net.onnx``
     - ``net.pt2``, ``net.torchscript``: torch.export and TorchScript; both hold code and need ``trust``
     - ``torch:package.module:factory``: what your own function returns
     - ``timm:NAME``: a timm model; ``timm:NAME?checkpoint=FILE`` takes weights from a file
@@ -54,7 +56,7 @@ def load_model(
         case "hf":
             from gfscore.inputs.models.hf_hub import load_hf
 
-            return load_hf(target, name=name)
+            return load_hf(str(to_read(target, folder=True)) if is_address(target) else target, name=name)
         case "robustbench":
             from gfscore.inputs.models.robustbench_hub import load_robustbench
 
@@ -63,8 +65,8 @@ def load_model(
             from gfscore.inputs.models.onnx_model import load_onnx
 
             return load_onnx(_zoo_file(target), name=name or target, threads=threads)
-    path = Path(target)
-    with naming(path):
+    path = to_read(target)
+    with naming(target):
         refuse_unreadable(path)
     match _format(path, format):
         case "onnx":
@@ -88,7 +90,7 @@ def _parsed(spec: str) -> tuple[str, str]:
     prefix, colon, target = spec.partition(":")
     if not spec:
         raise OptionError("the model is an empty text. Give a path or a spec such as timm:NAME.")
-    if not colon or (prefix not in KINDS and Path(spec).exists()):
+    if not colon or is_address(spec) or (prefix not in KINDS and Path(spec).exists()):
         return "file", spec
     if prefix not in KINDS:
         kinds = ", ".join(f"{kind}:" for kind in KINDS)

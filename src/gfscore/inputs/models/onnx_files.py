@@ -10,7 +10,9 @@ import mmap
 from collections.abc import Iterator
 from pathlib import Path
 
-from gfscore.errors import FileError
+from gfscore.errors import FileError, OptionError
+from gfscore.places.addresses import address_of
+from gfscore.places.copies import with_beside
 
 VARINT, WITH_LENGTH = 0, 2  # wire types
 FIXED_BYTES = {1: 8, 5: 4}  # likewise, with the bytes they take
@@ -30,21 +32,43 @@ FOLLOWED: dict[str, dict[int, str]] = {
 
 def external_files(path: Path) -> tuple[Path, ...]:
     """Files with the weights of the graph at ``path``, sorted; all stand in its folder, or the graph is refused."""
+    return tuple(_beside(path, location) for location in _external(path))
+
+
+def with_weights(path: Path) -> Path:
+    """Where the graph stands with its weights: those of a copy from elsewhere are fetched from its folder first."""
+    address = address_of(path)
+    if address is None:
+        return path
+    locations = _external(path)
+    for location in locations:
+        try:
+            address.beside(location)
+        except OptionError as error:
+            raise _outside(location) from error
+    return with_beside(path, locations)
+
+
+def _external(path: Path) -> list[str]:
+    """The paths of weights that the graph names, sorted."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            locations = set(_locations(content))
+            return sorted(set(_locations(content)))
     except (IndexError, ValueError) as error:  # ValueError: bad wire data, or bytes that are no text
         raise FileError("is not an ONNX file, or is cut short. Export it again.") from error
     except OSError as error:
         raise FileError(f"cannot be read ({error.strerror}). Check its permissions.") from error
-    return tuple(_beside(path, location) for location in sorted(locations))
+
+
+def _outside(location: str) -> FileError:
+    return FileError(f"takes weights from {location!r}, outside its folder. Put them beside it and export it again.")
 
 
 def _beside(path: Path, location: str) -> Path:
     file = path.parent / location
     # A download cache links both the graph and its data to another folder: beside the real graph is fine, too.
     if not any(file.resolve().is_relative_to(folder) for folder in (path.parent.resolve(), path.resolve().parent)):
-        raise FileError(f"takes weights from {location!r}, outside its folder. Put them beside it and export it again.")
+        raise _outside(location)
     if not file.is_file():
         raise FileError(f"takes weights from {location!r}, which does not exist. Put that file beside it.")
     return file

@@ -12,7 +12,7 @@ from gfscore.errors import FileError, InvalidInputError, ModelError, naming
 from gfscore.inputs.logits_files import sha256
 from gfscore.inputs.models.batches import as_logits, cannot_run, padded
 from gfscore.inputs.models.fingerprints import combined
-from gfscore.inputs.models.onnx_files import external_files
+from gfscore.inputs.models.onnx_files import external_files, with_weights
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.protocols import Layout
 from gfscore.inputs.raw import listed, reason, refuse_unreadable
@@ -67,6 +67,7 @@ def load_onnx(
     """
     with naming(path):
         refuse_unreadable(path)
+        path = with_weights(path)
         weights = external_files(path)
         session = _session(path, threads)
         declared = _only_input(session.get_inputs())

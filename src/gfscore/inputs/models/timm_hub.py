@@ -12,6 +12,7 @@ from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.models.torch_files import load_weights
 from gfscore.inputs.models.torch_model import TorchModel, wrap_module
 from gfscore.inputs.raw import listed, reason
+from gfscore.places.copies import to_read
 
 
 def load_timm(target: str, *, name: str | None = None) -> TorchModel:
@@ -24,7 +25,7 @@ def load_timm(target: str, *, name: str | None = None) -> TorchModel:
     with no_deprecations():
         timm = require("timm", extra="timm", purpose="a timm model")
         _refuse_unknown(timm, architecture)
-        module = _with_checkpoint(timm, architecture, Path(file)) if file else _pretrained(timm, architecture)
+        module = _with_checkpoint(timm, architecture, to_read(file)) if file else _pretrained(timm, architecture)
         suggested = _suggested(timm.data.resolve_model_data_config(module), architecture)
     return wrap_module(module.eval(), name=name or architecture, suggested_preprocessing=suggested)
 

@@ -1,0 +1,192 @@
+"""What is asked of an object store, and what is said when it does not answer."""
+
+import errno
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from gfscore.errors import FileError, GFScoreError, TransferError, naming
+from gfscore.extras import require
+from gfscore.places.addresses import Address, checked_key, shown
+
+FRESH = {"skip_instance_cache": True, "use_listings_cache": False}  # what a store says now, not what it said before
+STREAM = {"max_concurrency": 1}  # an object comes in one stream, not in parts that are held in memory
+PATIENCE = {"retries": {"total_max_attempts": 4}, "connect_timeout": 10, "read_timeout": 60}
+VERSIONS = ("ETag", "etag", "generation", "md5Hash", "LastModified", "updated", "mtime", "created")  # the best first
+FULL = (errno.ENOSPC, errno.EDQUOT)
+# Exceptions of botocore and google-auth; neither is imported just to be caught.
+CREDENTIALS = (
+    "NoCredentialsError",
+    "PartialCredentialsError",
+    "CredentialRetrievalError",
+    "ProfileNotFound",
+    "NoAuthTokenError",
+    "TokenRetrievalError",
+    "UnauthorizedSSOTokenError",
+    "DefaultCredentialsError",
+    "RefreshError",
+)
+Moved = Callable[[int], None]  # told of every piece of a transfer: its bytes
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Object:
+    """An object as it is now; another content has another version."""
+
+    address: Address
+    size: int
+    version: str
+
+
+@functools.cache
+def file_system(scheme: str) -> Any:
+    """The fsspec file system of a scheme; credentials and endpoint are its own affair."""
+    purpose = f"{scheme}://"
+    if scheme == "gs":
+        return require("gcsfs", extra="gs", purpose=purpose).GCSFileSystem(**FRESH)
+    return require("s3fs", extra="s3", purpose=purpose).S3FileSystem(**FRESH, **STREAM, config_kwargs=PATIENCE)
+
+
+def look(address: Address, *, folder: bool) -> list[Object]:
+    """The object, or all objects of the folder, sorted."""
+    with faults(address):
+        system = file_system(address.scheme)
+        info = system.info(address.remote)
+        if info["type"] == "file":
+            return [_object(address, info)]
+        if not folder:
+            raise FileError("is a folder. Name a file.").found_in(address)
+        found = system.find(address.remote, detail=True)
+    inside = {name: info for name, info in found.items() if info["type"] == "file" and not name.endswith("/")}
+    if not inside:
+        raise FileError("holds nothing. Check the address.").found_in(address)
+    with naming(address):
+        objects = sorted(_object(_within(address, name), info) for name, info in inside.items())
+        _refuse_both(objects)
+    return objects
+
+
+def matching(address: Address) -> list[str]:
+    """Addresses of the objects that a pattern such as ``s3://bucket/parts/*.npz`` stands for, sorted."""
+    with faults(address):
+        system = file_system(address.scheme)
+        found = [address.remote] if system.isfile(address.remote) else system.glob(address.remote)
+    if not found:
+        raise FileError("matches nothing. Check the address.").found_in(address)
+    return sorted(f"{address.scheme}://{name}" for name in found)
+
+
+def download(wanted: Object, path: Path, moved: Moved) -> None:
+    """Write the object to ``path``; refused when it is not the version that is wanted, or not whole."""
+    with faults(wanted.address):
+        system = file_system(wanted.address.scheme)
+        system.get_file(wanted.address.remote, str(path), callback=_callback(moved))
+        after = _object(wanted.address, system.info(wanted.address.remote))
+    if after != wanted:
+        raise ChangedError(wanted.address)
+    if path.stat().st_size != wanted.size:
+        raise TransferError(f"{wanted.address}: {path.stat().st_size} of {wanted.size} bytes came. Run it again.")
+
+
+def upload(path: Path, address: Address) -> None:
+    """Put a file at an address, whole: until it is there, what was there before stays."""
+    with faults(address):
+        system = file_system(address.scheme)
+        system.put_file(str(path), address.remote)
+        size = system.info(address.remote)["size"]
+    if size != path.stat().st_size:
+        raise TransferError(f"{address}: {size} of {path.stat().st_size} bytes arrived. Run it again.")
+
+
+def refuse_unwritable(address: Address) -> None:
+    """Notice now, not after hours of work, that there is no such bucket or nobody to ask."""
+    try:
+        with faults(address):
+            file_system(address.scheme).info(address.bucket)
+    except ForbiddenError:  # who may write need not be allowed to look
+        return
+
+
+class ChangedError(TransferError):
+    """An object that changed while it was read."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(f"{address}: changed while it was read, twice. Run it again when nobody writes to it.")
+
+
+class ForbiddenError(FileError):
+    """An object that these credentials do not open."""
+
+
+@contextmanager
+def faults(address: Address) -> Iterator[None]:
+    """Every failure as one line: 2 for what another address or other credentials would mend, 4 for the rest."""
+    try:
+        yield
+    except GFScoreError:
+        raise
+    except FileNotFoundError as error:
+        what = "does not exist" if _has_bucket(address) else f"is in no bucket: there is no {address.bucket!r}"
+        raise FileError(f"{what}. Check the address.").found_in(address) from error
+    except PermissionError as error:
+        raise ForbiddenError(
+            f"is not open to these credentials ({_reason(error)}). Check them, and what they allow."
+        ).found_in(address) from error
+    except Exception as error:  # a store's library has errors of many kinds
+        if type(error).__name__ in CREDENTIALS:
+            raise FileError(
+                f"needs credentials ({_reason(error)}). Set them in the environment (docs/places.md)."
+            ).found_in(address) from error
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise TransferError(
+                f"{address}: there is no space for its copy. Free some, or set GFSCORE_COPIES to another folder."
+            ) from error
+        raise TransferError(
+            f"{address}: the transfer failed ({type(error).__name__}: {_reason(error)}). Check the network and the "
+            "endpoint, and run it again."
+        ) from error
+
+
+def _has_bucket(address: Address) -> bool:
+    try:
+        file_system(address.scheme).info(address.bucket)
+    except FileNotFoundError:
+        return False
+    except Exception:  # no answer is no proof
+        return True
+    return True
+
+
+def _object(address: Address, info: dict[str, Any]) -> Object:
+    version = next((f"{name} {info[name]}" for name in VERSIONS if info.get(name)), "")
+    return Object(address, int(info["size"]), version)
+
+
+def _within(folder: Address, name: str) -> Address:
+    """The address of an object that was found in a folder; its name comes from whoever wrote it there."""
+    return Address(folder.scheme, folder.bucket, checked_key(name.removeprefix(f"{folder.bucket}/")))
+
+
+def _refuse_both(objects: Sequence[Object]) -> None:
+    """A store may hold ``a`` and ``a/b``; no disk can."""
+    folders = {str(folder) for each in objects for folder in PurePosixPath(each.address.key).parents}
+    for each in objects:
+        if each.address.key in folders:
+            raise FileError(f"the key {each.address.key!r} is an object and a folder at once. Rename the object.")
+
+
+def _callback(moved: Moved) -> Any:
+    fsspec = require("fsspec.callbacks", extra="s3", purpose="a transfer")
+
+    class Told(fsspec.Callback):  # type: ignore[misc, name-defined]
+        def relative_update(self, inc: int = 1) -> None:
+            moved(inc)
+
+    return Told()
+
+
+def _reason(error: Exception) -> str:
+    return shown(str(error).partition("\n")[0].rstrip(".") or type(error).__name__)
