@@ -6,7 +6,8 @@ from pathlib import Path
 
 from gfscore import auditing
 from gfscore.cli.options import RunOptions, ScoreOptions
-from gfscore.cli.running import Loaded, first_order_scores, run_models
+from gfscore.cli.running import first_order_scores, run_models
+from gfscore.engines.loading import Loaded
 from gfscore.errors import OptionError
 from gfscore.samples import Samples
 
