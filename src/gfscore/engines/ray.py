@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -102,7 +103,8 @@ def _planned(loaded: Loaded, model_spec: str, data_spec: str) -> _Planned:
 def _filled(homes: Sequence[H], how: Loading, cluster: Cluster, score: Score | None = None) -> Iterator[H]:
     """Each home in turn, once nothing is missing from it; meanwhile shards of all of them are computed."""
     each = list(dict.fromkeys(homes))
-    work = Work(jobs=tuple(home.job for home in each), how=how, score=score, folder=str(Path.cwd()))
+    jobs = tuple(home.job for home in each)
+    work = Work(jobs=jobs, how=how, score=score, folder=str(Path.cwd()), run=uuid.uuid4().hex)
     with closing(_answers(each, work, cluster)) as answers:
         for home in homes:
             while home.missing:

@@ -24,7 +24,6 @@ from gfscore.errors import GFScoreError, OptionError
 from gfscore.extras import require
 from gfscore.inputs.raw import reason
 
-RETRIES = 3  # of a shard whose worker died, and of a worker
 BLOCKS = 4096  # beyond that, a task is several shards one after the other
 OBJECT_STORE = 1 << 29  # bytes of a cluster of our own: shards on their way, no more
 LOOK = 1.0  # seconds between two looks at the nodes
@@ -134,7 +133,11 @@ def _room(ray: Any, order: Order) -> int:
 
 
 def _rows(ray: Any, order: Order, size: int) -> Iterator[dict[str, Any]]:
-    """The answers of the workers, in the order in which they are ready."""
+    """The answers of the workers, in the order in which they are ready.
+
+    Ray Data restarts a worker that died and gives its shard to another, without end; that there is one, a worker that
+    kills itself over and over again, is up to :class:`~gfscore.engines.workers.ShardWorker`.
+    """
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     shards = ray.data.from_items(
@@ -149,8 +152,6 @@ def _rows(ray: Any, order: Order, size: int) -> Iterator[dict[str, Any]]:
         compute=ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=1),
         num_cpus=order.threads,
         num_gpus=order.gpus_per_actor or None,
-        max_restarts=RETRIES,
-        max_task_retries=RETRIES,
     )
     return iter(computed.iter_rows())
 

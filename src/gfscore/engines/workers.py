@@ -2,7 +2,9 @@
 
 import os
 import socket
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -21,6 +23,7 @@ from gfscore.inputs.summary_files import summary_to_bytes
 from gfscore.samples import FloatArray
 
 KEPT = 4  # models and data sets that a worker holds at once
+TRIES = 3  # of a shard on one node, each of which ended with the death of the worker
 LOGITS = "logits"
 
 Column = NDArray[Any]
@@ -53,6 +56,7 @@ class Work:
     how: Loading
     score: Score | None = None  # then shards are summarised, and their logits not sent
     folder: str  # in which relative paths and the user's modules are found
+    run: str  # tells this run from all others
     version: str = __version__
 
     def as_dict(self) -> dict[str, Any]:
@@ -62,6 +66,7 @@ class Work:
             "how": self.how.as_dict(),
             "score": None if self.score is None else asdict(self.score),
             "folder": self.folder,
+            "run": self.run,
             "version": self.version,
         }
 
@@ -73,6 +78,7 @@ class Work:
             how=Loading.of(said["how"]),
             score=None if said["score"] is None else Score(**said["score"]),
             folder=said["folder"],
+            run=said["run"],
             version=said["version"],
         )
 
@@ -99,7 +105,8 @@ class ShardWorker:
     def _answer(self, number: int, shard: int) -> tuple[bytes, int, str, bool]:
         """Content, halved batches, error, and whether the error is about the input."""
         try:
-            content, halved = self._shard(number, shard)
+            with self._counted(number, shard):
+                content, halved = self._shard(number, shard)
         except GFScoreError as error:  # as it would be said at home, and not as Ray would
             return b"", 0, str(error), not isinstance(error, RunError)
         return content, halved, "", False
@@ -115,6 +122,24 @@ class ShardWorker:
             return summary_to_bytes(summary), halved
         done = forward_shard(loaded.model, loaded.data, loaded.preprocessing, rows, loaded.batch_size, job.n_classes)
         return logits_to_bytes(done.values), done.halved
+
+    @contextmanager
+    def _counted(self, number: int, shard: int) -> Iterator[None]:
+        """Refuse a shard over which workers on this node have died again and again: Ray would try it for ever."""
+        note = Path(tempfile.gettempdir()) / f"gfscore-{self.work.run}-{number}-{shard}"
+        tries = len(note.read_bytes()) if note.exists() else 0
+        try:
+            if tries == TRIES:
+                job, rows = self.work.jobs[number], self.work.jobs[number].recipe.shards()[shard]
+                raise RunError(
+                    f"{job.model}: {TRIES} workers on {socket.gethostname()} died over rows {rows.start} to "
+                    f"{rows.stop - 1} of {job.data}. Look for a lack of memory there; what was finished before is kept."
+                )
+            with note.open("ab") as file:
+                file.write(b".")
+            yield
+        finally:
+            note.unlink(missing_ok=True)  # not when the process is killed
 
     def _check(self, job: Job, loaded: Loaded) -> None:
         """Refuse to compute anything else than what was planned."""
