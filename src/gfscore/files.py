@@ -6,10 +6,10 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from gfscore.errors import FileError, RunError
 
@@ -46,7 +46,7 @@ def replacing(path: Path) -> Iterator[Path]:
     except IsADirectoryError as error:
         raise FileError("is a directory. Name a file in it.").found_in(path) from error
     except OSError as error:
-        raise cannot_write(path, error) from error
+        raise cannot_write(path, error, begun=True) from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -57,24 +57,50 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
-def cannot_write(path: Path, error: OSError) -> FileError | RunError:
-    """Why a file cannot be written, in one line: the place is wrong, or the disk is full."""
+def cannot_write(path: Path, error: OSError, *, begun: bool = False) -> FileError | RunError:
+    """Why a file cannot be written, in one line: a wrong place, or a disk that was full or failed once it was begun."""
     told = error.strerror or " ".join(str(error).split()).rstrip(".")
-    if error.errno in FULL:
-        return RunError(f"{path}: cannot be written ({told}). Make room and run it again: what was finished is kept.")
+    if begun or error.errno in FULL:
+        first = "Make room" if error.errno in FULL else "Mend this"
+        return RunError(f"{path}: cannot be written ({told}). {first}, and run it again: what was finished is kept.")
     return FileError(f"cannot be written ({told}). Choose another place.").found_in(path)
 
 
-def wait_for(file: IO[Any], path: Path) -> None:
-    """Lock a file for this process alone; after a moment say what is waited for. The lock ends with the process."""
+def held(path: Path, mode: str, make: Callable[[], None]) -> IO[bytes]:
+    """A file opened for this process alone: others wait, and say so after a moment. The lock ends with the process.
+
+    ``make`` makes the folder it stands in. A file that was deleted while we waited for it is made again.
+    """
+    while True:
+        make()
+        try:
+            file = path.open(mode, buffering=0)
+        except FileNotFoundError:
+            continue  # the folder was deleted since it was made
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        _wait(file, path)
+        if _stands_at(file, path):
+            return file
+        file.close()  # what we hold is no lock of what stands there now
+
+
+def _wait(file: IO[bytes], path: Path) -> None:
     for _ in range(PATIENCE):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except BlockingIOError:
             time.sleep(PAUSE)
-    logger.warning("gfscore: waiting for another run that works on the same, in %s", path)
+    logger.warning("gfscore: waiting for another run that works on the same, in %s", path.parent)
     fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def _stands_at(file: IO[bytes], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _umask() -> int:

@@ -154,6 +154,18 @@ def test_a_file_that_holds_impossible_sums_is_refused():
             summary_from_bytes(content)
 
 
+def test_no_byte_of_a_file_can_change_unnoticed():
+    summary = summary_of(some_samples(40))
+    sound = summary_to_bytes(summary)
+    for position in range(len(sound)):
+        content = bytearray(sound)
+        content[position] ^= 1 << position % 8
+        try:
+            assert_equal(summary_from_bytes(bytes(content)), summary)  # a space for another, between two tokens
+        except FileError:
+            continue
+
+
 @pytest.mark.parametrize("content", [b"", b"x" * 100, b"\x02\x00\x00\x00\x00\x00\x00\x00{}", b"\xff" * 9])
 def test_a_file_that_is_no_summary_is_refused(content):
     with pytest.raises(FileError, match=r"is no summary|has format None"):

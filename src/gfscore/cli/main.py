@@ -26,6 +26,7 @@ from gfscore.cli import (
 )
 from gfscore.cli.version import version_option
 from gfscore.errors import GFScoreError, RunError
+from gfscore.files import FULL
 
 UNUSABLE_INPUT, FAILED_INSIDE, INTERRUPTED = 2, 4, 130
 # typer carries its own copy of click; its usage errors have this base, which has no public name.
@@ -69,6 +70,7 @@ def run(arguments: list[str]) -> int:
     """Run the command line and return the exit code."""
     try:
         code = int(app(args=arguments, prog_name="gfscore", standalone_mode=False) or 0)
+        sys.stdout.flush()  # here, where a full disk behind it still becomes a line
         return _fail("interrupted.", code) if code == INTERRUPTED else code
     except RunError as error:
         return _fail(str(error), FAILED_INSIDE)
@@ -83,9 +85,14 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted.", INTERRUPTED)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            _drop_output()
+            return _fail(
+                f"the output cannot be written ({error.strerror}). Make room, and run it again.", FAILED_INSIDE
+            )
         if os.environ.get("GFSCORE_DEBUG"):
             raise
         reason = f"{type(error).__name__}: {error}"
@@ -96,6 +103,11 @@ def _fail(message: str, code: int) -> int:
     one_line = " ".join(message.split())
     print(f"gfscore: {one_line}", file=sys.stderr)  # noqa: T201
     return code
+
+
+def _drop_output() -> None:
+    """Let what is still to be printed go nowhere: the interpreter would complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _command(arguments: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gfscore.errors import InvalidInputError
+from gfscore.errors import InvalidInputError, ModelError
 from gfscore.inputs.protocols import Model
 from gfscore.samples import FloatArray
 
@@ -26,9 +26,13 @@ def check_batch_independence(model: Model, inputs: FloatArray) -> int:
     rows = inputs[:ROWS]
     together = _in_batches(model, rows, len(rows))
     apart = _in_batches(model, rows[::-1], max(1, len(rows) // 3))[::-1]
+    if not np.isfinite(together).all():
+        raise ModelError("gives logits that are not finite for the first images. Look for an overflow in it.").found_in(
+            model.name
+        )
     scale = max(1.0, float(np.abs(together).max()))
     difference = float(np.abs(together - apart).max())
-    if not difference <= TOLERANCE * scale:  # also when it is NaN
+    if not difference <= TOLERANCE * scale:  # also when it is NaN, in the other batch
         raise BatchDependenceError(
             f"{model.name} gives other logits when the same images come in another batch (difference "
             f"{difference:.2g}). Put it in evaluation mode: model.eval()."

@@ -4,7 +4,6 @@ A file of fixed-size records, only ever appended to: a record that was not writt
 again. What decides the scores is in the name of its folder; what was asked of them is not.
 """
 
-import fcntl
 import hashlib
 import json
 import shutil
@@ -17,8 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gfscore.errors import FileError
-from gfscore.files import write_text
+from gfscore.files import cannot_write, held, write_text
 from gfscore.samples import FloatArray, IntArray
 
 FOLDER, ABOUT, SCORES = "gate", "about.json", "scores.bin"
@@ -40,16 +38,7 @@ class ScoreLog:
         self.reused = 0  # rows that were asked for and known from an earlier run
 
     def __enter__(self) -> Self:
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            if not (self.path / ABOUT).exists():
-                write_text(self.path / ABOUT, json.dumps(self.recipe, indent=1) + "\n")
-            self.file = (self.path / SCORES).open("a+b")
-        except OSError as error:
-            raise FileError(f"cannot be written ({error.strerror}). Choose another --store.").found_in(
-                self.path
-            ) from error
-        fcntl.flock(self.file, fcntl.LOCK_EX)  # a second process waits; the lock ends with the process
+        self.file = held(self.path / SCORES, "a+b", self._make)
         self._read()
         return self
 
@@ -71,6 +60,14 @@ class ScoreLog:
 
         return known
 
+    def _make(self) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        if not (self.path / ABOUT).exists():
+            write_text(self.path / ABOUT, json.dumps(self.recipe, indent=1) + "\n")
+
     def _read(self) -> None:
         """Every sound record; a torn one at the end is cut off, so that the next begins where it should."""
         self.file.seek(0)
@@ -85,8 +82,12 @@ class ScoreLog:
         records = np.empty(len(rows), dtype=RECORD)
         records["row"], records["value"], records["predicted"] = rows, values, predicted
         records["checksum"] = _checksums(records)
-        self.file.write(records.tobytes())
-        self.file.flush()
+        left = records.tobytes()
+        try:
+            while left:  # an unbuffered file may take a part
+                left = left[self.file.write(left) :]
+        except OSError as error:
+            raise cannot_write(self.path / SCORES, error, begun=True) from error
         for record in records.tolist():
             self.known[record[0]] = (record[1], record[2])
 

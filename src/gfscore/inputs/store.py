@@ -20,8 +20,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from gfscore.errors import RunError
-from gfscore.files import cannot_write, replacing, wait_for, write_text
+from gfscore.errors import FileError, RunError
+from gfscore.files import cannot_write, held, replacing, write_text
 from gfscore.inputs.safetensors_file import HALVED, write_safetensors
 from gfscore.samples import FloatArray, IntArray
 
@@ -96,27 +96,15 @@ class Entry:
     @property
     def size(self) -> int:
         """Bytes on disk."""
-        return sum(file.stat().st_size for file in self.path.iterdir())
+        return sum(map(_size, self.path.glob("*")))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the entry alone; a second process waits here. The lock ends with the process, however it ends."""
-        while True:
-            self.make()
-            try:
-                file = (self.path / LOCK).open("w")
-            except FileNotFoundError:
-                continue  # deleted since it was made
-            except OSError as error:
-                raise cannot_write(self.path / LOCK, error) from error
-            with file:
-                wait_for(file, self.path)
-                if not _is_at(file.fileno(), self.path / LOCK):
-                    continue  # the entry was deleted while we waited: what we hold is no lock of its successor
-                for leftover in (*self.path.glob(".shard-*"), *self.path.glob(f".{self.finished.name}.*")):
-                    leftover.unlink()  # of a process that was killed while it wrote
-                yield
-                return
+        with held(self.path / LOCK, "wb", self.make):
+            for leftover in (*self.path.glob(".shard-*"), *self.path.glob(f".{self.finished.name}.*")):
+                leftover.unlink()  # of a process that was killed while it wrote
+            yield
 
     def make(self) -> None:
         """Make the folder, and write what it holds, unless it says so already."""
@@ -230,7 +218,7 @@ class Store:
     def entries(self) -> list[Entry]:
         """Every entry that can be read, oldest first."""
         found = []
-        for path in sorted(self.root.glob(f"??/*/{INFO}"), key=lambda path: path.stat().st_mtime):
+        for path in sorted(self.root.glob(f"??/*/{INFO}"), key=_modified):
             info = _read_info(path)
             if info is not None:
                 found.append(Entry(path.parent, info))
@@ -239,12 +227,33 @@ class Store:
     def remove(self, entry: Entry) -> None:
         """Delete an entry, once nobody else holds it."""
         with entry.locked():
-            shutil.rmtree(entry.path)
+            try:
+                shutil.rmtree(entry.path)
+            except OSError as error:
+                raise FileError(f"cannot be deleted ({error.strerror}). Check its permissions.").found_in(
+                    entry.path
+                ) from error
 
 
 def recipe_of(info: Mapping[str, Any]) -> Recipe:
     """The recipe that an entry's info holds."""
     return Recipe(**info["recipe"])
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file; 0 when another run has just removed it."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _modified(path: Path) -> float:
+    """When a file was written, for an order that people find natural and nothing else."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def _read_info(path: Path) -> dict[str, Any] | None:
@@ -255,14 +264,6 @@ def _read_info(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return info if sound else None
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file is the one that stands at ``path`` now."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 def _digest(logits: FloatArray, halved: int) -> str:

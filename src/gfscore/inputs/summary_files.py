@@ -1,6 +1,8 @@
 """Summaries to and from files: safetensors, so no pickle, and small numbers take little room."""
 
 import json
+import zlib
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -52,7 +54,8 @@ def summary_to_bytes(summary: Summary) -> bytes:
         "resemble_probabilities": summary.resemble_probabilities,
     }
     arrays = {name: _small(getattr(summary, name)) for name in ARRAYS}
-    return bytes(save(arrays, metadata={"format": FORMAT, "about": json.dumps(about)}))
+    text = json.dumps(about)
+    return bytes(save(arrays, metadata={"format": FORMAT, "about": text, "checksum": _checksum(text, arrays)}))
 
 
 def summary_from_bytes(content: bytes) -> Summary:
@@ -74,12 +77,24 @@ def summary_from_bytes(content: bytes) -> Summary:
             resemble_probabilities=bool(about["resemble_probabilities"]),
             **{name: _whole(arrays[name]) for name in ARRAYS},
         )
+        checksum = _checksum(metadata["about"], arrays)
     except FileError:
         raise
     except (SafetensorError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise FileError(f"is no summary, or is damaged ({reason(error)}). Summarise again.") from error
     _check(summary)
+    if metadata.get("checksum") != checksum:
+        raise FileError("does not have the checksum that it was written with. It is damaged: summarise again.")
     return summary
+
+
+def _checksum(about: str, arrays: Mapping[str, Any]) -> str:
+    """Of everything in the file: sums look right with a digit that is wrong."""
+    total = zlib.crc32(about.encode())
+    for name in ARRAYS:
+        total = zlib.crc32(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode(), total)
+        total = zlib.crc32(np.ascontiguousarray(arrays[name]).data, total)
+    return f"{total:08x}"
 
 
 def _small(array: IntArray) -> Any:
