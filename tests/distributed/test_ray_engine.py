@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gfscore import Audit, read_samples
+from gfscore import Audit, read_samples, zoo
 from gfscore.cli.main import run
 from gfscore.engines import local as engine
 from gfscore.inputs.store import Store
 
 ZOO = ("--model", "zoo:trades", "--model", "zoo:noise")
-MANY = (*ZOO, *("--model", "zoo:awp", "--model", "zoo:pgd-large", "--data", "generator:zoo", "--n-per-class", "1600"))
+MANY = (*ZOO, "--model", "zoo:awp", "--model", "zoo:pgd-large", "--data", "generator:zoo", "--n-per-class", "1600")
 SHARDS = 8  # of 16,000 images
 QUICK = ("--permutations", "0", "--quiet")
 
@@ -72,8 +72,10 @@ def wait_for_shards(folder: Path, process: subprocess.Popen[str], least: int = 1
         time.sleep(0.02)
 
 
+@pytest.mark.long
 def test_the_zoo_is_audited_alike(lab, tmp_path):
-    what = (*ZOO, "--data", "zoo:digits", "--data", "generator:zoo", "--n-per-class", "60")
+    models = [part for model in zoo.models() for part in ("--model", f"zoo:{model.name}")]
+    what = (*models, "--data", "zoo:digits", "--data", "generator:zoo", "--n-per-class", "60")
     assert ended(started(lab, tmp_path, *what)) == (0, "")
     assert_same(local(tmp_path / "local", *what), tmp_path)
 
@@ -88,6 +90,7 @@ def test_networks_of_others_are_audited_alike(lab, tmp_path, realdata, n):
     assert_same(local(tmp_path / "local", *what), tmp_path)
 
 
+@pytest.mark.long
 def test_a_killed_worker_changes_nothing(lab, tmp_path, expected):
     process = started(lab, tmp_path, *MANY)
     wait_for_shards(tmp_path, process)

@@ -11,6 +11,8 @@ has ``ended``: ``done``, ``shrunk`` (a node was lost, and with it the place of a
 import json
 import logging
 import os
+import shutil
+import socket
 import sys
 import threading
 import time
@@ -27,6 +29,7 @@ from gfscore.inputs.raw import reason
 BLOCKS = 4096  # beyond that, a task is several shards one after the other
 OBJECT_STORE = 1 << 29  # bytes of a cluster of our own: shards on their way, no more
 LOOK = 1.0  # seconds between two looks at the nodes
+KNOCK = 10.0  # seconds in which a cluster must answer
 LOCAL, AUTO, LOOPBACK = "local", "auto", "127.0.0.1"
 
 
@@ -48,7 +51,7 @@ def main() -> None:
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what Ray prints must not stand among the shards
     order = Order(**json.loads(sys.stdin.buffer.readline()))
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(order.folder,), daemon=True).start()
     sender = Sender(out)
     try:
         with warnings.catch_warnings():
@@ -102,6 +105,8 @@ def _connected(order: Order) -> Any:
         )
         return ray
     try:
+        if order.address != AUTO:
+            _knock(order.address)
         ray.init(address=order.address, **common)
     except Exception as error:  # ConnectionError, RuntimeError, ValueError, by what is wrong with it
         raise OptionError(
@@ -109,6 +114,13 @@ def _connected(order: Order) -> Any:
             "--address away."
         ) from error
     return ray
+
+
+def _knock(address: str) -> None:
+    """Fail where nobody listens, for which Ray would wait some ten minutes."""
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=KNOCK):
+        pass
 
 
 def _pool_size(ray: Any, order: Order) -> int:
@@ -168,8 +180,9 @@ def _watch(ray: Any, order: Order, size: int, sender: Sender) -> None:
             sender.end("shrunk")
 
 
-def _end_with_parent() -> None:
+def _end_with_parent(folder: str) -> None:
     sys.stdin.buffer.read()
+    shutil.rmtree(folder, ignore_errors=True)  # the other process, which was killed, cannot do it
     os._exit(1)
 
 
