@@ -12,7 +12,7 @@ from gfscore import auditing, calibrating
 from gfscore.cli import options as shared
 from gfscore.cli.delivery import deliver, provenance
 from gfscore.cli.grouping import expand
-from gfscore.cli.sources import Source, local_scores, logits_sources
+from gfscore.cli.sources import LOGITS_FILES, Source, local_scores, logits_sources
 from gfscore.cli.stream import files_of, stream_models, stream_runs
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples
@@ -71,6 +71,8 @@ def audit_command(
     Prints the class profile and its disparity (RDI, NRGC, WCR, FP-GREAT), and writes audit.json.
     """
     options, names, radius = scoring.checked(), run.names, local_score.first_order()
+    if radius is not None:
+        run.refuse_ray("a first-order radius")
     if radius is not None and calibrate is not None:
         raise OptionError("--calibrate finds a temperature, which a radius does not have. Leave out one of them.")
     if per_sample is not None:
@@ -92,6 +94,7 @@ def audit_command(
         }
         _refuse_with_stream([name for name, value in whole.items() if value], target)
         if logits or not (model or data):
+            run.refuse_ray(LOGITS_FILES)
             files = files_of(logits or [], pieces=pieces)
             models += stream_models(files, options, names, probabilities=probabilities, quiet=run.quiet)
         if model or data:

@@ -61,7 +61,6 @@ def first_order_scores(
     loaded: Loaded, samples: Samples, how: auditing.FirstOrder, gradients: str, options: RunOptions
 ) -> LocalScores:
     """First-order radii of a model's samples, with a progress bar on standard error."""
-    options.refuse_ray("a first-order radius")
     with progress_bar(quiet=options.quiet) as bar:
         return score_first_order(
             loaded.model,
