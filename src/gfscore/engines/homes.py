@@ -30,24 +30,29 @@ class Home(ABC):
     def __init__(self, job: Job, progress: Progress, missing: Iterable[int]) -> None:
         self.job, self.missing = job, set(missing)
         self._progress, self._shards = progress, job.recipe.shards()
+        self._done = job.recipe.n_samples - sum(map(self._rows, self.missing))
         self._report()
 
     def take(self, answer: Answer) -> None:
         """Take in a shard. One that is not missing was computed twice, as happens after a loss: it is dropped."""
         if answer.shard not in self.missing:
             return
-        rows = self._shards[answer.shard]
-        self._keep(answer, rows.stop - rows.start)
+        n_rows = self._rows(answer.shard)
+        self._keep(answer, n_rows)
         self.missing.remove(answer.shard)
+        self._done += n_rows
         self._report()
 
     @abstractmethod
     def _keep(self, answer: Answer, n_rows: int) -> None:
         """Put a shard where it belongs."""
 
+    def _rows(self, shard: int) -> int:
+        rows = self._shards[shard]
+        return int(rows.stop - rows.start)
+
     def _report(self) -> None:
-        left = sum(self._shards[shard].stop - self._shards[shard].start for shard in self.missing)
-        self._progress(self.job.recipe.n_samples - left, self.job.recipe.n_samples)
+        self._progress(self._done, self.job.recipe.n_samples)
 
 
 class StoreHome(Home):

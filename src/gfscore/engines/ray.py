@@ -11,7 +11,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
@@ -29,6 +29,7 @@ from gfscore.inputs.store import Store
 
 DRIVER = "gfscore.engines.ray_driver"
 RESUMES = "What was computed is kept: run it again, and it goes on from there."
+FRUITLESS = 3  # losses in succession between which nothing was computed
 PATIENCE = 20  # seconds that the process that talks to Ray has for its end
 SHORT = 40  # characters of a folder below which the names of Ray's sockets fit into their 107
 
@@ -103,34 +104,43 @@ def _planned(loaded: Loaded, model_spec: str, data_spec: str) -> _Planned:
 def _filled(homes: Sequence[H], how: Loading, cluster: Cluster, score: Score | None = None) -> Iterator[H]:
     """Each home in turn, once nothing is missing from it; meanwhile shards of all of them are computed."""
     each = list(dict.fromkeys(homes))
-    jobs = tuple(home.job for home in each)
-    work = Work(jobs=jobs, how=how, score=score, folder=str(Path.cwd()), run=uuid.uuid4().hex)
+    work = Work(
+        jobs=tuple(home.job for home in each),
+        how=replace(how, threads=how.threads or 1),
+        score=score,
+        folder=str(Path.cwd()),
+        run=uuid.uuid4().hex,
+    )
     with closing(_answers(each, work, cluster)) as answers:
         for home in homes:
             while home.missing:
                 answer = next(answers)
                 each[answer.job].take(answer)
             yield home
+        for _ in answers:  # there is none: until Ray has ended well
+            pass
 
 
-def _answers(homes: Sequence[Home], work: Work, cluster: Cluster) -> Generator[Answer]:
+def _answers(homes: Sequence[Home], work: Work, cluster: Cluster) -> Generator[Answer, None, None]:
     """Everything that is missing. When nodes are lost, what is still missing is asked of those that are left."""
+    first, fruitless = True, 0
     while missing := [(number, shard) for number, home in enumerate(homes) for shard in sorted(home.missing)]:
-        before = len(missing)
         order = Order(
             address=cluster.address,
             workers=cluster.workers,
-            threads=work.how.threads or 1,
+            threads=work.how.threads or 1,  # and so many CPUs
             gpus_per_actor=cluster.gpus_per_actor,
             work=work.as_dict(),
             shards=missing,
         )
-        yield from _round(order)
-        if sum(len(home.missing) for home in homes) == before:
+        yield from _round(order, first=first)
+        first = False
+        fruitless = fruitless + 1 if sum(len(home.missing) for home in homes) == len(missing) else 0
+        if fruitless == FRUITLESS:
             raise RunError(f"the nodes of the Ray cluster are lost faster than they compute. {RESUMES}")
 
 
-def _round(order: Order) -> Iterator[Answer]:
+def _round(order: Order, *, first: bool) -> Iterator[Answer]:
     """What one process that talks to Ray brings home, until all is done or a node was lost."""
     require("ray", extra="ray", purpose="--engine ray")
     with _driver(order) as (out, log):
@@ -140,8 +150,10 @@ def _round(order: Order) -> Iterator[Answer]:
             match said.pop("ended", None), said:
                 case "done" | "shrunk", _:
                     return
-                case "unusable", _:
+                case "unusable", _ if first:
                     raise InvalidInputError(said["why"])
+                case "unusable", _:  # it was usable before
+                    raise RunError(f"the Ray cluster was lost ({said['why'].rstrip('.')}). {RESUMES}")
                 case "failed", _:
                     raise RunError(f"Ray failed ({said['why']}). {RESUMES}")
                 case _, {"error": str(error), "unusable": bool(unusable)} if error:
@@ -173,7 +185,8 @@ def _driver(order: Order) -> Iterator[tuple[IO[bytes], Path]]:
                 to.write(json.dumps(asdict(replace(order, folder=str(folder)))).encode() + b"\n")
                 to.flush()
                 yield back, log
-                process.wait(PATIENCE)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(PATIENCE)
             finally:
                 process.kill()
     finally:

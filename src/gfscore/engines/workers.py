@@ -91,6 +91,7 @@ class ShardWorker:
         if Path(self.work.folder).is_dir():
             os.chdir(self.work.folder)
         self._loader = Loader(self.work.how, models=KEPT, data=KEPT)
+        self._rows = [job.recipe.shards() for job in self.work.jobs]
         self._checked: set[int] = set()
 
     def __call__(self, batch: dict[str, Column]) -> dict[str, Column]:
@@ -113,7 +114,7 @@ class ShardWorker:
 
     def _shard(self, number: int, shard: int) -> tuple[bytes, int]:
         job = self.work.jobs[number]
-        loaded, rows = self._loader.open(job.model, job.data), job.recipe.shards()[shard]
+        loaded, rows = self._loader.open(job.model, job.data), self._rows[number][shard]
         if number not in self._checked:
             self._check(job, loaded)
             self._checked.add(number)
@@ -130,7 +131,7 @@ class ShardWorker:
         tries = len(note.read_bytes()) if note.exists() else 0
         try:
             if tries == TRIES:
-                job, rows = self.work.jobs[number], self.work.jobs[number].recipe.shards()[shard]
+                job, rows = self.work.jobs[number], self._rows[number][shard]
                 raise RunError(
                     f"{job.model}: {TRIES} workers on {socket.gethostname()} died over rows {rows.start} to "
                     f"{rows.stop - 1} of {job.data}. Look for a lack of memory there; what was finished before is kept."
