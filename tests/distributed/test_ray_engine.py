@@ -112,6 +112,7 @@ def test_a_lost_node_changes_nothing(lab, tmp_path, expected):
     assert_same(expected, tmp_path)
 
 
+@pytest.mark.long
 def test_a_local_run_goes_on_where_a_killed_one_was(lab, tmp_path, expected, monkeypatch):
     process = started(lab, tmp_path, *MANY)
     wait_for_shards(tmp_path, process, least=3)

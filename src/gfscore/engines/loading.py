@@ -11,6 +11,7 @@ from gfscore.errors import OptionError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.generators import GENERATOR
 from gfscore.inputs.models import load_model
+from gfscore.inputs.models.gpus import on_gpu
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
 
@@ -31,6 +32,7 @@ class Loading:
     class_names: Sequence[str] | None = None
     seed: int = 0
     threads: int | None = None  # that an ONNX graph may use; all cores by default
+    gpu: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """All of it, for JSON."""
@@ -85,7 +87,7 @@ class Loader:
 
     def _open_model(self, spec: str) -> Model:
         how = self.how
-        return load_model(
+        model = load_model(
             spec,
             trust=how.trust_model,
             output=_position(how.output),
@@ -93,6 +95,7 @@ class Loader:
             model_dir=None if how.model_dir is None else Path(how.model_dir),
             threads=how.threads,
         )
+        return on_gpu(model) if how.gpu else model
 
     def _open_data(self, spec: str, preprocessing: Preprocessing) -> Dataset:
         how, generated = self.how, spec.startswith(GENERATOR)

@@ -46,10 +46,13 @@ def compute_logits(
     return fill(entry, recipe, data, forward, progress)
 
 
-def recipe_for(model: Model, data: Dataset, preprocessing: Preprocessing, batch_size: int) -> Recipe:
-    """The recipe of a model's logits on the data, wherever they are computed."""
+def recipe_for(
+    model: Model, data: Dataset, preprocessing: Preprocessing, batch_size: int, *, gpu: bool = False
+) -> Recipe:
+    """The recipe of a model's logits on the data, on whatever machine; those of a GPU differ in their last digits."""
+    fingerprint = model.fingerprint or f"unknown-{uuid.uuid4().hex}"  # found by nobody again
     return Recipe(
-        model=model.fingerprint or f"unknown-{uuid.uuid4().hex}",  # found by nobody again
+        model=f"{fingerprint} on a GPU" if gpu else fingerprint,
         data=data.fingerprint,
         n_samples=len(data.labels),
         preprocessing=preprocessing.describe(),

@@ -64,7 +64,7 @@ def logits_on_ray(
     What :func:`~gfscore.engines.local.compute_logits` does, and in the same entries of the store.
     """
     loader = Loader(how, data=len(data), several=len(data) > 1)
-    planned = [_planned(loader.open(*specs), *specs) for specs in pairs(models, data)]
+    planned = [_planned(loader.open(*specs), *specs, cluster) for specs in pairs(models, data)]
     with ExitStack() as locks:
         homes: dict[str, StoreHome] = {}
         # In the order of their keys, so that two runs never wait for each other. Two names of one thing share an entry.
@@ -82,7 +82,7 @@ def summaries_on_ray(
 ) -> Iterator[Summed]:
     """Summaries of the scores of every model on every data set: workers send sums, and no logits."""
     loader = Loader(how, data=len(data), several=len(data) > 1)
-    planned = [_planned(loader.open(*specs), *specs) for specs in pairs(models, data)]
+    planned = [_planned(loader.open(*specs), *specs, cluster) for specs in pairs(models, data)]
     ordered = [SumHome(plan.job, bars(plan.name)) for plan in planned]
     for home in _filled(ordered, how, cluster, score):
         yield Summed(
@@ -90,13 +90,14 @@ def summaries_on_ray(
         )
 
 
-def _planned(loaded: Loaded, model_spec: str, data_spec: str) -> _Planned:
+def _planned(loaded: Loaded, model_spec: str, data_spec: str, cluster: Cluster) -> _Planned:
     model, data = loaded.model, loaded.data
     if model.fingerprint is None:
         with naming(loaded.name):
             raise ModelError("has no fingerprint, so a worker cannot tell whether it has the same. Run it locally.")
     n_classes = check_run(model, data, loaded.preprocessing)
-    recipe = recipe_for(model, data, loaded.preprocessing, loaded.batch_size)
+    gpu = cluster.gpus_per_actor > 0
+    recipe = recipe_for(model, data, loaded.preprocessing, loaded.batch_size, gpu=gpu)
     job = Job(model=model_spec, data=data_spec, n_classes=n_classes, recipe=recipe)
     return _Planned(name=loaded.name, job=job, data=data, about=about_run(model, data, n_classes))
 
@@ -106,7 +107,7 @@ def _filled(homes: Sequence[H], how: Loading, cluster: Cluster, score: Score | N
     each = list(dict.fromkeys(homes))
     work = Work(
         jobs=tuple(home.job for home in each),
-        how=replace(how, threads=how.threads or 1),
+        how=replace(how, threads=how.threads or 1, gpu=cluster.gpus_per_actor > 0),
         score=score,
         folder=str(Path.cwd()),
         run=uuid.uuid4().hex,

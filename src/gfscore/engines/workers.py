@@ -15,7 +15,7 @@ from safetensors.numpy import load, save
 
 from gfscore.__about__ import __version__
 from gfscore.engines.loading import Loaded, Loader, Loading
-from gfscore.engines.local import forward_shard
+from gfscore.engines.local import forward_shard, recipe_for
 from gfscore.engines.summarising import Score, shard_summary
 from gfscore.errors import GFScoreError, ModelError, OptionError, RunError
 from gfscore.inputs.store import Recipe
@@ -92,7 +92,6 @@ class ShardWorker:
             os.chdir(self.work.folder)
         self._loader = Loader(self.work.how, models=KEPT, data=KEPT)
         self._rows = [job.recipe.shards() for job in self.work.jobs]
-        self._checked: set[int] = set()
 
     def __call__(self, batch: dict[str, Column]) -> dict[str, Column]:
         """The shards that are asked for: their bytes, or in ``error`` why there are none."""
@@ -108,16 +107,14 @@ class ShardWorker:
         try:
             with self._counted(number, shard):
                 content, halved = self._shard(number, shard)
-        except GFScoreError as error:  # as it would be said at home, and not as Ray would
-            return b"", 0, str(error), not isinstance(error, RunError)
+        except GFScoreError as error:  # in a line, and not as Ray would say it
+            return b"", 0, f"on worker {socket.gethostname()}: {error}", not isinstance(error, RunError)
         return content, halved, "", False
 
     def _shard(self, number: int, shard: int) -> tuple[bytes, int]:
         job = self.work.jobs[number]
         loaded, rows = self._loader.open(job.model, job.data), self._rows[number][shard]
-        if number not in self._checked:
-            self._check(job, loaded)
-            self._checked.add(number)
+        self._check(job, loaded)
         if self.work.score is not None:
             summary, halved = shard_summary(loaded, rows, self.work.score, job.n_classes)
             return summary_to_bytes(summary), halved
@@ -133,8 +130,8 @@ class ShardWorker:
             if tries == TRIES:
                 job, rows = self.work.jobs[number], self._rows[number][shard]
                 raise RunError(
-                    f"{job.model}: {TRIES} workers on {socket.gethostname()} died over rows {rows.start} to "
-                    f"{rows.stop - 1} of {job.data}. Look for a lack of memory there; what was finished before is kept."
+                    f"{job.model}: {TRIES} processes died over rows {rows.start} to {rows.stop - 1} of {job.data}. "
+                    "Look for a lack of memory there; what was finished before is kept."
                 )
             with note.open("ab") as file:
                 file.write(b".")
@@ -144,22 +141,19 @@ class ShardWorker:
 
     def _check(self, job: Job, loaded: Loaded) -> None:
         """Refuse to compute anything else than what was planned."""
-        here, recipe = socket.gethostname(), job.recipe
         if self.work.version != __version__:
             raise OptionError(
-                f"worker {here} has gfscore {__version__}, and the run was started with {self.work.version}. "
-                "Install the same version everywhere."
+                f"this is gfscore {__version__}, and the run was started with {self.work.version}. Install the same "
+                "version everywhere."
             )
-        differs = (
-            (loaded.model.fingerprint != recipe.model, f"model {job.model}"),
-            (loaded.data.fingerprint != recipe.data, f"data {job.data}"),
-            (loaded.preprocessing.describe() != recipe.preprocessing, f"preprocessing of {job.model}"),
-        )
-        for different, what in differs:
-            if different:
+        model, data, how = loaded.model, loaded.data, self.work.how
+        found = recipe_for(model, data, loaded.preprocessing, loaded.batch_size, gpu=how.gpu)
+        parts = {"model": f"model {job.model}", "data": f"data {job.data}", "preprocessing": "preprocessing"}
+        for part, what in parts.items():
+            if getattr(found, part) != getattr(job.recipe, part):
                 raise ModelError(
-                    f"{what} is not the same on worker {here} as where the run was started. Give every node the same "
-                    "files, and the same versions of what runs them."
+                    f"{what} is not the same here as where the run was started. Give every node the same files, and "
+                    "the same versions of what runs them."
                 )
 
 
