@@ -1,7 +1,7 @@
 """What workers and the homes of their shards promise, without a cluster."""
 
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from gfscore.engines.summarising import Score, summarise
 from gfscore.engines.workers import TRIES, Job, ShardWorker, Work, logits_to_bytes
 from gfscore.errors import RunError
 from gfscore.inputs.store import Store
+from gfscore.inputs.sum_log import SumLog
 
 HERE = f"on worker {os.uname().nodename}"
 HOW = Loading(n_per_class=300, threads=1, batch_size=100)  # two shards of 3,000 images
@@ -123,10 +124,14 @@ def test_a_shard_that_kills_workers_is_given_up(tmp_path):
 
 def test_summaries_add_up_to_the_local_one_however_often_they_come(tmp_path):
     loaded, job = planned()
-    home = SumHome(job, lambda *_: None)
-    for answer in 2 * answers(worker(job, tmp_path, score=Score(temperature=2.0))(asked(1, 0))):
-        home.take(answer)
-    added, expected = home.tally.summary(), summarise(loaded, Score(temperature=2.0)).summary
+    score = Score(temperature=2.0)
+    reply = answers(worker(job, tmp_path, score=score)(asked(1, 0)))
+    with SumLog(tmp_path / "theirs", job.recipe, asdict(score)) as log:
+        home = SumHome(job, lambda *_: None, log)
+        for answer in 2 * reply:
+            home.take(answer)
+        added = log.summary
+    expected = summarise(loaded, score, Store(tmp_path / "ours")).summary
     for column in ("cells", "cell_counts", "sums", "confusions", "confusion_counts"):
         assert (getattr(added, column) == getattr(expected, column)).all()
 

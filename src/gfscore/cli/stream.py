@@ -15,6 +15,7 @@ from gfscore.engines.ray import summaries_on_ray
 from gfscore.engines.summarising import Score, summarise
 from gfscore.errors import FileError, OptionError, TooFewClassesError, naming
 from gfscore.inputs.logits_files import SUFFIXES, read_samples
+from gfscore.inputs.store import Store
 from gfscore.results import ModelAudit
 from gfscore.streaming import StreamingAudit, pieces_of
 
@@ -54,13 +55,13 @@ def stream_runs(
 ) -> list[ModelAudit]:
     """Run every model on every data set and audit the sums of its scores; on a cluster, no logits leave a worker."""
     score = Score(activation=str(options.activation), temperature=options.temperature)
-    cluster, how, audits = run.cluster, run.loading, []
+    store, cluster, how, audits = Store(run.store), run.cluster, run.loading, []
     with progress_bar(quiet=run.quiet) as bar:
         bars = partial(advance, bar)
         if cluster is not None:
-            all_summed = summaries_on_ray(models, data, how, score, cluster, bars)
+            all_summed = summaries_on_ray(models, data, how, store, cluster, bars, score)
         else:
-            all_summed = (summarise(loaded, score, bars(loaded.name)) for loaded in load(models, data, how))
+            all_summed = (summarise(loaded, score, store, bars(loaded.name)) for loaded in load(models, data, how))
         for summed in all_summed:
             loaded = summed.loaded
             with naming(loaded.name):

@@ -10,8 +10,8 @@ from gfscore.engines.workers import Job, logits_from_bytes
 from gfscore.errors import RunError
 from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.store import Entry
+from gfscore.inputs.sum_log import SumLog
 from gfscore.inputs.summary_files import summary_from_bytes
-from gfscore.summaries import Tally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,15 +78,14 @@ class StoreHome(Home):
 
 
 class SumHome(Home):
-    """Summaries, added up; no array of all samples exists anywhere."""
+    """Summaries, added up in a log that is locked by this process; no array of all samples exists anywhere."""
 
-    def __init__(self, job: Job, progress: Progress) -> None:
-        self.tally, self.halved = Tally(), 0
-        super().__init__(job, progress, range(len(job.recipe.shards())))
+    def __init__(self, job: Job, progress: Progress, log: SumLog) -> None:
+        self.log = log
+        super().__init__(job, progress, log.missing)
 
     def _keep(self, answer: Answer, n_rows: int) -> None:
         summary = summary_from_bytes(answer.content)
         if summary.n_samples != n_rows:
             raise RunError(f"a worker sent a summary of {summary.n_samples} samples, not {n_rows}.")
-        self.tally.add(summary)
-        self.halved += answer.halved
+        self.log.add(answer.shard, summary, answer.halved)

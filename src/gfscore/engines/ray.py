@@ -11,7 +11,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
@@ -26,6 +26,7 @@ from gfscore.errors import InvalidInputError, ModelError, RunError, naming
 from gfscore.extras import require
 from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.store import Store
+from gfscore.inputs.sum_log import SumLog
 
 DRIVER = "gfscore.engines.ray_driver"
 RESUMES = "What was computed is kept: run it again, and it goes on from there."
@@ -63,31 +64,40 @@ def logits_on_ray(
 
     What :func:`~gfscore.engines.local.compute_logits` does, and in the same entries of the store.
     """
+
+    def home(plan: _Planned) -> AbstractContextManager[StoreHome]:
+        return _store_home(plan, store, bars)
+
     loader = Loader(how, data=len(data), several=len(data) > 1)
     planned = [_planned(loader.open(*specs), *specs, cluster) for specs in pairs(models, data)]
-    with ExitStack() as locks:
-        homes: dict[str, StoreHome] = {}
-        # In the order of their keys, so that two runs never wait for each other. Two names of one thing share an entry.
-        for key, plan in sorted({plan.job.recipe.key: plan for plan in planned}.items()):
-            entry = store.entry(plan.job.recipe, plan.about)
-            locks.enter_context(entry.locked())
-            homes[key] = StoreHome(plan.job, bars(plan.name), entry, plan.data)
-        ordered = [homes[plan.job.recipe.key] for plan in planned]
-        for home in _filled(ordered, how, cluster):
-            yield loader.open(home.job.model, home.job.data), home.finished()
+    with _opened(planned, home) as homes:
+        for each in _filled(homes, how, cluster):
+            yield loader.open(each.job.model, each.job.data), each.finished()
 
 
 def summaries_on_ray(
-    models: Sequence[str], data: Sequence[str], how: Loading, score: Score, cluster: Cluster, bars: Bars
+    models: Sequence[str],
+    data: Sequence[str],
+    how: Loading,
+    store: Store,
+    cluster: Cluster,
+    bars: Bars,
+    score: Score,
 ) -> Iterator[Summed]:
-    """Summaries of the scores of every model on every data set: workers send sums, and no logits."""
+    """Summaries of the scores of every model on every data set: workers send sums, and no logits.
+
+    What :func:`~gfscore.engines.summarising.summarise` does, and in the same places of the store.
+    """
+
+    def home(plan: _Planned) -> AbstractContextManager[SumHome]:
+        return _sum_home(plan, store, bars, score)
+
     loader = Loader(how, data=len(data), several=len(data) > 1)
     planned = [_planned(loader.open(*specs), *specs, cluster) for specs in pairs(models, data)]
-    ordered = [SumHome(plan.job, bars(plan.name)) for plan in planned]
-    for home in _filled(ordered, how, cluster, score):
-        yield Summed(
-            loaded=loader.open(home.job.model, home.job.data), summary=home.tally.summary(), halved=home.halved
-        )
+    with _opened(planned, home) as homes:
+        for each in _filled(homes, how, cluster, score):
+            loaded = loader.open(each.job.model, each.job.data)
+            yield Summed(loaded=loaded, summary=each.log.summary, halved=each.log.halved)
 
 
 def _planned(loaded: Loaded, model_spec: str, data_spec: str, cluster: Cluster) -> _Planned:
@@ -100,6 +110,32 @@ def _planned(loaded: Loaded, model_spec: str, data_spec: str, cluster: Cluster) 
     recipe = recipe_for(model, data, loaded.preprocessing, loaded.batch_size, gpu=gpu)
     job = Job(model=model_spec, data=data_spec, n_classes=n_classes, recipe=recipe)
     return _Planned(name=loaded.name, job=job, data=data, about=about_run(model, data, n_classes))
+
+
+@contextmanager
+def _store_home(plan: _Planned, store: Store, bars: Bars) -> Iterator[StoreHome]:
+    entry = store.entry(plan.job.recipe, plan.about)
+    with entry.locked():
+        yield StoreHome(plan.job, bars(plan.name), entry, plan.data)
+
+
+@contextmanager
+def _sum_home(plan: _Planned, store: Store, bars: Bars, score: Score) -> Iterator[SumHome]:
+    with SumLog(store.root, plan.job.recipe, asdict(score)) as log:
+        yield SumHome(plan.job, bars(plan.name), log)
+
+
+@contextmanager
+def _opened(planned: Sequence[_Planned], home: Callable[[_Planned], AbstractContextManager[H]]) -> Iterator[list[H]]:
+    """The home of each job, locked by this process.
+
+    Locks are taken in the order of the keys, so that two runs never wait for each other; and two names of one thing
+    share a home.
+    """
+    with ExitStack() as locks:
+        by_key = {plan.job.recipe.key: plan for plan in planned}
+        homes = {key: locks.enter_context(home(by_key[key])) for key in sorted(by_key)}
+        yield [homes[plan.job.recipe.key] for plan in planned]
 
 
 def _filled(homes: Sequence[H], how: Loading, cluster: Cluster, score: Score | None = None) -> Iterator[H]:

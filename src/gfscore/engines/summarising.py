@@ -1,13 +1,15 @@
 """Forward passes whose logits are not kept: shard by shard into a summary, on this machine or on a worker."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from gfscore.engines.loading import Loaded
 from gfscore.engines.local import Progress, check_run, forward_shard, recipe_for
 from gfscore.errors import naming
+from gfscore.inputs.store import Store
+from gfscore.inputs.sum_log import SumLog
 from gfscore.samples import Samples
 from gfscore.scores import great_scores
-from gfscore.summaries import Summary, Tally
+from gfscore.summaries import Summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,17 +29,17 @@ class Summed:
     halved: int  # batches that did not fit into memory
 
 
-def summarise(loaded: Loaded, score: Score, progress: Progress = lambda _done, _total: None) -> Summed:
-    """Run a model on data and keep sums only: memory does not grow with the data."""
+def summarise(loaded: Loaded, score: Score, store: Store, progress: Progress = lambda _done, _total: None) -> Summed:
+    """Run a model on data and keep sums only: neither memory nor store grows with the data."""
     n_classes = check_run(loaded.model, loaded.data, loaded.preprocessing)
     recipe = recipe_for(loaded.model, loaded.data, loaded.preprocessing, loaded.batch_size)
-    tally, halved = Tally(), 0
-    for rows in recipe.shards():
-        summary, more = shard_summary(loaded, rows, score, n_classes)
-        tally.add(summary)
-        halved += more
-        progress(rows.stop, recipe.n_samples)
-    return Summed(loaded=loaded, summary=tally.summary(), halved=halved)
+    shards = recipe.shards()
+    with SumLog(store.root, recipe, asdict(score)) as log:
+        for shard in log.missing:
+            log.add(shard, *shard_summary(loaded, shards[shard], score, n_classes))
+            progress(shards[shard].stop, recipe.n_samples)
+        progress(recipe.n_samples, recipe.n_samples)
+        return Summed(loaded=loaded, summary=log.summary, halved=log.halved)
 
 
 def shard_summary(loaded: Loaded, rows: slice, score: Score, n_classes: int) -> tuple[Summary, int]:
