@@ -13,7 +13,7 @@ help: ## say what can be made
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[tables,timm,transformers,robustbench,dashboard,attacks,pytest,sklearn,torchmetrics,mlflow,wandb,s3]' --group test --group fuzz --group check --group docs
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[tables,timm,transformers,robustbench,dashboard,attacks,pytest,sklearn,torchmetrics,mlflow,wandb,s3,ray]' --group test --group fuzz --group check --group docs
 	@touch $(STAMP)
 
 # The demo needs nothing but the package itself: its own environment, without torch.
@@ -50,6 +50,7 @@ format: $(STAMP) ## put the code into its format
 bench: $(STAMP) ## measure speed, as ratios side by side in one run
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/attacks.py
+	$(BIN)/python benchmarks/ray_engine.py
 
 docs: $(STAMP) ## build the documentation into site/
 	$(BIN)/mkdocs build --strict

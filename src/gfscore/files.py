@@ -77,7 +77,7 @@ def held(path: Path, mode: str, make: Callable[[], None]) -> IO[bytes]:
     while True:
         make()
         try:
-            file = path.open(mode, buffering=0)
+            file = open(path, mode, buffering=0, opener=_made)  # noqa: SIM115 (a Path takes no opener)
         except FileNotFoundError:
             continue  # the folder was deleted since it was made
         except OSError as error:
@@ -86,6 +86,11 @@ def held(path: Path, mode: str, make: Callable[[], None]) -> IO[bytes]:
         if _stands_at(file, path):
             return file
         file.close()  # what we hold is no lock of what stands there now
+
+
+def _made(path: str, flags: int) -> int:
+    """Open a file, also to read it, and make it where it is not: a lock in a folder that may only be read is one."""
+    return os.open(path, flags | os.O_CREAT, 0o666)
 
 
 def _wait(file: IO[bytes], path: Path) -> None:

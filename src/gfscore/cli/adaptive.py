@@ -6,8 +6,9 @@ from typing import Any
 
 from gfscore import auditing, gating
 from gfscore.cli.options import RunOptions, ScoreOptions
-from gfscore.cli.running import Loaded, advance, load, progress_bar
+from gfscore.cli.running import advance, progress_bar
 from gfscore.engines.first_order import Gradients, first_order_rows
+from gfscore.engines.loading import Loaded, load
 from gfscore.engines.local import check_run, forward_rows
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.pixels import PixelModel
@@ -30,6 +31,7 @@ def judge_adaptively(
 ) -> list[ModelVerdict]:
     """Judge every model on every data set; a run that was stopped goes on where it was."""
     gating.adaptive_rule(policy)  # before anything is loaded
+    run.refuse_ray("--adaptive")
     if not (models and data):
         raise OptionError("--adaptive runs a model, and only as far as it must. Give --model and --data.")
     if options.expect_accuracy is not None:
@@ -41,7 +43,7 @@ def judge_adaptively(
         raise OptionError("--adaptive measures radii by forward passes alone. Leave --gradients out.")
     verdicts = []
     with progress_bar(quiet=run.quiet) as bar:
-        for loaded in load(models, data, run):
+        for loaded in load(models, data, run.loading):
             with naming(loaded.name):
                 verdicts.append(
                     _judged(

@@ -12,13 +12,13 @@ from gfscore import auditing, calibrating
 from gfscore.cli import options as shared
 from gfscore.cli.delivery import deliver, provenance
 from gfscore.cli.grouping import expand
-from gfscore.cli.sources import Source, local_scores, logits_sources
-from gfscore.cli.stream import files_of, stream_models
+from gfscore.cli.sources import LOGITS_FILES, Source, local_scores, logits_sources
+from gfscore.cli.stream import files_of, stream_models, stream_runs
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.references import for_models, read_reference
 from gfscore.outputs.per_sample import check_suffix
-from gfscore.results import Audit
+from gfscore.results import Audit, ModelAudit
 from gfscore.samples import IntArray, Samples
 
 
@@ -36,7 +36,10 @@ def audit_command(
         list[Path] | None, typer.Argument(help="Logits files: .npz, .safetensors, .parquet or .csv; a model each.")
     ] = None,
     stream: Annotated[
-        bool, typer.Option("--stream", help="Read piece by piece and keep sums only; a folder is a model in shards.")
+        bool,
+        typer.Option(
+            "--stream", help="Read, or run, piece by piece and keep sums only; a folder is a model in shards."
+        ),
     ] = False,
     pieces: Annotated[
         bool, typer.Option("--pieces", help="All LOGITS are pieces of one model, read as a stream.")
@@ -68,6 +71,8 @@ def audit_command(
     Prints the class profile and its disparity (RDI, NRGC, WCR, FP-GREAT), and writes audit.json.
     """
     options, names, radius = scoring.checked(), run.names, local_score.first_order()
+    if radius is not None:
+        run.refuse_ray("a first-order radius")
     if radius is not None and calibrate is not None:
         raise OptionError("--calibrate finds a temperature, which a radius does not have. Leave out one of them.")
     if per_sample is not None:
@@ -79,13 +84,23 @@ def audit_command(
         return read_samples(source.path, probabilities=probabilities, class_names=names, groups=groups)
 
     files: dict[str, list[Path]] = {}
+    models: list[ModelAudit] = []
     if stream or pieces:
-        whole = {"--model": model, "--groups": groups, "--per-sample": per_sample, "--calibrate": calibrate}
+        whole = {
+            "--groups": groups,
+            "--per-sample": per_sample,
+            "--calibrate": calibrate,
+            "--score first-order": radius,
+        }
         _refuse_with_stream([name for name, value in whole.items() if value], target)
-        files = files_of(logits or [], pieces=pieces)
-    models = stream_models(files, options, names, probabilities=probabilities, quiet=run.quiet)
+        if logits or not (model or data):
+            run.refuse_ray(LOGITS_FILES)
+            files = files_of(logits or [], pieces=pieces)
+            models += stream_models(files, options, names, probabilities=probabilities, quiet=run.quiet)
+        if model or data:
+            models += stream_runs(model or [], data or [], options, run)
     tables, sources, curves = [], {}, {}
-    for name, source in [] if files else logits_sources(logits or [], model or [], data or [], run):
+    for name, source in [] if models else logits_sources(logits or [], model or [], data or [], run):
         samples, sizes = read(source), None
         with naming(source.path if source.loaded is None else name):
             sizes = _sizes(source, target, groups)

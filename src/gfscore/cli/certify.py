@@ -12,8 +12,9 @@ from gfscore import auditing, certifying
 from gfscore.cli import options as shared
 from gfscore.cli.delivery import deliver, provenance
 from gfscore.cli.grouping import expand
-from gfscore.cli.running import Loaded, advance, progress_bar
+from gfscore.cli.running import advance, progress_bar
 from gfscore.cli.sources import Source, logits_sources
+from gfscore.engines.loading import Loaded
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.pixels import PixelModel
@@ -115,6 +116,8 @@ def certify_command(
     Prints the same tables as audit and writes audit.json; every radius is in [0, 1] pixels.
     """
     certificate.check()
+    if certificate.method is Method.SMOOTHING:
+        run.refuse_ray("--method smoothing")
     options, names = judging.checked(), run.names
     if per_sample is not None:
         check_suffix(per_sample)

@@ -12,15 +12,8 @@ from rich.console import Console
 from gfscore import auditing
 from gfscore.cli import options as shared
 from gfscore.cli.grouping import expand
-from gfscore.cli.running import (
-    Loaded,
-    advance,
-    audit_subject,
-    first_order_scores,
-    progress_bar,
-    run_models,
-    subject_of,
-)
+from gfscore.cli.running import advance, audit_subject, first_order_scores, progress_bar, run_models, subject_of
+from gfscore.engines.loading import Loaded
 from gfscore.errors import OptionError
 from gfscore.outputs import checks
 from gfscore.refuting import PER_CLASS, Assault, Refuter, refute, with_cross_check, with_refutation
@@ -60,6 +53,7 @@ def check_command(
     Prints the share of radii refuted per class, and writes audit.json and the strongest witness of each class as a
     picture. With --autoattack and --eps: accuracy under attack per class instead, beside the scores.
     """
+    run.refuse_ray("what tries to refute a score")
     options, methods = scoring.checked(), None if method is None else [Refuter.named(name) for name in method]
     assault = _assault(local_score, autoattack=autoattack, quick=quick)
     of_attack = assault is not None and local_score.score == "great"  # then norm and eps say nothing about the score

@@ -107,6 +107,10 @@ def gate_command(
     most delta.
     """
     options, radius = scoring.checked(), local_score.first_order()
+    if radius is not None:
+        run.refuse_ray("a first-order radius")
+    if not (model or data):
+        run.refuse_ray("a gate on files")
     run = replace(run, quiet=run.quiet or outcome.as_json)  # nothing may stand beside the JSON
     with nullcontext() if rules.policy is None else naming(rules.policy):
         policy = gating.policy_of(rules.table())

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +11,9 @@ import typer
 
 from gfscore import auditing
 from gfscore.engines.first_order import Gradients
+from gfscore.engines.loading import Loading
 from gfscore.engines.local import DEFAULT_BATCH
+from gfscore.engines.ray import Cluster
 from gfscore.errors import OptionError
 from gfscore.inputs.logits_files import read_class_names
 
@@ -72,6 +75,13 @@ StoreFolder = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")]
 
 
+class Engine(StrEnum):
+    """Where the forward passes run."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """How models are loaded and run, for every command that takes ``--model`` and ``--data``."""
@@ -115,9 +125,63 @@ class RunOptions:
         int | None, typer.Option("--classes", min=2, help="Classes of a generator that does not say so.")
     ] = None
     class_names: Annotated[Path | None, typer.Option(help="Names of the classes: one per line, or a JSON list.")] = None
+    threads: Annotated[
+        int | None,
+        typer.Option(min=1, help="Threads an ONNX graph may use.  [default: all cores; 1 a worker with --engine ray]"),
+    ] = None
+    engine: Annotated[Engine, typer.Option(help="Where models run: on this machine, or on a Ray cluster.")] = (
+        Engine.LOCAL
+    )
+    address: Annotated[
+        str | None,
+        typer.Option(
+            help="Ray cluster: auto (the one found here), local (one of its own) or host:port.  [default: local]"
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Ray workers that run models side by side.  [default: as many as find room]"),
+    ] = None
+    gpus_per_actor: Annotated[
+        float | None, typer.Option(min=0, help="GPUs of a Ray worker, or the part of one.  [default: 0]")
+    ] = None
     store: StoreFolder = None
     seed: Seed = 0
     quiet: Quiet = False
+
+    @property
+    def loading(self) -> Loading:
+        """How models and data are opened, here or on a worker."""
+        return Loading(
+            trust_model=self.trust_model,
+            form=self.form,
+            output=self.output,
+            model_dir=None if self.model_dir is None else str(self.model_dir),
+            preprocessing=self.preprocessing,
+            batch_size=self.batch_size,
+            split=self.split,
+            n_per_class=self.n_per_class,
+            classes=self.classes,
+            class_names=self.names,
+            seed=self.seed,
+            threads=self.threads,
+        )
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The Ray cluster to run on; None for this machine."""
+        said: dict[str, Any] = {name: getattr(self, name) for name in ("address", "workers", "gpus_per_actor")}
+        given = {name: value for name, value in said.items() if value is not None}
+        if self.engine is Engine.RAY:
+            return Cluster(**given)
+        for name in given:
+            raise OptionError(f"--{name.replace('_', '-')} is about a Ray cluster. Say --engine ray too.")
+        return None
+
+    def refuse_ray(self, what: str) -> None:
+        """Refuse to run on a cluster what runs on this machine only."""
+        if self.cluster is not None:
+            raise OptionError(f"{what} runs on this machine only; --engine ray computes logits. Leave --engine away.")
 
     @property
     def preprocessing(self) -> dict[str, Any]:

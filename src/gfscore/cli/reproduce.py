@@ -53,6 +53,7 @@ def reproduce_command(
     on where it was.
     """
     if from_published:
+        run.refuse_ray("--from-published")
         reproduction = reproduce(dataset.value)
         if as_json:
             sys.stdout.write(reproduction.to_json())

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -12,40 +12,16 @@ from gfscore import auditing
 from gfscore.auditing import LocalScores
 from gfscore.cli.options import RunOptions
 from gfscore.engines.first_order import score_first_order
+from gfscore.engines.loading import Loaded, load
 from gfscore.engines.local import compute_logits
-from gfscore.errors import OptionError, naming
-from gfscore.inputs.data import load_data
-from gfscore.inputs.generators import GENERATOR
+from gfscore.engines.ray import logits_on_ray
+from gfscore.errors import naming
 from gfscore.inputs.logits_files import read_samples
-from gfscore.inputs.models import load_model
 from gfscore.inputs.pixels import PixelModel
-from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.protocols import Dataset, Model
 from gfscore.inputs.store import Store
 from gfscore.refuting import Subject
 from gfscore.results import ModelAudit
 from gfscore.samples import Samples
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
-    """A model and the data it is to be run on."""
-
-    name: str
-    model: Model
-    data: Dataset
-    preprocessing: Preprocessing
-    batch_size: int
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """What decides the numbers, for the result."""
-        return {
-            "model": {"name": self.model.name, "fingerprint": self.model.fingerprint},
-            "data": {"source": self.data.source, "fingerprint": self.data.fingerprint, "seed": self.data.seed},
-            "preprocessing": self.preprocessing.describe(),
-            "batch_size": self.batch_size,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,45 +37,15 @@ class Run:
         return self.loaded.name
 
 
-def load(models: Sequence[str], data: Sequence[str], options: RunOptions) -> Iterator[Loaded]:
-    """Every model with every data set, one after the other."""
-    if not models or not data:
-        given, missing = ("--model", "--data") if models else ("--data", "--model")
-        raise OptionError(f"{given} is given without {missing}. Running a model takes both.")
-    for spec in models:
-        model = load_model(
-            spec,
-            trust=options.trust_model,
-            output=_position(options.output),
-            format=options.form,
-            model_dir=options.model_dir,
-        )
-        preprocessing = _preprocessing(options, model)
-        for data_spec in data:
-            generated = data_spec.startswith(GENERATOR)
-            dataset = load_data(
-                data_spec,
-                preprocessing=preprocessing,
-                split=None if generated else options.split,
-                n_per_class=options.n_per_class,
-                seed=options.seed,
-                class_names=options.names,
-                n_classes=options.classes if generated else None,
-            )
-            yield Loaded(
-                name=model.name if len(data) == 1 else f"{model.name} on {data_spec}",
-                model=model,
-                data=dataset,
-                preprocessing=preprocessing,
-                batch_size=model.fixed_batch or options.batch_size,
-            )
-
-
 def run_models(models: Sequence[str], data: Sequence[str], options: RunOptions) -> Iterator[Run]:
     """Logits of every model on every data set, with a progress bar on standard error."""
-    store = Store(options.store)
+    store, how, cluster = Store(options.store), options.loading, options.cluster
     with progress_bar(quiet=options.quiet) as bar:
-        for loaded in load(models, data, options):
+        if cluster is not None:
+            for loaded, logits in logits_on_ray(models, data, how, store, cluster, partial(advance, bar)):
+                yield Run(loaded=loaded, logits=logits)
+            return
+        for loaded in load(models, data, how):
             logits = compute_logits(
                 loaded.model,
                 loaded.data,
@@ -160,25 +106,10 @@ def subject_of(
     return Subject(model=model, data=loaded.data, samples=samples, local=local)
 
 
-def _position(output: str | None) -> str | int | None:
-    """A number is the position of an output, anything else its name."""
-    return int(output) if output is not None and output.isdecimal() else output
-
-
 def advance(bar: Progress, description: str) -> Callable[[int, int], None]:
     """What moves the bar of one piece of work."""
     task = bar.add_task(description, total=None)
     return lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def _preprocessing(options: RunOptions, model: Model) -> Preprocessing:
-    """What the model brings along, and over it what the user said."""
-    said = options.preprocessing
-    suggested = dict(getattr(model, "suggested_preprocessing", None) or {})
-    if said.keys() & {"preset", "mean", "std"}:
-        suggested.pop("mean", None)
-        suggested.pop("std", None)
-    return Preprocessing.from_options(**suggested | said)
 
 
 def progress_bar(*, quiet: bool) -> Progress:

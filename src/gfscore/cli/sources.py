@@ -6,9 +6,12 @@ from pathlib import Path
 
 from gfscore import auditing
 from gfscore.cli.options import RunOptions, ScoreOptions
-from gfscore.cli.running import Loaded, first_order_scores, run_models
+from gfscore.cli.running import first_order_scores, run_models
+from gfscore.engines.loading import Loaded
 from gfscore.errors import OptionError
 from gfscore.samples import Samples
+
+LOGITS_FILES = "an audit of logits files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +29,8 @@ def logits_sources(
     """Logits files as given, then those of the models that are run; one at a time, so that one is held at a time."""
     if not (logits or models or data):
         raise OptionError("there is nothing to audit. Name logits files, or a --model and --data.")
+    if not (models or data):
+        options.refuse_ray(LOGITS_FILES)
     for name, path in model_names(logits).items():
         yield name, Source(path=path, source=path.name)
     if models or data:

@@ -13,6 +13,7 @@ from gfscore.cli.places import placed
 from gfscore.errors import OptionError
 from gfscore.inputs.score_log import remove_scores
 from gfscore.inputs.store import Entry, Store, recipe_of
+from gfscore.inputs.sum_log import remove_sums
 
 store_app = typer.Typer(help="Look after the logits on disk.", no_args_is_help=True)
 
@@ -66,8 +67,9 @@ def clear_command(
         raise OptionError(f"{len(chosen)} entries have a key that begins with {key!r}. See gfscore store list.")
     for entry in chosen:
         kept.remove(entry)
-    scores = remove_scores(kept.root) if everything else 0
+    scores, sums = (remove_scores(kept.root), remove_sums(kept.root)) if everything else (0, 0)
     also = f" and the scores of {scores} adaptive gates" if scores else ""
+    also += f" and the sums of {sums} streams" if sums else ""
     typer.echo(f"Deleted {len(chosen)} of {len(chosen) + len(kept.entries())} entries{also}.")
 
 

@@ -1,14 +1,21 @@
-"""``gfscore audit --stream``: logits files read piece by piece, with early looks at the intervals on the way."""
+"""``gfscore audit --stream``: logits read, or computed, piece by piece, and not kept."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from gfscore import auditing, views
+from gfscore.cli.options import RunOptions
+from gfscore.cli.running import advance, progress_bar
 from gfscore.cli.sources import model_names
+from gfscore.engines.loading import load
+from gfscore.engines.ray import summaries_on_ray
+from gfscore.engines.summarising import Score, summarise
 from gfscore.errors import FileError, OptionError, TooFewClassesError, naming
 from gfscore.inputs.logits_files import SUFFIXES, read_samples
+from gfscore.inputs.store import Store
 from gfscore.results import ModelAudit
 from gfscore.streaming import StreamingAudit, pieces_of
 
@@ -18,7 +25,7 @@ FIRST_LOOK = 1000  # samples; the next looks come whenever their number has doub
 def files_of(paths: Sequence[Path], *, pieces: bool) -> dict[str, list[Path]]:
     """The files of each model: those in its folder, or the one named; or all of them for one (``pieces``)."""
     if not paths:
-        raise OptionError("there is nothing to stream. Name logits files, or folders of them.")
+        raise OptionError("there is nothing to stream. Name logits files, folders of them, or --model and --data.")
     files = {name: _shards(path) for name, path in model_names(paths).items()}
     if not pieces:
         return files
@@ -35,12 +42,41 @@ def stream_models(
     probabilities: bool,
     quiet: bool,
 ) -> list[ModelAudit]:
-    """Audit each model file by file."""
+    """Audit each model file by file, with early looks at the intervals on the way."""
     console = Console(stderr=True, quiet=quiet, highlight=False, markup=False, soft_wrap=True)
     return [
         _streamed(name, paths, options, class_names, probabilities=probabilities, console=console)
         for name, paths in files.items()
     ]
+
+
+def stream_runs(
+    models: Sequence[str], data: Sequence[str], options: auditing.Options, run: RunOptions
+) -> list[ModelAudit]:
+    """Run every model on every data set and audit the sums of its scores; on a cluster, no logits leave a worker."""
+    score = Score(activation=str(options.activation), temperature=options.temperature)
+    store, cluster, how, audits = Store(run.store), run.cluster, run.loading, []
+    with progress_bar(quiet=run.quiet) as bar:
+        bars = partial(advance, bar)
+        if cluster is not None:
+            all_summed = summaries_on_ray(models, data, how, store, cluster, bars, score)
+        else:
+            all_summed = (summarise(loaded, score, store, bars(loaded.name)) for loaded in load(models, data, how))
+        for summed in all_summed:
+            loaded = summed.loaded
+            with naming(loaded.name):
+                audits.append(
+                    auditing.audit_summary(
+                        summed.summary,
+                        options,
+                        name=loaded.name,
+                        source=loaded.data.source,
+                        data_seed=loaded.data.seed,
+                        run=loaded.about,
+                        halved_batches=summed.halved,
+                    )
+                )
+    return audits
 
 
 def _streamed(

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,41 +36,66 @@ def compute_logits(
 ) -> Path:
     """Logits file of the model on the data: from the store where it is there, computed where it is not."""
     batch_size = model.fixed_batch or batch_size
-    n_samples = len(data.labels)
     n_classes = check_run(model, data, preprocessing)
-    recipe = Recipe(
-        model=model.fingerprint or f"unknown-{uuid.uuid4().hex}",  # found by nobody again
+    recipe = recipe_for(model, data, preprocessing, batch_size)
+    entry = store.entry(recipe, about_run(model, data, n_classes))
+
+    def forward(rows: slice) -> Batched:
+        return forward_shard(model, data, preprocessing, rows, batch_size, n_classes, progress)
+
+    return fill(entry, recipe, data, forward, progress)
+
+
+def recipe_for(
+    model: Model, data: Dataset, preprocessing: Preprocessing, batch_size: int, *, gpu: bool = False
+) -> Recipe:
+    """The recipe of a model's logits on the data, on whatever machine; those of a GPU differ in their last digits."""
+    fingerprint = model.fingerprint or f"unknown-{uuid.uuid4().hex}"  # found by nobody again
+    return Recipe(
+        model=f"{fingerprint} on a GPU" if gpu else fingerprint,
         data=data.fingerprint,
-        n_samples=n_samples,
+        n_samples=len(data.labels),
         preprocessing=preprocessing.describe(),
         batch_size=batch_size,
         shard_rows=batch_size * max(1, round(SHARD_ROWS / batch_size)),
     )
-    entry = store.entry(recipe, {"model": model.name, "data": data.source, "n": n_samples, "classes": n_classes})
 
-    def forward(rows: slice) -> Batched:
-        return _forward(model, data, preprocessing, rows, batch_size, n_classes, progress)
 
-    return fill(entry, recipe, data, forward, progress)
+def about_run(model: Model, data: Dataset, n_classes: int) -> dict[str, Any]:
+    """What an entry of logits says to people."""
+    return {"model": model.name, "data": data.source, "n": len(data.labels), "classes": n_classes}
 
 
 def fill(entry: Entry, recipe: Recipe, data: Dataset, compute: Callable[[slice], Batched], progress: Progress) -> Path:
     """The finished file of an entry: as it is there, or with the shards computed that are missing or damaged."""
     shards, n_samples = recipe.shards(), recipe.n_samples
     with entry.locked():
-        damaged = entry.damaged_shards(shards)
-        if damaged == []:
-            entry.drop_shards()  # a run may have been killed between finishing and this
-            progress(n_samples, n_samples)
-            return entry.finished
-        if damaged:
-            entry.reopen(shards, damaged)
-        for index, rows in enumerate(shards):
-            if entry.read_shard(index) is None:
-                done = compute(rows)
-                entry.write_shard(index, done.values, halved=done.halved)
-            progress(rows.stop, n_samples)
-        return entry.finish(len(shards), data.labels, _metadata(data))
+        missing = missing_shards(entry, recipe)
+        for index in missing or ():
+            done = compute(shards[index])
+            entry.write_shard(index, done.values, halved=done.halved)
+            progress(shards[index].stop, n_samples)
+        progress(n_samples, n_samples)
+        return entry.finished if missing is None else finish(entry, recipe, data)
+
+
+def missing_shards(entry: Entry, recipe: Recipe) -> list[int] | None:
+    """What must be computed before an entry, whose lock is held, can be finished; None when it is finished."""
+    shards = recipe.shards()
+    damaged = entry.damaged_shards(shards)
+    if damaged == []:
+        entry.drop_shards()  # a run may have been killed between finishing and this
+        return None
+    if damaged:
+        entry.reopen(shards, damaged)
+    return [index for index in range(len(shards)) if entry.read_shard(index) is None]
+
+
+def finish(entry: Entry, recipe: Recipe, data: Dataset) -> Path:
+    """Join the shards of an entry from which none is missing."""
+    named = {"class_names": data.class_names, "sample_ids": data.sample_ids}  # so that it can be audited by itself
+    metadata = {name: json.dumps(values) for name, values in named.items() if values is not None}
+    return entry.finish(len(recipe.shards()), data.labels, metadata)
 
 
 def check_run(model: Model, data: Dataset, preprocessing: Preprocessing) -> int:
@@ -92,14 +118,14 @@ def forward_rows(
     return forward_batches(model, inputs, batch_size, rows=rows).values
 
 
-def _forward(
+def forward_shard(
     model: Model,
     data: Dataset,
     preprocessing: Preprocessing,
     rows: slice,
     batch_size: int,
     n_classes: int,
-    progress: Progress,
+    progress: Progress = lambda _done, _total: None,
 ) -> Batched:
     """Logits of one shard."""
     parts: list[Batched] = []
@@ -131,9 +157,3 @@ def _inputs(
             if following is not None:
                 ahead = reader.submit(read, following)
             yield piece.stop, inputs
-
-
-def _metadata(data: Dataset) -> dict[str, str]:
-    """Names for the logits file, so that it can be audited by itself."""
-    named = {"class_names": data.class_names, "sample_ids": data.sample_ids}
-    return {name: json.dumps(values) for name, values in named.items() if values is not None}

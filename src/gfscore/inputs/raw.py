@@ -96,6 +96,8 @@ def refuse_unreadable(path: Path) -> None:
         raise FileError("is a directory. Name a file.")
     if not path.exists():
         raise FileError("does not exist. Check the path.")
+    if not os.access(path, os.R_OK):
+        raise FileError("cannot be read (Permission denied). Check its permissions.")
     if path.is_file() and path.stat().st_size == 0:
         raise FileError("is empty (0 bytes). Write it again.")
 

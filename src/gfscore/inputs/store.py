@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,9 +102,10 @@ class Entry:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the entry alone; a second process waits here. The lock ends with the process, however it ends."""
-        with held(self.path / LOCK, "wb", self.make):
+        with held(self.path / LOCK, "rb", self.make):
             for leftover in (*self.path.glob(".shard-*"), *self.path.glob(f".{self.finished.name}.*")):
-                leftover.unlink()  # of a process that was killed while it wrote
+                with suppress(PermissionError):  # in a folder that may only be read
+                    leftover.unlink()  # of a process that was killed while it wrote
             yield
 
     def make(self) -> None:

@@ -22,6 +22,7 @@ FLOATS: dict[str, type[np.floating[Any]]] = {
     "tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64,
 }  # fmt: skip
 CHANNELS = (1, 3)  # what a declared axis of an image model is when it is not a height or a width
+CUDA = "CUDAExecutionProvider"
 ERRORS_ONLY = 3  # onnxruntime's severity; warnings about unused weights are of no use here
 
 
@@ -69,7 +70,7 @@ def load_onnx(
         refuse_unreadable(path)
         path = with_weights(path)
         weights = external_files(path)
-        session = _session(path, threads)
+        session = open_session(path, threads)
         declared = _only_input(session.get_inputs())
         chosen = _chosen_output(session.get_outputs(), output)
         batch = declared.shape[0] if declared.shape else None
@@ -99,13 +100,15 @@ def declared_layout(shape: Sequence[int | str | None]) -> Layout:
     return "NCHW"
 
 
-def _session(path: Path, threads: int | None) -> Any:
+def open_session(path: Path, threads: int | None = None, *, gpu: bool = False) -> Any:
+    """A runtime for the graph, on the CPU alone or first of all on a GPU."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = ERRORS_ONLY
     options.intra_op_num_threads = threads or 0  # 0: all cores
+    providers = [*([CUDA] if gpu else []), "CPUExecutionProvider"]
     try:
         # no fallback: onnxruntime announces it on standard output, and there is no other provider to fall back to
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"], enable_fallback=0)
+        return onnxruntime.InferenceSession(path, options, providers=providers, enable_fallback=0)
     except Exception as error:  # onnxruntime's errors have no other base
         raise FileError(f"cannot be opened by onnxruntime ({reason(error)}). Export it again.") from error
 

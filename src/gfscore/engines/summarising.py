@@ -1,0 +1,52 @@
+"""Forward passes whose logits are not kept: shard by shard into a summary, on this machine or on a worker."""
+
+from dataclasses import asdict, dataclass
+
+from gfscore.engines.loading import Loaded
+from gfscore.engines.local import Progress, check_run, forward_shard, recipe_for
+from gfscore.errors import naming
+from gfscore.inputs.store import Store
+from gfscore.inputs.sum_log import SumLog
+from gfscore.samples import Samples
+from gfscore.scores import great_scores
+from gfscore.summaries import Summary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """The GREAT score that is summed."""
+
+    activation: str = "softmax"
+    temperature: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Summed:
+    """The scores of a model on data, as a summary."""
+
+    loaded: Loaded
+    summary: Summary
+    halved: int  # batches that did not fit into memory
+
+
+def summarise(loaded: Loaded, score: Score, store: Store, progress: Progress = lambda _done, _total: None) -> Summed:
+    """Run a model on data and keep sums only: neither memory nor store grows with the data."""
+    n_classes = check_run(loaded.model, loaded.data, loaded.preprocessing)
+    recipe = recipe_for(loaded.model, loaded.data, loaded.preprocessing, loaded.batch_size)
+    shards = recipe.shards()
+    with SumLog(store.root, recipe, asdict(score)) as log:
+        for shard in log.missing:
+            log.add(shard, *shard_summary(loaded, shards[shard], score, n_classes))
+            progress(shards[shard].stop, recipe.n_samples)
+        progress(recipe.n_samples, recipe.n_samples)
+        return Summed(loaded=loaded, summary=log.summary, halved=log.halved)
+
+
+def shard_summary(loaded: Loaded, rows: slice, score: Score, n_classes: int) -> tuple[Summary, int]:
+    """Summary of some rows of the data, and how many batches had to be halved for it."""
+    data = loaded.data
+    done = forward_shard(loaded.model, data, loaded.preprocessing, rows, loaded.batch_size, n_classes)
+    with naming(loaded.name):
+        samples = Samples.of(done.values, data.labels[rows], class_names=data.class_names, piece=True)
+        local = great_scores(samples, activation=score.activation, temperature=score.temperature)
+        return Summary.of(samples, local, first_row=rows.start), done.halved

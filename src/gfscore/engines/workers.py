@@ -1,0 +1,167 @@
+"""What a worker of a cluster does: opens models and data by their specs, and computes shards of them."""
+
+import os
+import socket
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load, save
+
+from gfscore.__about__ import __version__
+from gfscore.engines.loading import Loaded, Loader, Loading
+from gfscore.engines.local import forward_shard, recipe_for
+from gfscore.engines.summarising import Score, shard_summary
+from gfscore.errors import GFScoreError, ModelError, OptionError, RunError
+from gfscore.inputs.store import Recipe
+from gfscore.inputs.summary_files import summary_to_bytes
+from gfscore.samples import FloatArray
+
+KEPT = 4  # models and data sets that a worker holds at once
+TRIES = 3  # of a shard on one node, each of which ended with the death of the worker
+LOGITS = "logits"
+
+Column = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A model on a data set, by their specs, and the recipe that says whether a worker has the same ones."""
+
+    model: str
+    data: str
+    n_classes: int
+    recipe: Recipe
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return {"model": self.model, "data": self.data, "n_classes": self.n_classes, "recipe": self.recipe.as_dict()}
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Self:
+        """What :meth:`as_dict` gave."""
+        return cls(**{**said, "recipe": Recipe(**said["recipe"])})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Everything that a worker must know."""
+
+    jobs: tuple[Job, ...]
+    how: Loading
+    score: Score | None = None  # then shards are summarised, and their logits not sent
+    folder: str  # in which relative paths and the user's modules are found
+    run: str  # tells this run from all others
+    version: str = __version__
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return {
+            "jobs": [job.as_dict() for job in self.jobs],
+            "how": self.how.as_dict(),
+            "score": None if self.score is None else asdict(self.score),
+            "folder": self.folder,
+            "run": self.run,
+            "version": self.version,
+        }
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Self:
+        """What :meth:`as_dict` gave."""
+        return cls(
+            jobs=tuple(map(Job.of, said["jobs"])),
+            how=Loading.of(said["how"]),
+            score=None if said["score"] is None else Score(**said["score"]),
+            folder=said["folder"],
+            run=said["run"],
+            version=said["version"],
+        )
+
+
+class ShardWorker:
+    """Computes shards, a row of a Ray Data batch each: which job, which shard of it."""
+
+    def __init__(self, work: Mapping[str, Any]) -> None:
+        self.work = Work.of(work)
+        if Path(self.work.folder).is_dir():
+            os.chdir(self.work.folder)
+        self._loader = Loader(self.work.how, models=KEPT, data=KEPT)
+        self._rows = [job.recipe.shards() for job in self.work.jobs]
+
+    def __call__(self, batch: dict[str, Column]) -> dict[str, Column]:
+        """The shards that are asked for: their bytes, or in ``error`` why there are none."""
+        asked = list(zip(batch["job"].tolist(), batch["shard"].tolist(), strict=True))
+        answers = [self._answer(job, shard) for job, shard in asked]
+        columns = zip(*answers, strict=True)
+        names = ("content", "halved", "error", "unusable")
+        made = {name: np.array(values, dtype=object) for name, values in zip(names, columns, strict=True)}
+        return {"job": batch["job"], "shard": batch["shard"], **made}
+
+    def _answer(self, number: int, shard: int) -> tuple[bytes, int, str, bool]:
+        """Content, halved batches, error, and whether the error is about the input."""
+        try:
+            with self._counted(number, shard):
+                content, halved = self._shard(number, shard)
+        except GFScoreError as error:  # in a line, and not as Ray would say it
+            return b"", 0, f"on worker {socket.gethostname()}: {error}", not isinstance(error, RunError)
+        return content, halved, "", False
+
+    def _shard(self, number: int, shard: int) -> tuple[bytes, int]:
+        job = self.work.jobs[number]
+        loaded, rows = self._loader.open(job.model, job.data), self._rows[number][shard]
+        self._check(job, loaded)
+        if self.work.score is not None:
+            summary, halved = shard_summary(loaded, rows, self.work.score, job.n_classes)
+            return summary_to_bytes(summary), halved
+        done = forward_shard(loaded.model, loaded.data, loaded.preprocessing, rows, loaded.batch_size, job.n_classes)
+        return logits_to_bytes(done.values), done.halved
+
+    @contextmanager
+    def _counted(self, number: int, shard: int) -> Iterator[None]:
+        """Refuse a shard over which workers on this node have died again and again: Ray would try it for ever."""
+        note = Path(tempfile.gettempdir()) / f"gfscore-{self.work.run}-{number}-{shard}"
+        tries = len(note.read_bytes()) if note.exists() else 0
+        try:
+            if tries == TRIES:
+                job, rows = self.work.jobs[number], self._rows[number][shard]
+                raise RunError(
+                    f"{job.model}: {TRIES} processes died over rows {rows.start} to {rows.stop - 1} of {job.data}. "
+                    "Look for a lack of memory there; what was finished before is kept."
+                )
+            with note.open("ab") as file:
+                file.write(b".")
+            yield
+        finally:
+            note.unlink(missing_ok=True)  # not when the process is killed
+
+    def _check(self, job: Job, loaded: Loaded) -> None:
+        """Refuse to compute anything else than what was planned."""
+        if self.work.version != __version__:
+            raise OptionError(
+                f"this is gfscore {__version__}, and the run was started with {self.work.version}. Install the same "
+                "version everywhere."
+            )
+        model, data, how = loaded.model, loaded.data, self.work.how
+        found = recipe_for(model, data, loaded.preprocessing, loaded.batch_size, gpu=how.gpu)
+        parts = {"model": f"model {job.model}", "data": f"data {job.data}", "preprocessing": "preprocessing"}
+        for part, what in parts.items():
+            if getattr(found, part) != getattr(job.recipe, part):
+                raise ModelError(
+                    f"{what} is not the same here as where the run was started. Give every node the same files, and "
+                    "the same versions of what runs them."
+                )
+
+
+def logits_to_bytes(logits: FloatArray) -> bytes:
+    """Logits for the way home."""
+    return bytes(save({LOGITS: np.ascontiguousarray(logits)}))
+
+
+def logits_from_bytes(content: bytes) -> FloatArray:
+    """What :func:`logits_to_bytes` gave."""
+    return np.asarray(load(content)[LOGITS])

@@ -1,0 +1,115 @@
+"""What a stream has added up so far, so that one that was killed goes on where it was.
+
+One small file, replaced whole now and then: the sum of all shards that were summarised, and which these are. Summaries
+add up exactly, so the end is the same however often a run was interrupted.
+"""
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from gfscore.errors import FileError
+from gfscore.files import cannot_write, held, replacing, write_text
+from gfscore.inputs.store import Recipe
+from gfscore.inputs.summary_files import summary_from_bytes, summary_to_bytes
+from gfscore.summaries import Summary, Tally
+
+FOLDER, ABOUT, LOCK, SUM = "sums", "about.json", "lock", "sum.safetensors"
+EVERY = 30.0  # seconds of work that a run which is killed may lose
+
+
+class SumLog:
+    """A sum of summaries, shard by shard; a context in which no other process adds to it."""
+
+    def __init__(self, root: Path, recipe: Recipe, score: Mapping[str, Any]) -> None:
+        self.recipe = replace(recipe, measure={"name": FOLDER, **score})
+        self.path = root / FOLDER / self.recipe.key
+        self.halved = 0  # batches that did not fit into memory
+        self._tally, self._shards, self._saved = Tally(), set[int](), 0.0
+
+    def __enter__(self) -> Self:
+        self._lock = held(self.path / LOCK, "r+b", self._make)
+        self._read()
+        self._saved = time.monotonic()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._save()
+
+    @property
+    def missing(self) -> list[int]:
+        """The shards that are not in the sum yet."""
+        return [shard for shard in range(len(self.recipe.shards())) if shard not in self._shards]
+
+    @property
+    def summary(self) -> Summary:
+        """The sum."""
+        return self._tally.summary()
+
+    def add(self, shard: int, summary: Summary, halved: int) -> None:
+        """Take in a shard that is missing."""
+        self._tally.add(summary)
+        self._shards.add(shard)
+        self.halved += halved
+        if time.monotonic() - self._saved > EVERY:
+            self._save()
+
+    def _make(self) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        if not (self.path / ABOUT).exists():
+            write_text(self.path / ABOUT, json.dumps(self.recipe.as_dict(), indent=1) + "\n")
+
+    def _save(self) -> None:
+        if not self._shards:
+            return
+        content = summary_to_bytes(self.summary)
+        shards = np.array(sorted(self._shards), dtype=np.int64)
+        arrays: dict[str, NDArray[Any]] = {"summary": np.frombuffer(content, dtype=np.uint8), "shards": shards}
+        metadata = {"halved": str(self.halved), "sha256": _digest(content, shards.tobytes(), self.halved)}
+        with replacing(self.path / SUM) as temporary:
+            temporary.write_bytes(save(arrays, metadata=metadata))
+        self._saved = time.monotonic()
+
+    def _read(self) -> None:
+        """What an earlier run left; a file that is damaged counts as none."""
+        try:
+            stored = (self.path / SUM).read_bytes()
+            metadata = json.loads(stored[8 : 8 + int.from_bytes(stored[:8], "little")])["__metadata__"]
+            arrays, halved = load(stored), int(metadata["halved"])
+            content, shards = arrays["summary"].tobytes(), arrays["shards"]
+            if metadata["sha256"] != _digest(content, shards.tobytes(), halved):
+                return
+            summary = summary_from_bytes(content)
+        except (OSError, SafetensorError, FileError, ValueError, KeyError, TypeError):
+            return
+        self._tally.add(summary)
+        self._shards, self.halved = set(shards.tolist()), halved
+
+
+def remove_sums(root: Path) -> int:
+    """Delete the sums of all streams below a store; says of how many."""
+    folders = [path.parent for path in root.glob(f"{FOLDER}/*/{ABOUT}")]
+    for folder in folders:
+        shutil.rmtree(folder)
+    return len(folders)
+
+
+def _digest(content: bytes, shards: bytes, halved: int) -> str:
+    return hashlib.sha256(content + shards + str(halved).encode()).hexdigest()

@@ -1,0 +1,165 @@
+"""What workers and the homes of their shards promise, without a cluster."""
+
+import os
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+from gfscore import read_samples
+from gfscore.cli.main import run
+from gfscore.engines.homes import Answer, StoreHome, SumHome
+from gfscore.engines.loading import Loader, Loading
+from gfscore.engines.local import about_run, check_run, recipe_for
+from gfscore.engines.summarising import Score, summarise
+from gfscore.engines.workers import TRIES, Job, ShardWorker, Work, logits_to_bytes
+from gfscore.errors import RunError
+from gfscore.inputs.store import Store
+from gfscore.inputs.sum_log import SumLog
+
+HERE = f"on worker {os.uname().nodename}"
+HOW = Loading(n_per_class=300, threads=1, batch_size=100)  # two shards of 3,000 images
+
+
+def planned(model="zoo:trades", data="generator:zoo"):
+    loaded = Loader(HOW).open(model, data)
+    n_classes = check_run(loaded.model, loaded.data, loaded.preprocessing)
+    recipe = recipe_for(loaded.model, loaded.data, loaded.preprocessing, loaded.batch_size)
+    return loaded, Job(model=model, data=data, n_classes=n_classes, recipe=recipe)
+
+
+def worker(job, tmp_path, **changed):
+    return ShardWorker(Work(jobs=(job,), how=HOW, folder=str(tmp_path), run="test", **changed).as_dict())
+
+
+def asked(*shards):
+    return {"job": np.zeros(len(shards), dtype=np.int64), "shard": np.array(shards)}
+
+
+def answers(reply):
+    columns = (reply["job"], reply["shard"], reply["content"], reply["halved"])
+    return [Answer(job=j, shard=s, content=c, halved=h) for j, s, c, h in zip(*columns, strict=True)]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a worker changes the folder
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+
+def test_a_shard_that_comes_twice_is_taken_once(tmp_path):
+    loaded, job = planned()
+    entry = Store(tmp_path / "store").entry(job.recipe, about_run(loaded.model, loaded.data, job.n_classes))
+    reported = []
+    first, second = answers(worker(job, tmp_path)(asked(0, 1)))
+    with entry.locked():
+        home = StoreHome(job, lambda done, total: reported.append((done, total)), entry, loaded.data)
+        assert home.missing == {0, 1}
+        home.take(first)
+        home.take(Answer(job=0, shard=0, content=logits_to_bytes(np.zeros((2000, 10), np.float32))))
+        home.take(second)
+        home.finished()
+    assert reported == [(0, 3000), (2000, 3000), (3000, 3000)]
+    assert entry.damaged_shards(job.recipe.shards()) == []
+    assert (read_samples(entry.finished).logits.any(axis=1)).all()  # no row of the zeros that came second
+
+
+def test_a_shard_of_the_wrong_size_is_refused(tmp_path):
+    loaded, job = planned()
+    entry = Store(tmp_path / "store").entry(job.recipe, about_run(loaded.model, loaded.data, job.n_classes))
+    few = Answer(job=0, shard=0, content=logits_to_bytes(np.zeros((1999, 10), np.float32)))
+    with entry.locked():
+        home = StoreHome(job, lambda *_: None, entry, loaded.data)
+        with pytest.raises(RunError, match=r"shape \(1999, 10\), not \(2000, 10\)"):
+            home.take(few)
+    assert home.missing == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [("model", "model zoo:trades"), ("data", "data generator:zoo"), ("preprocessing", "preprocessing")],
+)
+def test_a_worker_with_something_else_computes_nothing(tmp_path, changed, named):
+    _, job = planned()
+    other = {**job.recipe.as_dict(), changed: {"grey": True} if changed == "preprocessing" else "another"}
+    reply = worker(Job.of({**job.as_dict(), "recipe": other}), tmp_path)(asked(0))
+    assert reply["content"].tolist() == [b""]
+    assert reply["error"][0].startswith(f"{HERE}: {named} is not the same here as where the run was started.")
+    assert reply["unusable"].tolist() == [True]
+
+
+def test_a_worker_of_another_version_computes_nothing(tmp_path):
+    _, job = planned()
+    reply = worker(job, tmp_path, version="0.0.1")(asked(0))
+    assert "and the run was started with 0.0.1. Install the same version everywhere." in reply["error"][0]
+
+
+def test_a_worker_without_the_file_says_so(tmp_path):
+    _, job = planned()
+    reply = worker(Job.of({**job.as_dict(), "model": "net.onnx"}), tmp_path)(asked(0))
+    assert reply["error"][0].startswith(f"{HERE}: net.onnx: does not exist")
+
+
+@pytest.mark.parametrize("model", ["zoo:trades", "torch:flat:network"])
+def test_a_worker_without_a_gpu_does_not_run_on_the_cpu_instead(tmp_path, model):
+    pytest.importorskip("torch")
+    network = "torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(256, 10)).eval()"
+    (tmp_path / "flat.py").write_text(f"import torch\n\ndef network():\n    return {network}\n")
+    _, job = planned()
+    work = Work(jobs=(Job.of({**job.as_dict(), "model": model}),), how=replace(HOW, gpu=True), folder=".", run="test")
+    reply = ShardWorker(work.as_dict())(asked(0))
+    assert "was given a GPU that" in reply["error"][0]
+    assert "leave --gpus-per-actor away." in reply["error"][0]
+
+
+def test_a_shard_that_kills_workers_is_given_up(tmp_path):
+    _, job = planned()
+    (tmp_path / "gfscore-test-0-1").write_bytes(b"." * TRIES)  # what the dead have left
+    reply = worker(job, tmp_path)(asked(0, 1))
+    assert reply["error"][0] == ""
+    assert reply["error"][1].startswith(f"{HERE}: zoo:trades: {TRIES} processes died over rows 2000 to 2999 of")
+    assert reply["unusable"].tolist() == [False, False]
+    assert not list(tmp_path.glob("gfscore-test-*"))
+
+
+def test_summaries_add_up_to_the_local_one_however_often_they_come(tmp_path):
+    loaded, job = planned()
+    score = Score(temperature=2.0)
+    reply = answers(worker(job, tmp_path, score=score)(asked(1, 0)))
+    with SumLog(tmp_path / "theirs", job.recipe, asdict(score)) as log:
+        home = SumHome(job, lambda *_: None, log)
+        for answer in 2 * reply:
+            home.take(answer)
+        added = log.summary
+    expected = summarise(loaded, score, Store(tmp_path / "ours")).summary
+    for column in ("cells", "cell_counts", "sums", "confusions", "confusion_counts"):
+        assert (getattr(added, column) == getattr(expected, column)).all()
+
+
+MODEL = ("--model", "zoo:trades", "--data", "zoo:digits")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (("audit", *MODEL, "--workers", "2"), "--workers is about a Ray cluster. Say --engine ray too."),
+        (("audit", *MODEL, "--gpus-per-actor", "1"), "--gpus-per-actor is about a Ray cluster."),
+        (("logits", *MODEL, "-o", "a.safetensors", "--address", "auto"), "--address is about a Ray cluster."),
+        (
+            ("audit", *MODEL, "--engine", "ray", "--score", "first-order", "--norm", "l2"),
+            "a first-order radius runs on this machine only; --engine ray computes logits. Leave --engine away.",
+        ),
+        (("gate", *MODEL, "--engine", "ray", "--adaptive", "--wcr", "0.1"), "--adaptive runs on this machine only"),
+        (("check", *MODEL, "--engine", "ray"), "what tries to refute a score runs on this machine only"),
+        (("certify", *MODEL, "--engine", "ray", "--method", "smoothing"), "--method smoothing runs on this machine"),
+        (("audit", "a.npz", "--engine", "ray"), "an audit of logits files runs on this machine only"),
+        (("audit", "a.npz", "--stream", "--engine", "ray"), "an audit of logits files runs on this machine only"),
+        (("gate", "audit.json", "--engine", "ray", "--wcr", "0.1"), "a gate on files runs on this machine only"),
+    ],
+)
+def test_what_no_cluster_does_is_refused_in_a_line(tmp_path, capsys, command, message):
+    assert run(list(command)) == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith(f"gfscore: {message}")
+    assert errors.count("\n") == 1
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,66 @@
+"""Sums of a stream that was interrupted: nothing twice, nothing lost, nothing trusted that is damaged."""
+
+import numpy as np
+import pytest
+
+from gfscore.inputs import sum_log
+from gfscore.inputs.store import Recipe
+from gfscore.inputs.sum_log import SUM, SumLog, remove_sums
+from gfscore.samples import Samples
+from gfscore.scores import great_scores
+from gfscore.summaries import Summary, merged
+
+RECIPE = Recipe(model="m", data="d", n_samples=50, preprocessing={}, batch_size=10, shard_rows=20)  # three shards
+SCORE = {"activation": "softmax", "temperature": 1.0}
+
+
+def summary(shard):
+    rng, rows = np.random.default_rng(shard), RECIPE.shards()[shard]
+    samples = Samples.of(rng.normal(size=(rows.stop - rows.start, 3)), np.arange(rows.start, rows.stop) % 3, piece=True)
+    return Summary.of(samples, great_scores(samples), first_row=rows.start)
+
+
+def test_a_run_goes_on_where_an_interrupted_one_was(tmp_path):
+    with pytest.raises(KeyboardInterrupt), SumLog(tmp_path, RECIPE, SCORE) as log:
+        log.add(2, summary(2), 1)
+        log.add(0, summary(0), 0)
+        raise KeyboardInterrupt
+    with SumLog(tmp_path, RECIPE, SCORE) as log:
+        assert (log.missing, log.halved) == ([1], 1)
+        log.add(1, summary(1), 2)
+    with SumLog(tmp_path, RECIPE, SCORE) as log:
+        assert (log.missing, log.halved) == ([], 3)
+        expected = merged(map(summary, range(3)))
+        for column in ("cells", "cell_counts", "sums", "confusions", "confusion_counts"):
+            assert (getattr(log.summary, column) == getattr(expected, column)).all()
+
+
+def test_it_is_kept_now_and_then_for_a_run_that_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr(sum_log, "EVERY", 0.0)
+    with SumLog(tmp_path, RECIPE, SCORE) as log:
+        log.add(1, summary(1), 0)
+        other = SumLog(tmp_path, RECIPE, SCORE)
+        other._read()  # what a run would find that came after a kill at this moment
+        assert other.missing == [0, 2]
+
+
+@pytest.mark.parametrize("damage", ["cut", "byte", "text"])
+def test_a_damaged_sum_counts_as_none(tmp_path, damage):
+    with SumLog(tmp_path, RECIPE, SCORE) as log:
+        log.add(0, summary(0), 0)
+    path = log.path / SUM
+    content = bytearray(path.read_bytes())
+    content[-20] ^= 1
+    path.write_bytes({"cut": content[:-9], "byte": content, "text": b"no sum at all"}[damage])
+    with SumLog(tmp_path, RECIPE, SCORE) as log:
+        assert log.missing == [0, 1, 2]
+
+
+def test_another_score_has_another_sum_and_all_can_be_deleted(tmp_path):
+    with SumLog(tmp_path, RECIPE, SCORE) as log:
+        log.add(0, summary(0), 0)
+    with SumLog(tmp_path, RECIPE, {**SCORE, "temperature": 2.0}) as log:
+        assert log.missing == [0, 1, 2]
+    assert remove_sums(tmp_path) == 2
+    with SumLog(tmp_path, RECIPE, SCORE) as log:
+        assert log.missing == [0, 1, 2]
