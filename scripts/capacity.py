@@ -15,12 +15,13 @@ import numpy as np
 from PIL import Image
 
 from gfscore import Samples
-from gfscore.engines.local import DEFAULT_BATCH, SHARD_ROWS, compute_logits
+from gfscore.engines.batches import Batched
+from gfscore.engines.local import DEFAULT_BATCH, SHARD_ROWS, compute_logits, fill
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset
-from gfscore.inputs.store import Store
+from gfscore.inputs.store import Recipe, Store
 from gfscore.inputs.summary_files import summary_to_bytes
 from gfscore.scores import great_scores
 from gfscore.summaries import Summary, merged
@@ -110,15 +111,18 @@ def measure() -> Measured:
 
 
 def stored(samples: Samples) -> float:
-    """Seconds a sample to write a shard, with its checksum."""
-    from gfscore.inputs.store import Recipe
+    """Seconds a sample to write shards with their checksums, to read them again, and to join them."""
+    data = load_data(REALDATA / "cifar10_test.npz")
+    n, k = len(data.labels), samples.n_classes
+    recipe = Recipe(model="m", data="d", n_samples=n, preprocessing={}, batch_size=DEFAULT_BATCH, shard_rows=SHARD_ROWS)
+    logits = np.zeros((n, k), dtype=np.float32)
 
-    recipe = Recipe(
-        model="m", data="d", n_samples=SHARD_ROWS, preprocessing={}, batch_size=DEFAULT_BATCH, shard_rows=SHARD_ROWS
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        entry = Store(Path(folder)).entry(recipe, {})
-        return taken(lambda: entry.write_shard(0, samples.logits), SHARD_ROWS)
+    def run() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            entry = Store(Path(folder)).entry(recipe, {})
+            fill(entry, recipe, data, lambda rows: Batched(logits[rows]), lambda _done, _total: None)
+
+    return taken(run, n)
 
 
 def whole_run(name: str, n: int) -> tuple[float, int]:
