@@ -13,7 +13,7 @@ from gfscore import read_samples
 from gfscore.errors import FileError, OptionError
 from gfscore.places import copies as module
 from gfscore.places import remote
-from gfscore.places.copies import DAY, clean, to_read
+from gfscore.places.copies import DAY, all_to_read, clean, to_read
 from gfscore.places.remote import ChangedError
 
 CONTENT = bytes(range(256)) * 1000
@@ -157,6 +157,23 @@ def test_a_long_transfer_says_how_far_it_is(store, bucket, monkeypatch):
     assert len(lines) == 1
     assert lines[0].startswith(f"s3://{bucket}/x.bin: ")
     assert lines[0].endswith(" of 2 MB")
+
+
+def test_many_places_are_fetched_side_by_side_and_each_is_found_again(store, bucket, transfers, monkeypatch):
+    monkeypatch.setattr(module, "FIRST_WORD", 0.0)
+    names = [f"{number:02d}" for number in range(20)]
+    for name in names:
+        store.pipe_file(f"{bucket}/{name}", name.encode())
+    lines = []
+    token = module.report.set(lines.append)
+    paths = all_to_read([f"s3://{bucket}/{name}" for name in names])
+    module.report.reset(token)
+    assert [path.read_text() for path in paths] == names
+    assert transfers() == names
+    assert lines[0].startswith(f"s3://{bucket}/00 and 19 more: ")
+    assert to_read(f"s3://{bucket}/07") == paths[7]
+    assert all_to_read(["here.npz", f"s3://{bucket}/07"]) == [Path("here.npz"), paths[7]]
+    assert transfers() == []
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux says how much memory was used")

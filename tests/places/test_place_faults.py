@@ -209,7 +209,7 @@ def test_too_little_space_is_noticed_before_the_transfer(store, bucket, logits, 
     code, line = said("audit", f"s3://{bucket}/net.npz")
     assert code == 4
     assert line == (
-        f"s3://{bucket}/net.npz: its copy takes 0.0 GB, and 0.0 GB are free. Free some, or set GFSCORE_COPIES to "
+        f"s3://{bucket}/net.npz: to copy that takes 0.0 GB, and 0.0 GB are free. Free some, or set GFSCORE_COPIES to "
         "another folder."
     )
     assert transfers() == []

@@ -12,7 +12,7 @@ from typer.models import ParameterInfo
 
 from gfscore.places import copies
 from gfscore.places.addresses import here
-from gfscore.places.copies import expanded, to_read
+from gfscore.places.copies import all_to_read, expanded, to_read
 from gfscore.places.outgoing import to_write
 
 WRITTEN = frozenset({"out", "per_sample", "junit", "sarif", "summary"})
@@ -68,7 +68,7 @@ def _local(name: str, value: Any, values: Mapping[str, Any]) -> Any:
     """Paths of this disk for what was given to one parameter."""
     if isinstance(value, list | tuple):
         folder = name == "paths" or any(values.get(option) for option in FOLDERS)
-        return [to_read(each, folder=folder) for given in value for each in expanded(given)]
+        return all_to_read([each for given in value for each in expanded(given)], folder=folder)
     if value is None:
         return None
     if name in WRITTEN:

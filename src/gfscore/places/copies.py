@@ -12,11 +12,12 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
+from typing import TypeVar
 
 from gfscore.errors import TransferError
 from gfscore.files import replacing, write_text
@@ -29,6 +30,10 @@ DAY = 24 * 3600
 UNUSED, BUSY, MOST = 7 * DAY, DAY, 50_000_000_000  # seconds, seconds, bytes
 FIRST_WORD, NEXT_WORD = 2.0, 10.0  # seconds after which a transfer says how far it is
 
+Find = Callable[[], list[Object]]
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
 # Where a long transfer says how far it is; a library keeps silent.
 report: ContextVar[Callable[[str], None] | None] = ContextVar("report", default=None)
 
@@ -39,12 +44,15 @@ def to_read(place: str | Path, *, folder: bool = False) -> Path:
     >>> to_read("logits.npz").name
     'logits.npz'
     """
-    if not is_address(place):
-        return Path(place)
-    address = parsed(str(place))
-    if isinstance(address, Path):
-        return address
-    return _copied(address, lambda: look(address, folder=folder))
+    return all_to_read([place], folder=folder)[0]
+
+
+def all_to_read(places: Sequence[str | Path], *, folder: bool = False) -> list[Path]:
+    """The same for several places, whose objects are fetched side by side."""
+    found = [parsed(str(place)) if is_address(place) else Path(place) for place in places]
+    remote = {each: functools.partial(look, each, folder=folder) for each in found if isinstance(each, Address)}
+    copied = _copied(remote) if remote else {}
+    return [copied[each] if isinstance(each, Address) else each for each in found]
 
 
 def with_beside(path: Path, names: Sequence[str]) -> Path:
@@ -53,7 +61,7 @@ def with_beside(path: Path, names: Sequence[str]) -> Path:
     if address is None or not names:
         return path
     wanted = [address, *(address.beside(name) for name in names)]
-    return _copied(address, lambda: [found for each in wanted for found in look(each, folder=False)])
+    return _copied({address: lambda: [found for each in wanted for found in look(each, folder=False)]})[address]
 
 
 def expanded(place: str) -> list[str]:
@@ -64,30 +72,45 @@ def expanded(place: str) -> list[str]:
     return [place] if isinstance(address, Path) else matching(address)
 
 
-def _copied(address: Address, find: Callable[[], list[Object]]) -> Path:
-    """The path of an address in a copy of what is found; what changes while it is read is looked for once more."""
+def _copied(remote: Mapping[Address, Find]) -> dict[Address, Path]:
+    """The path of each address in a copy of what is found; what changes while it is read is looked for once more."""
+
+    def find_all() -> dict[Address, list[Object]]:
+        return dict(zip(remote, _together(lambda find: find(), remote.values()), strict=True))
+
     try:
-        folder = _copy(address, find())
+        return _copy(find_all())
     except ChangedError:
-        folder = _copy(address, find())
-    return folder.joinpath(*address.parts)
+        return _copy(find_all())
 
 
-def _copy(address: Address, objects: Sequence[Object]) -> Path:
-    listed = "".join(f"{each.address} {each.size} {each.version}\n" for each in objects)
-    of_address = _hash(str(address))
+def _copy(found: Mapping[Address, list[Object]]) -> dict[Address, Path]:
+    """Complete a copy for each address."""
     copies = root()
-    folder = copies / f"{of_address}{_hash(listed)}"
-    missing = [each for each in objects if not _is_there(folder, each)]
+    folders, missing = {}, []
+    for address, objects in found.items():
+        of_address = _hash(str(address))
+        folder = folders[address] = copies / f"{of_address}{_hash(_listed(objects))}"
+        if not all(_is_there(folder, each) for each in objects):
+            clean_once(copies)
+            _link(objects, folder, [other for other in copies.glob(f"{of_address}*") if other != folder])
+            missing += [(folder, each) for each in objects if not _is_there(folder, each)]
     if missing:
-        clean_once(copies)
-        _link(missing, folder, [other for other in copies.glob(f"{of_address}*") if other != folder])
-        missing = [each for each in missing if not _is_there(folder, each)]
-        _refuse_too_large(address, sum(each.size for each in missing), copies)
-        _transfer(missing, folder)
-        write_text(folder / LISTED, listed)
-    os.utime(folder)  # when it was used last
-    return folder
+        _refuse_too_large([each for _, each in missing], copies)
+        _transfer(missing)
+    for address, folder in folders.items():
+        if not (folder / LISTED).exists():
+            write_text(folder / LISTED, _listed(found[address]))
+        os.utime(folder)  # when it was used last
+    return {address: folder.joinpath(*address.parts) for address, folder in folders.items()}
+
+
+def _listed(objects: Sequence[Object]) -> str:
+    return "".join(f"{_line(each)}\n" for each in objects)
+
+
+def _line(each: Object) -> str:
+    return f"{each.address} {each.size} {each.version}"
 
 
 def _hash(text: str) -> str:
@@ -105,37 +128,49 @@ def _link(objects: Sequence[Object], folder: Path, others: Sequence[Path]) -> No
         with suppress(OSError):  # it is under way or being removed, or the disk knows no links
             listed = set((other / LISTED).read_text(encoding="utf-8").splitlines())
             for each in objects:
-                if f"{each.address} {each.size} {each.version}" in listed and _is_there(other, each):
+                if not _is_there(folder, each) and _line(each) in listed and _is_there(other, each):
                     path = folder.joinpath(*each.address.parts)
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.unlink(missing_ok=True)
                     path.hardlink_to(other.joinpath(*each.address.parts))
 
 
-def _refuse_too_large(address: Address, size: int, copies: Path) -> None:
-    free = shutil.disk_usage(copies).free
+def _refuse_too_large(objects: Sequence[Object], copies: Path) -> None:
+    size, free = sum(each.size for each in objects), shutil.disk_usage(copies).free
     if size > free:
         raise TransferError(
-            f"{address}: its copy takes {size / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free. Free some, or set "
-            "GFSCORE_COPIES to another folder."
+            f"{_named(objects)}: to copy that takes {size / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free. Free "
+            "some, or set GFSCORE_COPIES to another folder."
         )
 
 
-def _transfer(objects: Sequence[Object], folder: Path) -> None:
-    moved = _Progress(objects)
+def _transfer(missing: Sequence[tuple[Path, Object]]) -> None:
+    moved = _Progress([each for _, each in missing])
 
-    def fetch(wanted: Object) -> None:
+    def fetch(each: tuple[Path, Object]) -> None:
+        folder, wanted = each
         with replacing(folder.joinpath(*wanted.address.parts)) as temporary:
             download(wanted, temporary, moved)
 
+    _together(fetch, missing, moved.stop)
+
+
+def _together(
+    work: Callable[[Given], Made], given: Iterable[Given], stop: Callable[[], None] = lambda: None
+) -> list[Made]:
+    """The work on each of them, a few at a time; after a failure no other begins, and those under way should stop."""
     with ThreadPoolExecutor(TOGETHER) as pool:
         try:
-            for _ in pool.map(fetch, objects):
-                pass
+            return list(pool.map(work, given))
         except BaseException:
-            moved.stopped = True  # what is under way ends at its next piece, and the rest does not begin
+            stop()
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def _named(objects: Sequence[Object]) -> str:
+    first = str(objects[0].address)
+    return first if len(objects) == 1 else f"{first} and {len(objects) - 1:,} more"
 
 
 class _Progress:
@@ -143,8 +178,12 @@ class _Progress:
 
     def __init__(self, objects: Sequence[Object]) -> None:
         self.report, self.total, self.done = report.get(), sum(each.size for each in objects), 0
-        self.what = str(objects[0].address) if len(objects) == 1 else f"{len(objects):,} objects"
+        self.what = _named(objects)
         self.next, self.stopped = time.monotonic() + FIRST_WORD, False
+
+    def stop(self) -> None:
+        """Let each transfer end at its next piece."""
+        self.stopped = True
 
     def __call__(self, n_bytes: int) -> None:
         if self.stopped:
