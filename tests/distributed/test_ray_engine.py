@@ -132,9 +132,9 @@ def test_a_cluster_of_its_own_streams_summaries(tmp_path, monkeypatch):
     pytest.importorskip("ray", reason="the extra ray is not installed")
     monkeypatch.chdir(tmp_path)
     what = ["audit", "--stream", *ZOO, "--data", "generator:zoo", "--n-per-class", "500", "--quiet"]
-    assert run([*what, "--engine", "ray", "--workers", "2", "--out", "ray"]) == 0
-    assert run([*what, "--out", "local"]) == 0
-    assert run(["audit", *what[2:], "--out", "whole"]) == 0
+    assert run([*what, "--engine", "ray", "--workers", "2", "--store", "a", "--out", "ray"]) == 0
+    assert run([*what, "--threads", "1", "--store", "b", "--out", "local"]) == 0
+    assert run(["audit", *what[2:], "--threads", "1", "--store", "c", "--out", "whole"]) == 0
     theirs, ours, whole = (Audit.load(Path(name) / "audit.json").models for name in ("ray", "local", "whole"))
     assert theirs == ours
     for streamed, kept in zip(theirs, whole, strict=True):

