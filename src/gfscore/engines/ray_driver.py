@@ -12,13 +12,16 @@ import json
 import logging
 import os
 import shutil
+import signal
 import socket
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from gfscore.engines.workers import ShardWorker
@@ -185,7 +188,13 @@ def _watch(ray: Any, order: Order, size: int, sender: Sender) -> None:
 
 def _end_with_parent(folder: str) -> None:
     sys.stdin.buffer.read()
-    shutil.rmtree(folder, ignore_errors=True)  # the other process, which was killed, cannot do it
+    # Who started this process was killed. So it is on us to end a cluster of our own, to delete its files, and to go.
+    for path in Path("/proc").glob("[0-9]*"):
+        pid = int(path.name)
+        with suppress(ProcessLookupError):
+            if os.getpgid(pid) == os.getpgrp() and pid != os.getpid():
+                os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
 
 
