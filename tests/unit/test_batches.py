@@ -13,8 +13,9 @@ from safetensors import safe_open
 from gfscore import Options, audit, read_samples
 from gfscore.auditing import audit_scores, score_samples
 from gfscore.engines import local
-from gfscore.engines.batches import OUT_OF_MEMORY, forward_batches, out_of_memory
+from gfscore.engines.batches import forward_batches
 from gfscore.errors import ModelError, RunError
+from gfscore.inputs.models.batches import OUT_OF_MEMORY, out_of_memory
 from gfscore.inputs.models.callable_model import CallableModel
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store

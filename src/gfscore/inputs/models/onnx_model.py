@@ -22,7 +22,7 @@ FLOATS: dict[str, type[np.floating[Any]]] = {
     "tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64,
 }  # fmt: skip
 CHANNELS = (1, 3)  # what a declared axis of an image model is when it is not a height or a width
-ERRORS_ONLY = 3  # onnxruntime's severity; warnings about unused weights are of no use here
+FATAL_ONLY = 4  # onnxruntime's severity; what it raises is told once, and warnings are of no use here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -100,7 +100,7 @@ def declared_layout(shape: Sequence[int | str | None]) -> Layout:
 
 def _session(path: Path, threads: int | None) -> Any:
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = ERRORS_ONLY
+    options.log_severity_level = FATAL_ONLY
     options.intra_op_num_threads = threads or 0  # 0: all cores
     try:
         # no fallback: onnxruntime announces it on standard output, and there is no other provider to fall back to
