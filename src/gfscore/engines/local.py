@@ -10,6 +10,7 @@ import numpy as np
 
 from gfscore.engines.batches import Batched, forward_batches
 from gfscore.errors import naming
+from gfscore.inputs.data.base import refuse_changed
 from gfscore.inputs.data.views import take
 from gfscore.inputs.guards import check_batch_independence, check_class_count
 from gfscore.inputs.preprocessing import Preprocessing
@@ -67,6 +68,7 @@ def fill(entry: Entry, recipe: Recipe, data: Dataset, compute: Callable[[slice],
         for index, rows in enumerate(shards):
             if entry.read_shard(index) is None:
                 done = compute(rows)
+                refuse_changed(data)
                 entry.write_shard(index, done.values, halved=done.halved)
             progress(rows.stop, n_samples)
         return entry.finish(len(shards), data.labels, _metadata(data))
