@@ -98,7 +98,7 @@ def summaries_on_ray(
     with _opened(planned, home) as homes:
         for each in _filled(homes, how, cluster, score):
             loaded = loader.open(each.job.model, each.job.data)
-            yield Summed(loaded=loaded, summary=each.log.summary, halved=each.log.halved)
+            yield Summed(loaded=loaded, summary=each.log.summary)
 
 
 def _planned(loaded: Loaded, model_spec: str, data_spec: str, cluster: Cluster) -> _Planned:
