@@ -3,7 +3,7 @@
 import math
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -306,7 +306,6 @@ def audit_summary(
     source: str = "arrays",
     data_seed: int | None = None,
     run: Mapping[str, Any] | None = None,
-    halved_batches: int = 0,
 ) -> ModelAudit:
     """The stages after scoring, from a summary of the scores: of samples that were merged, and not kept.
 
@@ -351,9 +350,7 @@ def audit_summary(
         samples=SamplesInfo(source=source, n=n_samples, seed=data_seed),
         run=run,
         noise=noise,
-        flags=audit_flags(
-            replace(Facts.of_summary(summary), halved_batches=halved_batches), profile, min_n=options.min_n
-        )
+        flags=audit_flags(Facts.of_summary(summary), profile, min_n=options.min_n)
         + (() if noise is None else (NORMAL_NOISE,)),
         claim=Claim(premise=kind.premise),
     )

@@ -129,7 +129,14 @@ class Samples:
         """Some of the samples; their logits are not looked at again."""
         groups = None if self.groups is None else replace(self.groups, codes=self.groups.codes[rows])
         ids = None if self.sample_ids is None else self.sample_ids[rows]
-        return replace(self, logits=self.logits[rows], labels=self.labels[rows], groups=groups, sample_ids=ids)
+        return replace(
+            self,
+            logits=self.logits[rows],
+            labels=self.labels[rows],
+            groups=groups,
+            sample_ids=ids,
+            halved_batches=0 if rows.start else self.halved_batches,  # of all pieces together, counted once
+        )
 
     @property
     def partition(self) -> tuple[IntArray, int]:

@@ -1,6 +1,8 @@
 """The Ray engine against the local one: the same numbers, whatever is lost on the way."""
 
+import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -132,9 +134,9 @@ def test_a_cluster_of_its_own_streams_summaries(tmp_path, monkeypatch):
     pytest.importorskip("ray", reason="the extra ray is not installed")
     monkeypatch.chdir(tmp_path)
     what = ["audit", "--stream", *ZOO, "--data", "generator:zoo", "--n-per-class", "500", "--quiet"]
-    assert run([*what, "--engine", "ray", "--workers", "2", "--out", "ray"]) == 0
-    assert run([*what, "--out", "local"]) == 0
-    assert run(["audit", *what[2:], "--out", "whole"]) == 0
+    assert run([*what, "--engine", "ray", "--workers", "2", "--store", "a", "--out", "ray"]) == 0
+    assert run([*what, "--threads", "1", "--store", "b", "--out", "local"]) == 0
+    assert run(["audit", *what[2:], "--threads", "1", "--store", "c", "--out", "whole"]) == 0
     theirs, ours, whole = (Audit.load(Path(name) / "audit.json").models for name in ("ray", "local", "whole"))
     assert theirs == ours
     for streamed, kept in zip(theirs, whole, strict=True):
@@ -156,6 +158,24 @@ def test_a_lost_cluster_is_one_line_and_a_second_run_goes_on(new_lab, tmp_path, 
     assert errors.count("\n") == 1
     assert shards(tmp_path)
     assert_same(expected, local(tmp_path, *MANY))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_a_stopped_run_leaves_no_process_and_no_file(tmp_path, how, code):
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    what = [*MANY, *QUICK, "--store", tmp_path / "store", "--out", tmp_path, "--engine", "ray"]
+    process = subprocess.Popen([sys.executable, "-m", "gfscore", "audit", *map(str, what)], stderr=-1, text=True)
+    wait_for_shards(tmp_path, process)
+    driver = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]
+    folder = Path(f"/proc/{driver}/fd/2").readlink().parent  # of the cluster, where its complaints go
+    assert (folder / "log").exists()
+    process.send_signal(how)
+    assert ended(process)[0] == code
+    deadline = time.monotonic() + 30
+    while subprocess.run(["pgrep", "-g", driver], capture_output=True).returncode == 0 or folder.exists():
+        assert time.monotonic() < deadline, "something was left behind"
+        time.sleep(0.1)
 
 
 def test_no_cluster_at_the_address_is_one_line(tmp_path, capsys):

@@ -58,7 +58,7 @@ def test_a_disk_that_is_too_small(small_disks, undisturbed, tmp_path, case):
     check_the_same_in_the_end(small_disks, folder, case.job, expected)
 
 
-@pytest.mark.parametrize("job", ["audit", "gate"])
+@pytest.mark.parametrize("job", ["audit", pytest.param("gate", marks=pytest.mark.long)])
 def test_a_full_disk_behind_standard_output(tmp_path, job):
     """Nothing is written but what is printed."""
     logits = np.random.default_rng(0).normal(0, 2, (600, 10))

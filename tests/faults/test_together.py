@@ -25,7 +25,7 @@ def test_two_runs_on_one_entry(zygote, undisturbed, tmp_path, case):
     prepared(tmp_path, case.job)
     (tmp_path / "second").mkdir()
     (tmp_path / "second" / "work").symlink_to(tmp_path / "work")
-    first = zygote.start(case.job, tmp_path, {**SLOW, "seconds": {"audit": 0.05, "gate": 0.4}[case.job]})
+    first = zygote.start(case.job, tmp_path, {**SLOW, "seconds": {"audit": 0.05, "gate": 1.0}[case.job]})
     while not [*tmp_path.glob("work/store/*/*/lock"), *tmp_path.glob("work/store/gate/*/scores.bin")]:
         time.sleep(0.01)
     time.sleep(case.share / 5)

@@ -21,10 +21,12 @@ from safetensors.numpy import save
 
 from gfscore import Audit, Options, Samples, audit, read_samples
 from gfscore.auditing import score_samples
+from gfscore.gating import policy_of
 from gfscore.inputs.data import load_data
 from gfscore.inputs.logits_files import read_class_names, read_groups
 from gfscore.inputs.models.onnx_files import external_files
 from gfscore.inputs.models.onnx_model import load_onnx
+from gfscore.inputs.policies import read_policy
 from gfscore.inputs.references import read_reference
 from gfscore.inputs.summary_files import read_summary, summary_to_bytes
 from gfscore.summaries import Summary
@@ -171,6 +173,17 @@ def summary_seeds() -> list[bytes]:
     return [summary_to_bytes(Summary.of(samples, score_samples(samples, Options())))]
 
 
+def policy_seeds() -> list[bytes]:
+    classes = b'[class]\n"*" = 0.1\ncat = 2e-1\n[class_accuracy]\ndog = 0.5\n'
+    changes = b"[change]\nwcr = -0.05\n[change.class]\n'*' = -1\n"
+    return [b"[rules]\nwcr = 0.1\nrdi = 0.5\naccuracy = 0.6\n", b"[rules]\nnrgc = 0.2 # at most\n" + classes + changes]
+
+
+def read_rules(path: Path) -> None:
+    for rule in policy_of(read_policy(path)).rules:
+        assert "\n" not in rule.text
+
+
 READERS = {
     "npz": Reader("m.npz", npz_seeds, read_samples),
     "safetensors": Reader("m.safetensors", safetensors_seeds, read_samples),
@@ -201,4 +214,5 @@ READERS = {
     "onnx wire": Reader("m.onnx", onnx_seeds, external_files),
     "audit": Reader("audit.json", audit_seeds, Audit.load),
     "summary": Reader("s.safetensors", summary_seeds, read_summary),
+    "policy": Reader("policy.toml", policy_seeds, read_rules),
 }  # fmt: skip

@@ -65,6 +65,9 @@ def empty_tensor():
 
 
 FINDINGS = {
+    "threshold of 400 digits": ("policy", lambda: b"[rules]\nwcr = " + b"9" * 400, "Give a number"),
+    "threshold of 5,000 digits": ("policy", lambda: b"[rules]\nwcr = " + b"9" * 5000, "is not TOML"),
+    "lists in lists in a policy": ("policy", lambda: b"[rules]\nwcr = " + b"[" * 5000, "is not TOML"),
     "zip bomb": ("npz", npz_bomb, "a decompression bomb"),
     "gzip bomb": ("idx gzip", gzip_bomb, "a decompression bomb"),
     "rows that take no room": (
@@ -97,6 +100,16 @@ FINDINGS = {
 def test_findings_stay_found(name):
     reader, content, message = FINDINGS[name]
     assert message in attempt(READERS[reader], content())
+
+
+def test_a_model_that_asks_for_terabytes_is_refused_in_one_line(tmp_path, capfd):
+    pytest.importorskip("onnx")
+    from onnx_graphs import hungry
+
+    graph = hungry(tmp_path / "hungry.onnx", values_per_image=10**12)
+    said = attempt(READERS["onnx"], graph.read_bytes())
+    assert "needs more memory than there is for inputs of shape (2, 3, 2, 2)" in said
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_damaged_model_writes_nothing_to_standard_output(capfd):

@@ -10,14 +10,16 @@ import pytest
 from fakes import FakeData, FakeModel
 from safetensors import safe_open
 
-from gfscore import Options, audit, read_samples
+from gfscore import Options, audit, read_samples, streaming
 from gfscore.auditing import audit_scores, score_samples
 from gfscore.engines import local
-from gfscore.engines.batches import OUT_OF_MEMORY, forward_batches, out_of_memory
+from gfscore.engines.batches import forward_batches
 from gfscore.errors import ModelError, RunError
+from gfscore.inputs.models.batches import OUT_OF_MEMORY, out_of_memory
 from gfscore.inputs.models.callable_model import CallableModel
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
+from gfscore.inputs.summary_files import summary_from_bytes, summary_to_bytes
 
 PLAIN = Preprocessing()
 
@@ -184,6 +186,11 @@ def test_the_count_is_kept_with_the_logits_and_becomes_a_flag(tmp_path, monkeypa
         flags = audit_scores(found, score_samples(found, Options()), Options(), name="m").flags
         (flag,) = (flag for flag in flags if flag.code == "halved_batches")
         assert flag.message.startswith("2 batches did not fit into memory and were run in halves: numbers may differ")
+        monkeypatch.setattr(streaming, "PIECE_ROWS", 7)
+        streamed = streaming.StreamingAudit().add(found)
+        again = summary_from_bytes(summary_to_bytes(streamed.summary()))
+        assert again.halved_batches == 2  # once, in however many pieces
+        assert flag in streamed.result().flags
     assert "halved_batches" not in [flag.code for flag in audit(whole.logits, whole.labels).flags]
     with safe_open(path, framework="np") as file:
         counts = file.metadata()["halved_batches"]

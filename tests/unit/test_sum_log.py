@@ -1,5 +1,7 @@
 """Sums of a stream that was interrupted: nothing twice, nothing lost, nothing trusted that is damaged."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -21,15 +23,15 @@ def summary(shard):
 
 
 def test_a_run_goes_on_where_an_interrupted_one_was(tmp_path):
-    with pytest.raises(KeyboardInterrupt), SumLog(tmp_path, RECIPE, SCORE) as log:
-        log.add(2, summary(2), 1)
-        log.add(0, summary(0), 0)
+    with suppress(KeyboardInterrupt), SumLog(tmp_path, RECIPE, SCORE) as log:
+        log.add(2, summary(2))
+        log.add(0, summary(0))
         raise KeyboardInterrupt
     with SumLog(tmp_path, RECIPE, SCORE) as log:
-        assert (log.missing, log.halved) == ([1], 1)
-        log.add(1, summary(1), 2)
+        assert log.missing == [1]
+        log.add(1, summary(1))
     with SumLog(tmp_path, RECIPE, SCORE) as log:
-        assert (log.missing, log.halved) == ([], 3)
+        assert log.missing == []
         expected = merged(map(summary, range(3)))
         for column in ("cells", "cell_counts", "sums", "confusions", "confusion_counts"):
             assert (getattr(log.summary, column) == getattr(expected, column)).all()
@@ -38,7 +40,7 @@ def test_a_run_goes_on_where_an_interrupted_one_was(tmp_path):
 def test_it_is_kept_now_and_then_for_a_run_that_is_killed(tmp_path, monkeypatch):
     monkeypatch.setattr(sum_log, "EVERY", 0.0)
     with SumLog(tmp_path, RECIPE, SCORE) as log:
-        log.add(1, summary(1), 0)
+        log.add(1, summary(1))
         other = SumLog(tmp_path, RECIPE, SCORE)
         other._read()  # what a run would find that came after a kill at this moment
         assert other.missing == [0, 2]
@@ -47,7 +49,7 @@ def test_it_is_kept_now_and_then_for_a_run_that_is_killed(tmp_path, monkeypatch)
 @pytest.mark.parametrize("damage", ["cut", "byte", "text"])
 def test_a_damaged_sum_counts_as_none(tmp_path, damage):
     with SumLog(tmp_path, RECIPE, SCORE) as log:
-        log.add(0, summary(0), 0)
+        log.add(0, summary(0))
     path = log.path / SUM
     content = bytearray(path.read_bytes())
     content[-20] ^= 1
@@ -58,7 +60,7 @@ def test_a_damaged_sum_counts_as_none(tmp_path, damage):
 
 def test_another_score_has_another_sum_and_all_can_be_deleted(tmp_path):
     with SumLog(tmp_path, RECIPE, SCORE) as log:
-        log.add(0, summary(0), 0)
+        log.add(0, summary(0))
     with SumLog(tmp_path, RECIPE, {**SCORE, "temperature": 2.0}) as log:
         assert log.missing == [0, 1, 2]
     assert remove_sums(tmp_path) == 2

@@ -73,7 +73,6 @@ def stream_runs(
                         source=loaded.data.source,
                         data_seed=loaded.data.seed,
                         run=loaded.about,
-                        halved_batches=summed.halved,
                     )
                 )
     return audits

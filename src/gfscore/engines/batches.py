@@ -1,28 +1,16 @@
 """Forward passes in batches: one that does not fit into memory is halved, one that fails says which rows it held."""
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from gfscore.errors import GFScoreError, InvalidInputError, ModelError, RunError
+from gfscore.inputs.models.batches import out_of_memory
 from gfscore.inputs.protocols import Model
 from gfscore.inputs.raw import reason
 from gfscore.samples import FloatArray, IntArray
 
-# How runtimes without an exception of their own for it say that an allocation failed.
-OUT_OF_MEMORY = (
-    "Failed to allocate memory for requested buffer",  # onnxruntime's arena, on any device
-    "std::bad_alloc",  # onnxruntime outside its arena
-    "bad allocation",  # the same on Windows
-    "DefaultCPUAllocator: can't allocate memory",  # torch on Linux and macOS
-    "DefaultCPUAllocator: not enough memory",  # torch on Windows
-    "CUDA error: out of memory",  # torch, outside its own allocator
-    "CUBLAS_STATUS_ALLOC_FAILED",
-    "RESOURCE_EXHAUSTED: Out of memory",  # JAX
-    "OOM when allocating tensor",  # TensorFlow
-)
 NAMED_ROWS = 3  # rows in no order that a message names
 
 
@@ -92,20 +80,6 @@ def in_batches(
         parts.extend(_halving(compute, batch, name, fixed_batch, rows))
         halved += len(parts) > before + 1
     return Batched(parts[0] if len(parts) == 1 else np.concatenate(parts), halved)
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Whether an error, or what it was made from, says that memory ran out.
-
-    >>> out_of_memory(MemoryError()), out_of_memory(RuntimeError("an odd shape"))
-    (True, False)
-    """
-    torch = sys.modules.get("torch")  # its errors exist only where it was imported
-    kinds = (MemoryError,) if torch is None else (MemoryError, torch.OutOfMemoryError)
-    if isinstance(error, kinds) or any(text in str(error) for text in OUT_OF_MEMORY):
-        return True
-    # one that was raised again with the name of a file is its own cause
-    return error.__cause__ not in (None, error) and out_of_memory(error.__cause__)
 
 
 def _halving(

@@ -88,4 +88,4 @@ class SumHome(Home):
         summary = summary_from_bytes(answer.content)
         if summary.n_samples != n_rows:
             raise RunError(f"a worker sent a summary of {summary.n_samples} samples, not {n_rows}.")
-        self.log.add(answer.shard, summary, answer.halved)
+        self.log.add(answer.shard, summary)

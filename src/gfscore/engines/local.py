@@ -11,6 +11,7 @@ import numpy as np
 
 from gfscore.engines.batches import Batched, forward_batches
 from gfscore.errors import naming
+from gfscore.inputs.data.base import refuse_changed
 from gfscore.inputs.data.views import take
 from gfscore.inputs.guards import check_batch_independence, check_class_count
 from gfscore.inputs.preprocessing import Preprocessing
@@ -73,6 +74,7 @@ def fill(entry: Entry, recipe: Recipe, data: Dataset, compute: Callable[[slice],
         missing = missing_shards(entry, recipe)
         for index in missing or ():
             done = compute(shards[index])
+            refuse_changed(data)
             entry.write_shard(index, done.values, halved=done.halved)
             progress(shards[index].stop, n_samples)
         progress(n_samples, n_samples)

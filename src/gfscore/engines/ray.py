@@ -6,6 +6,7 @@ This process plans, holds the locks and writes every shard; workers compute, and
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -97,7 +98,7 @@ def summaries_on_ray(
     with _opened(planned, home) as homes:
         for each in _filled(homes, how, cluster, score):
             loaded = loader.open(each.job.model, each.job.data)
-            yield Summed(loaded=loaded, summary=each.log.summary, halved=each.log.halved)
+            yield Summed(loaded=loaded, summary=each.log.summary)
 
 
 def _planned(loaded: Loaded, model_spec: str, data_spec: str, cluster: Cluster) -> _Planned:
@@ -214,7 +215,7 @@ def _driver(order: Order) -> Iterator[tuple[IO[bytes], Path]]:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=None if os.environ.get("GFSCORE_DEBUG") else complaints,
-                start_new_session=True,  # Ctrl-C is for this process, which then ends that one
+                start_new_session=True,  # Ctrl-C is for this process, which then ends that one and all it has started
             ) as process,
         ):
             to, back = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
@@ -225,7 +226,8 @@ def _driver(order: Order) -> Iterator[tuple[IO[bytes], Path]]:
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(PATIENCE)
             finally:
-                process.kill()
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -12,13 +12,16 @@ import json
 import logging
 import os
 import shutil
+import signal
 import socket
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from gfscore.engines.workers import ShardWorker
@@ -59,8 +62,9 @@ def main() -> None:
             ray = _connected(order)
             size = _pool_size(ray, order)
             threading.Thread(target=_watch, args=(ray, order, size, sender), daemon=True).start()
-            for row in _rows(ray, order, size):
-                sender.send({key: row[key] for key in row.keys() - {"content"}}, row["content"])
+            for answer in _answers(ray, order, size):
+                content = answer.pop("content")
+                sender.send(answer, content)
             sender.send({"ended": "done"})
             ray.shutdown()
     except GFScoreError as error:
@@ -144,7 +148,7 @@ def _room(ray: Any, order: Order) -> int:
     return rooms
 
 
-def _rows(ray: Any, order: Order, size: int) -> Iterator[dict[str, Any]]:
+def _answers(ray: Any, order: Order, size: int) -> Iterator[dict[str, Any]]:
     """The answers of the workers, in the order in which they are ready.
 
     Ray Data restarts a worker that died and gives its shard to another, without end; that there is one, a worker that
@@ -165,7 +169,9 @@ def _rows(ray: Any, order: Order, size: int) -> Iterator[dict[str, Any]]:
         num_cpus=order.threads,
         num_gpus=order.gpus_per_actor or None,
     )
-    return iter(computed.iter_rows())
+    for batch in computed.iter_batches(batch_size=None, batch_format="numpy", prefetch_batches=0):  # nothing waits
+        columns = [values.tolist() for values in batch.values()]
+        yield from (dict(zip(batch, row, strict=True)) for row in zip(*columns, strict=True))
 
 
 def _watch(ray: Any, order: Order, size: int, sender: Sender) -> None:
@@ -182,7 +188,13 @@ def _watch(ray: Any, order: Order, size: int, sender: Sender) -> None:
 
 def _end_with_parent(folder: str) -> None:
     sys.stdin.buffer.read()
-    shutil.rmtree(folder, ignore_errors=True)  # the other process, which was killed, cannot do it
+    # Who started this process was killed. So it is on us to end a cluster of our own, to delete its files, and to go.
+    for path in Path("/proc").glob("[0-9]*"):
+        pid = int(path.name)
+        with suppress(ProcessLookupError):
+            if os.getpgid(pid) == os.getpgrp() and pid != os.getpid():
+                os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
 
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from gfscore.engines.loading import Loaded
 from gfscore.engines.local import Progress, check_run, forward_shard, recipe_for
 from gfscore.errors import naming
+from gfscore.inputs.data.base import refuse_changed
 from gfscore.inputs.store import Store
 from gfscore.inputs.sum_log import SumLog
 from gfscore.samples import Samples
@@ -26,7 +27,6 @@ class Summed:
 
     loaded: Loaded
     summary: Summary
-    halved: int  # batches that did not fit into memory
 
 
 def summarise(loaded: Loaded, score: Score, store: Store, progress: Progress = lambda _done, _total: None) -> Summed:
@@ -36,17 +36,20 @@ def summarise(loaded: Loaded, score: Score, store: Store, progress: Progress = l
     shards = recipe.shards()
     with SumLog(store.root, recipe, asdict(score)) as log:
         for shard in log.missing:
-            log.add(shard, *shard_summary(loaded, shards[shard], score, n_classes))
+            log.add(shard, shard_summary(loaded, shards[shard], score, n_classes))
             progress(shards[shard].stop, recipe.n_samples)
         progress(recipe.n_samples, recipe.n_samples)
-        return Summed(loaded=loaded, summary=log.summary, halved=log.halved)
+        return Summed(loaded=loaded, summary=log.summary)
 
 
-def shard_summary(loaded: Loaded, rows: slice, score: Score, n_classes: int) -> tuple[Summary, int]:
-    """Summary of some rows of the data, and how many batches had to be halved for it."""
+def shard_summary(loaded: Loaded, rows: slice, score: Score, n_classes: int) -> Summary:
+    """Summary of some rows of the data."""
     data = loaded.data
     done = forward_shard(loaded.model, data, loaded.preprocessing, rows, loaded.batch_size, n_classes)
+    refuse_changed(data)
     with naming(loaded.name):
-        samples = Samples.of(done.values, data.labels[rows], class_names=data.class_names, piece=True)
+        samples = Samples.of(
+            done.values, data.labels[rows], class_names=data.class_names, piece=True, halved_batches=done.halved
+        )
         local = great_scores(samples, activation=score.activation, temperature=score.temperature)
-        return Summary.of(samples, local, first_row=rows.start), done.halved
+        return Summary.of(samples, local, first_row=rows.start)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gfscore.errors import FileError, naming
-from gfscore.inputs.raw import refuse_unreadable
+from gfscore.inputs.raw import reason, refuse_unreadable
 
 
 def read_policy(path: Path) -> dict[str, Any]:
@@ -14,11 +14,13 @@ def read_policy(path: Path) -> dict[str, Any]:
     with naming(path):
         refuse_unreadable(path)
         try:
-            return tomllib.loads(path.read_text(encoding="utf-8"))
+            return tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except UnicodeDecodeError as error:
             raise FileError(f"is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from error
-        except tomllib.TOMLDecodeError as error:
-            raise FileError(f"is not TOML ({error}). Write [rules], and below it a line such as wcr = 0.1.") from error
+        except (ValueError, RecursionError) as error:  # also a number of thousands of digits, or lists in lists
+            raise FileError(
+                f"is not TOML ({reason(error)}). Write [rules], and below it a line such as wcr = 0.1."
+            ) from error
         except OSError as error:
             raise FileError(f"cannot be read ({error.strerror}). Check its permissions.") from error
 

@@ -35,7 +35,6 @@ class SumLog:
     def __init__(self, root: Path, recipe: Recipe, score: Mapping[str, Any]) -> None:
         self.recipe = replace(recipe, measure={"name": FOLDER, **score})
         self.path = root / FOLDER / self.recipe.key
-        self.halved = 0  # batches that did not fit into memory
         self._tally, self._shards, self._saved = Tally(), set[int](), 0.0
 
     def __enter__(self) -> Self:
@@ -60,11 +59,10 @@ class SumLog:
         """The sum."""
         return self._tally.summary()
 
-    def add(self, shard: int, summary: Summary, halved: int) -> None:
+    def add(self, shard: int, summary: Summary) -> None:
         """Take in a shard that is missing."""
         self._tally.add(summary)
         self._shards.add(shard)
-        self.halved += halved
         if time.monotonic() - self._saved > EVERY:
             self._save()
 
@@ -82,7 +80,7 @@ class SumLog:
         content = summary_to_bytes(self.summary)
         shards = np.array(sorted(self._shards), dtype=np.int64)
         arrays: dict[str, NDArray[Any]] = {"summary": np.frombuffer(content, dtype=np.uint8), "shards": shards}
-        metadata = {"halved": str(self.halved), "sha256": _digest(content, shards.tobytes(), self.halved)}
+        metadata = {"sha256": _digest(content, shards.tobytes())}
         with replacing(self.path / SUM) as temporary:
             temporary.write_bytes(save(arrays, metadata=metadata))
         self._saved = time.monotonic()
@@ -92,15 +90,15 @@ class SumLog:
         try:
             stored = (self.path / SUM).read_bytes()
             metadata = json.loads(stored[8 : 8 + int.from_bytes(stored[:8], "little")])["__metadata__"]
-            arrays, halved = load(stored), int(metadata["halved"])
+            arrays = load(stored)
             content, shards = arrays["summary"].tobytes(), arrays["shards"]
-            if metadata["sha256"] != _digest(content, shards.tobytes(), halved):
+            if metadata["sha256"] != _digest(content, shards.tobytes()):
                 return
             summary = summary_from_bytes(content)
         except (OSError, SafetensorError, FileError, ValueError, KeyError, TypeError):
             return
         self._tally.add(summary)
-        self._shards, self.halved = set(shards.tolist()), halved
+        self._shards = set(shards.tolist())
 
 
 def remove_sums(root: Path) -> int:
@@ -111,5 +109,5 @@ def remove_sums(root: Path) -> int:
     return len(folders)
 
 
-def _digest(content: bytes, shards: bytes, halved: int) -> str:
-    return hashlib.sha256(content + shards + str(halved).encode()).hexdigest()
+def _digest(content: bytes, shards: bytes) -> str:
+    return hashlib.sha256(content + shards).hexdigest()

@@ -55,6 +55,7 @@ def summary_to_bytes(summary: Summary) -> bytes:
         "bins": N_BINS,
         "value_range": summary.value_range,
         "resemble_probabilities": summary.resemble_probabilities,
+        "halved_batches": summary.halved_batches,
     }
     arrays = {name: _small(getattr(summary, name)) for name in ARRAYS}
     text = json.dumps(about)
@@ -78,6 +79,7 @@ def summary_from_bytes(content: bytes) -> Summary:
             class_names=tuple(map(str, about["class_names"])),
             value_range=(float(about["value_range"][0]), float(about["value_range"][1])),
             resemble_probabilities=bool(about["resemble_probabilities"]),
+            halved_batches=int(about["halved_batches"]),
             **{name: _whole(arrays[name]) for name in ARRAYS},
         )
         checksum = _checksum(metadata["about"], arrays)

@@ -59,6 +59,7 @@ class Facts:
             centred=summary.kind.maximum * summary.total("centred"),
             value_range=summary.value_range,
             probabilities=summary.kind.probabilities,
+            halved_batches=summary.halved_batches,
         )
 
 

@@ -1,7 +1,8 @@
 """A policy: rules as data. Each has a number of the audit it is about, a threshold, and a share of the error level."""
 
 import difflib
-import math
+import reprlib
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -143,8 +144,8 @@ class Policy:
 
 def _check_threshold(rule: Rule) -> None:
     value = rule.threshold
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise OptionError(f"the threshold of {rule.what} is {value!r}. Give a number.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        raise OptionError(f"the threshold of {rule.what} is {reprlib.repr(value)}. Give a number.")
     if rule.subject.is_share and not rule.change and not 0 <= value <= 1:
         raise OptionError(f"the threshold of {rule.what} is {value:g}, which is no share. Write 0.6 for 60 %.")
 

@@ -59,6 +59,7 @@ class Summary:
     confusion_counts: IntArray
     value_range: tuple[float, float]  # smallest and largest logit
     resemble_probabilities: bool  # all logits look like probabilities
+    halved_batches: int = 0  # of the model, that did not fit into memory
 
     @classmethod
     def of(cls, samples: Samples, local: LocalScores, *, first_row: int = 0) -> Self:
@@ -108,6 +109,7 @@ class Summary:
             confusion_counts=confusion_counts.astype(np.int64),
             value_range=samples.value_range,
             resemble_probabilities=samples.resemble_probabilities,
+            halved_batches=samples.halved_batches + local.halved_batches,
         )
 
     @property

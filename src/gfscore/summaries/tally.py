@@ -48,6 +48,7 @@ class Tally:
         self._waiting = 0
         self._range = (np.inf, -np.inf)
         self._resemble_probabilities = True
+        self._halved_batches = 0
 
     def add(self, summary: Summary) -> Self:
         """Take in one summary."""
@@ -65,6 +66,7 @@ class Tally:
         low, high = summary.value_range
         self._range = (min(self._range[0], low), max(self._range[1], high))
         self._resemble_probabilities &= summary.resemble_probabilities
+        self._halved_batches += summary.halved_batches
         return self
 
     def summary(self) -> Summary:
@@ -95,6 +97,7 @@ class Tally:
             confusion_counts=counts[by_key],
             value_range=self._range,
             resemble_probabilities=self._resemble_probabilities,
+            halved_batches=self._halved_batches,
         )
 
     def _check(self, summary: Summary) -> None:

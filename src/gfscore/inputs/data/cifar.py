@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from gfscore.errors import FileError, naming
 from gfscore.inputs.data.base import (
     ArrayData,
+    FilesDigest,
     checked_class_names,
     checked_labels,
-    files_digest,
     test_or_train,
     unique_ids,
 )
@@ -90,7 +90,7 @@ def open_cifar(found: tuple[Path, _Version], source: str, *, split: str | None) 
         source=source,
         labels=labels,
         layout="NCHW",
-        digest=files_digest(paths),
+        digest=FilesDigest(paths),
         class_names=checked_class_names(_class_names(folder / version.names, version), labels),
         sample_ids=unique_ids([name for batch in batches for name in batch.ids], len(labels)),
         pixels=batches[0].pixels if len(batches) == 1 else np.concatenate([batch.pixels for batch in batches]),

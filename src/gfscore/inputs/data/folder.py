@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from gfscore.errors import FileError, OptionError
-from gfscore.inputs.data.base import checked_labels, files_digest
+from gfscore.inputs.data.base import FilesDigest, checked_labels
 from gfscore.inputs.data.encoded import EncodedData
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.raw import listed
@@ -65,7 +65,7 @@ def open_folder(
         source=source,
         labels=labels,
         layout="NHWC",
-        digest=files_digest(paths, root, labels.tobytes()),
+        digest=FilesDigest(paths, root, labels.tobytes()),
         class_names=names,
         sample_ids=tuple(path.relative_to(root).as_posix() for path in paths),
         preprocessing=preprocessing,

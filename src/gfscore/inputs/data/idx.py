@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gfscore.errors import FileError, naming
-from gfscore.inputs.data.base import ArrayData, checked_labels, files_digest, test_or_train
+from gfscore.inputs.data.base import ArrayData, FilesDigest, checked_labels, test_or_train
 from gfscore.inputs.raw import refuse_bomb, refuse_too_large
 
 PREFIXES = {"test": "t10k", "train": "train"}
@@ -45,7 +45,7 @@ def open_idx(folder: Path, source: str, *, split: str | None) -> ArrayData:
         source=source,
         labels=checked_labels(labels, len(images)),
         layout="NHWC",
-        digest=files_digest(paths),
+        digest=FilesDigest(paths),
         pixels=images[..., None],
     )
 

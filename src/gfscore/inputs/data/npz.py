@@ -10,9 +10,9 @@ from pathlib import Path
 from gfscore.errors import FileError
 from gfscore.inputs.data.base import (
     ArrayData,
+    FilesDigest,
     checked_class_names,
     checked_labels,
-    files_digest,
     unique_ids,
 )
 from gfscore.inputs.layouts import with_channels
@@ -43,7 +43,7 @@ def open_images(path: Path, *, layout: Layout | None) -> ArrayData:
         source=shown(path),
         labels=labels,
         layout=layout,
-        digest=files_digest([path]),
+        digest=FilesDigest([path]),
         class_names=None if class_names is None else checked_class_names(class_names, labels),
         sample_ids=unique_ids(sample_ids, len(labels)),
         pixels=pixels,

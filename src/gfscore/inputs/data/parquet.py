@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gfscore.errors import FileError, OptionError, naming
-from gfscore.inputs.data.base import checked_class_names, checked_labels, files_digest, unique_ids
+from gfscore.inputs.data.base import FilesDigest, checked_class_names, checked_labels, unique_ids
 from gfscore.inputs.data.encoded import EncodedData
 from gfscore.inputs.parquet_files import column_values, open_parquet_file
 from gfscore.inputs.preprocessing import Preprocessing
@@ -78,7 +78,7 @@ def open_parquet(paths: Sequence[Path], source: str, *, split: str | None, prepr
         source=source,
         labels=labels,
         layout="NHWC",
-        digest=files_digest(chosen),
+        digest=FilesDigest(chosen),
         class_names=class_names,
         sample_ids=unique_ids([name for table in tables for name in table.ids], len(labels)),
         preprocessing=preprocessing,

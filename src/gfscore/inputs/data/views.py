@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,10 @@ class Subset(Data):
     def class_sizes(self) -> IntArray:
         """Images of each class in the whole set, of which these are a random part."""
         return np.bincount(self.whole.labels).astype(np.int64)
+
+    def changed(self) -> Path | None:
+        """A file of the whole that changed."""
+        return self.whole.changed() if isinstance(self.whole, Data) else None
 
     def images(self, rows: slice) -> NDArray[Any]:
         """Images of some rows."""
@@ -76,6 +81,10 @@ class Reshaped(Data):
 
     whole: Dataset
     preprocessing: Preprocessing
+
+    def changed(self) -> Path | None:
+        """A file of the whole that changed."""
+        return self.whole.changed() if isinstance(self.whole, Data) else None
 
     def images(self, rows: slice) -> NDArray[Any]:
         """Images of some rows, (n, H, W, C) uint8."""

@@ -1,11 +1,25 @@
 """What goes into a model and what comes out of it, whatever it is made of."""
 
+import sys
 from typing import Any
 
 import numpy as np
 
 from gfscore.errors import ModelError
 from gfscore.samples import FloatArray
+
+# How runtimes without an exception of their own for it say that an allocation failed.
+OUT_OF_MEMORY = (
+    "Failed to allocate memory for requested buffer",  # onnxruntime's arena, on any device
+    "std::bad_alloc",  # onnxruntime outside its arena
+    "bad allocation",  # the same on Windows
+    "DefaultCPUAllocator: can't allocate memory",  # torch on Linux and macOS
+    "DefaultCPUAllocator: not enough memory",  # torch on Windows
+    "CUDA error: out of memory",  # torch, outside its own allocator
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "RESOURCE_EXHAUSTED: Out of memory",  # JAX
+    "OOM when allocating tensor",  # TensorFlow
+)
 
 
 def padded(inputs: FloatArray, size: int | None) -> FloatArray:
@@ -37,7 +51,23 @@ def as_logits(returned: Any, rows: int) -> FloatArray:
     return logits.astype(np.float32, copy=False)
 
 
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error, or what it was made from, says that memory ran out.
+
+    >>> out_of_memory(MemoryError()), out_of_memory(RuntimeError("an odd shape"))
+    (True, False)
+    """
+    torch = sys.modules.get("torch")  # its errors exist only where it was imported
+    kinds = (MemoryError,) if torch is None else (MemoryError, torch.OutOfMemoryError)
+    if isinstance(error, kinds) or any(text in str(error) for text in OUT_OF_MEMORY):
+        return True
+    # one that was raised again with the name of a file is its own cause
+    return error.__cause__ not in (None, error) and out_of_memory(error.__cause__)
+
+
 def cannot_run(shape: tuple[int, ...], error: Exception) -> ModelError:
     """A model's own complaint about its inputs, in one line."""
     told = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    if out_of_memory(error):
+        return ModelError(f"needs more memory than there is for inputs of shape {shape} ({told}). Give it more.")
     return ModelError(f"cannot run on inputs of shape {shape} ({told}). Check layout, size and channels of the images.")

@@ -8,7 +8,7 @@ import onnxruntime
 
 from gfscore.errors import ModelError
 from gfscore.extras import require
-from gfscore.inputs.models.onnx_model import ERRORS_ONLY, OnnxModel
+from gfscore.inputs.models.onnx_model import FATAL_ONLY, OnnxModel
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.raw import reason
 
@@ -56,7 +56,7 @@ def _opened(graph: Any, model: OnnxModel) -> Any:
 def _rewritten(graph: Any, onnx: Any) -> Any:
     """A newer graph in the words of opset 17: constants folded by onnxruntime, axes as attributes again."""
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = ERRORS_ONLY
+    options.log_severity_level = FATAL_ONLY
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     with TemporaryDirectory() as folder:
         options.optimized_model_filepath = str(Path(folder) / "folded.onnx")

@@ -23,7 +23,7 @@ FLOATS: dict[str, type[np.floating[Any]]] = {
 }  # fmt: skip
 CHANNELS = (1, 3)  # what a declared axis of an image model is when it is not a height or a width
 CUDA = "CUDAExecutionProvider"
-ERRORS_ONLY = 3  # onnxruntime's severity; warnings about unused weights are of no use here
+FATAL_ONLY = 4  # onnxruntime's severity; what it raises is told once, and warnings are of no use here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -103,7 +103,7 @@ def declared_layout(shape: Sequence[int | str | None]) -> Layout:
 def open_session(path: Path, threads: int | None = None, *, gpu: bool = False) -> Any:
     """A runtime for the graph, on the CPU alone or first of all on a GPU."""
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = ERRORS_ONLY
+    options.log_severity_level = FATAL_ONLY
     options.intra_op_num_threads = threads or 0  # 0: all cores
     providers = [*([CUDA] if gpu else []), "CPUExecutionProvider"]
     try:

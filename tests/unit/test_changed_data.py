@@ -1,0 +1,52 @@
+"""Data that changes under a run: nothing of it is kept under the name of what was there before."""
+
+import numpy as np
+import pytest
+from fakes import FakeModel
+from PIL import Image
+
+from gfscore import read_samples
+from gfscore.engines import local
+from gfscore.errors import RunError
+from gfscore.inputs.data import load_data
+from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.inputs.store import Store
+
+PLAIN = Preprocessing()
+PIXELS = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 3), dtype=np.uint8)
+
+
+def write_npz(folder, pixels):
+    np.savez(folder / "new.npz", images=pixels, labels=np.arange(40) % 4)
+    (folder / "new.npz").replace(folder / "data.npz")
+    return folder / "data.npz"
+
+
+def write_folder(folder, pixels):
+    for row, image in enumerate(pixels):
+        (folder / "data" / f"class{row // 10}").mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(folder / "data" / f"class{row // 10}" / f"{row:02d}.png")
+    return folder / "data"
+
+
+@pytest.mark.parametrize("write", [write_npz, write_folder])
+@pytest.mark.parametrize("options", [{}, {"n_per_class": 9}], ids=["whole", "part"])
+def test_nothing_is_kept_of_data_that_changes(tmp_path, monkeypatch, write, options):
+    monkeypatch.setattr(local, "SHARD_ROWS", 8)
+    store = Store(tmp_path / "store")
+
+    class Meddling(FakeModel):
+        def __call__(self, inputs):
+            if len(self.batches) == 9:  # after 4 calls of the guards and 5 batches: in the third shard
+                write(tmp_path, 255 - PIXELS)
+            return super().__call__(inputs)
+
+    path = write(tmp_path, PIXELS)
+    with pytest.raises(RunError, match=r"data.* changed while it was read\. Run it again"):
+        local.compute_logits(Meddling(), load_data(path, **options), PLAIN, store, batch_size=4)
+    assert len(list(store.entries()[0].path.glob("shard-*"))) == 2
+    write(tmp_path, PIXELS)  # as before: what was kept is still right
+    data = load_data(path, **options)
+    finished = local.compute_logits(FakeModel(), data, PLAIN, store, batch_size=4)
+    everything = PLAIN.apply(data.images(slice(0, len(data.labels))), data.layout, "NCHW")
+    np.testing.assert_array_equal(read_samples(finished).logits, FakeModel()(everything))
