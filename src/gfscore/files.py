@@ -1,7 +1,6 @@
 """Files written whole or not at all."""
 
 import errno
-import fcntl
 import logging
 import os
 import tempfile
@@ -91,6 +90,8 @@ def _made(path: str, flags: int) -> int:
 
 
 def _wait(file: IO[bytes], path: Path) -> None:
+    import fcntl  # which not every system has: only a store needs it
+
     for _ in range(PATIENCE):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
