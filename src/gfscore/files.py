@@ -1,7 +1,6 @@
 """Files written whole or not at all."""
 
 import errno
-import fcntl
 import logging
 import os
 import tempfile
@@ -66,15 +65,17 @@ def cannot_write(path: Path, error: OSError, *, begun: bool = False) -> FileErro
     return FileError(f"cannot be written ({told}). Choose another place.").found_in(path)
 
 
-def held(path: Path, mode: str, make: Callable[[], None]) -> IO[bytes]:
-    """A file opened for this process alone: others wait, and say so after a moment. The lock ends with the process.
+def held(path: Path, mode: str, make: Callable[[], None], *, or_read: bool = False) -> IO[bytes]:
+    """A file opened for this process alone, and made where it is not: others wait, and say so after a moment.
 
-    ``make`` makes the folder it stands in. A file that was deleted while we waited for it is made again.
+    The lock ends with the process. ``make`` makes the folder it stands in. A file that was deleted while we waited for
+    it is made again. One that may only be read is held for that, where ``or_read`` says that it will do.
     """
     while True:
         make()
+        only_read = or_read and path.exists() and not os.access(path, os.W_OK)
         try:
-            file = open(path, mode, buffering=0, opener=_made)  # noqa: SIM115 (a Path takes no opener)
+            file = open(path, "rb" if only_read else mode, buffering=0, opener=_made)  # noqa: SIM115
         except FileNotFoundError:
             continue  # the folder was deleted since it was made
         except OSError as error:
@@ -86,11 +87,12 @@ def held(path: Path, mode: str, make: Callable[[], None]) -> IO[bytes]:
 
 
 def _made(path: str, flags: int) -> int:
-    """Open a file, also to read it, and make it where it is not: a lock in a folder that may only be read is one."""
     return os.open(path, flags | os.O_CREAT, 0o666)
 
 
 def _wait(file: IO[bytes], path: Path) -> None:
+    import fcntl  # which not every system has: only a store needs it
+
     for _ in range(PATIENCE):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -104,7 +104,9 @@ def prepared(folder: Path, job: str) -> Path:
         (folder / "work" / "out" / name).write_text(OLD)
     if job == "report":
         logits = np.random.default_rng(0).normal(0, 2, (600, 10))
-        (folder / "work" / "audit.json").write_text(audit(logits, np.arange(600) % 10).to_json())
+        made = audit(logits, np.arange(600) % 10)
+        undated = made.provenance.model_copy(update={"created": "2026-01-01T00:00:00+00:00"})
+        (folder / "work" / "audit.json").write_text(made.model_copy(update={"provenance": undated}).to_json())
     return folder
 
 
@@ -149,8 +151,6 @@ def _content(path: Path) -> Any:
     content = path.read_bytes()
     if path.suffix == ".json":
         return _settled(json.loads(content))
-    if path.suffix == ".html":
-        return len(content)
     return content
 
 

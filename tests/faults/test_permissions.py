@@ -51,6 +51,8 @@ def test_permission_denied(zygote, undisturbed, shared, case):
     if case.action == "data":
         job[job.index("zoo:digits")] = "data.npz"
     path.chmod(mode)
+    for kept in path.glob("*") if case.action == "entry" else ():
+        kept.chmod(0o444)
     outcome = zygote.run(job, shared, {"kind": "user"})
     assert happened(shared)
     # what is finished is used also where it may only be read; what cannot be read is made again where that may be done
@@ -61,6 +63,6 @@ def test_permission_denied(zygote, undisturbed, shared, case):
         assert "ermission denied" in outcome.line
         assert str(path.name) in outcome.line
     check_nothing_half_written(shared, case.job, expected)
-    path.chmod(0o777)
+    open_to_all(shared)
     (work / "data.npz").unlink()
     check_the_same_in_the_end(zygote, shared, case.job, expected)

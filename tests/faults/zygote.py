@@ -23,6 +23,7 @@ from gfscore.cli.main import run
 from gfscore.engines import first_order, local, smoothing
 
 SHARD_ROWS = 64
+TIMERS: dict[int, threading.Timer] = {}
 
 
 def start(arguments: list[str], folder: str, fault: dict[str, Any] | None) -> int:
@@ -30,9 +31,9 @@ def start(arguments: list[str], folder: str, fault: dict[str, Any] | None) -> in
     process = os.fork()
     if process:
         if fault and fault["kind"] == "moment":
-            timer = threading.Timer(fault["seconds"], _signal, (process, fault["action"], Path(folder).parent))
-            timer.daemon = True
-            timer.start()
+            send = (process, fault["action"], Path(folder).parent)
+            TIMERS[process] = threading.Timer(fault["seconds"], _signal, send)
+            TIMERS[process].start()
         return process
     code = 99
     try:
@@ -53,12 +54,19 @@ def start(arguments: list[str], folder: str, fault: dict[str, Any] | None) -> in
         os._exit(code)
 
 
+def wait(process: int) -> int:
+    """The exit code of a process; its id is free for others only once no signal is on its way to it."""
+    os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+    if process in TIMERS:
+        timer = TIMERS.pop(process)
+        timer.cancel()
+        timer.join()
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
 def _signal(process: int, action: str, folder: Path) -> None:
-    try:
-        os.kill(process, SIGNALS[action])
-        note(folder)
-    except ProcessLookupError:
-        pass  # it was faster
+    os.kill(process, SIGNALS[action])
+    note(folder)
 
 
 def main() -> None:
@@ -70,10 +78,7 @@ def main() -> None:
             command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", order["mount"]]
             answer: Any = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True).returncode
         elif "wait" in order:
-            answer = os.waitstatus_to_exitcode(os.waitpid(order["wait"], 0)[1])
-        elif "signal" in order:
-            os.kill(order["to"], SIGNALS[order["signal"]])
-            answer = None
+            answer = wait(order["wait"])
         else:
             answer = start(order["arguments"], order["folder"], order["fault"])
         print(json.dumps(answer), flush=True)

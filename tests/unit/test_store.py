@@ -13,7 +13,7 @@ from fakes import FakeData, FakeModel
 from gfscore import read_samples
 from gfscore.engines import local
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.store import Recipe, Store
+from gfscore.inputs.store import Recipe, Store, recipe_of
 
 PLAIN = Preprocessing()
 SHARD = 8  # rows a shard in these tests
@@ -137,6 +137,37 @@ def test_a_damaged_finished_file_is_made_good(store, damage):
     model = FakeModel()
     assert compute(store, model).read_bytes() == sound
     assert rows_beyond_guards(model) == (SHARD if damage == "flip" else 50)
+
+
+def flipped(sound):
+    """The contents with one bit changed, in each byte in turn."""
+    for position in range(len(sound)):
+        content = bytearray(sound)
+        content[position] ^= 1 << position % 8
+        yield bytes(content)
+
+
+def test_no_byte_of_a_finished_file_can_change_unnoticed(store):
+    path = compute(store)
+    (entry,) = store.entries()
+    shards, sound = recipe_of(entry.info).shards(), read_samples(path)
+    for content in flipped(path.read_bytes()):
+        path.write_bytes(content)
+        if entry.damaged_shards(shards) == []:  # a space for another, between two tokens of the header
+            found = read_samples(path)
+            np.testing.assert_array_equal(found.logits, sound.logits)
+            np.testing.assert_array_equal(found.labels, sound.labels)
+            assert (found.class_names, found.halved_batches) == (sound.class_names, 0)
+
+
+def test_no_byte_of_a_shard_can_change_unnoticed(store):
+    interrupted(store, after=28)
+    (entry,) = store.entries()
+    path, sound = sorted(entry.path.glob("shard-*"))[1], entry.read_shard(1)
+    for content in flipped(path.read_bytes()):
+        path.write_bytes(content)
+        found = entry.read_shard(1)
+        assert found is None or (found.dtype == sound.dtype and (found == sound).all())
 
 
 def test_entries_that_cannot_be_read_are_passed_over(store):

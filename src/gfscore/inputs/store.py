@@ -101,7 +101,7 @@ class Entry:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the entry alone; a second process waits here. The lock ends with the process, however it ends."""
-        with held(self.path / LOCK, "rb", self.make):
+        with held(self.path / LOCK, "r+b", self.make, or_read=True):
             for leftover in (*self.path.glob(".shard-*"), *self.path.glob(f".{self.finished.name}.*")):
                 with suppress(PermissionError):  # in a folder that may only be read
                     leftover.unlink()  # of a process that was killed while it wrote
