@@ -1,9 +1,11 @@
 """The Ray engine against the local one: the same numbers, whatever is lost on the way."""
 
+import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +74,23 @@ def wait_for_shards(folder: Path, process: subprocess.Popen[str], least: int = 1
     while len(shards(folder)) < least:
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.02)
+
+
+def listening(group: int) -> set[str]:
+    """Addresses at which the processes of a group take connections."""
+    sockets = set()
+    for path in Path("/proc").glob("[0-9]*/fd/*"):
+        with suppress(OSError):  # it has ended
+            if os.getpgid(int(path.parts[2])) == group:
+                sockets.add(str(path.readlink()).removeprefix("socket:[").rstrip("]"))
+    found = set()
+    for name in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in sockets:
+                last = bytes.fromhex(fields[1].partition(":")[0][-8:])[::-1]  # of an IPv6 address, what stands for IPv4
+                found.add(".".join(map(str, last)))
+    return found
 
 
 @pytest.mark.long
@@ -170,6 +189,7 @@ def test_a_stopped_run_leaves_no_process_and_no_file(tmp_path, how, code):
     driver = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]
     folder = Path(f"/proc/{driver}/fd/2").readlink().parent  # of the cluster, where its complaints go
     assert (folder / "log").exists()
+    assert listening(int(driver)) == {"127.0.0.1"}
     process.send_signal(how)
     assert ended(process)[0] == code
     deadline = time.monotonic() + 30

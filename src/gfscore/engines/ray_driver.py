@@ -11,6 +11,7 @@ has ``ended``: ``done``, ``shrunk`` (a node was lost, and with it the place of a
 import json
 import logging
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -33,7 +34,8 @@ BLOCKS = 4096  # beyond that, a task is several shards one after the other
 OBJECT_STORE = 1 << 29  # bytes of a cluster of our own: shards on their way, no more
 LOOK = 1.0  # seconds between two looks at the nodes
 KNOCK = 10.0  # seconds in which a cluster must answer
-LOCAL, AUTO, LOOPBACK = "local", "auto", "127.0.0.1"
+LOCAL, AUTO = "local", "auto"
+LOOPBACK_ONLY = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # "0": no node but this one, on any system; that is all it means
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +95,8 @@ class Sender:
 
 def _connected(order: Order) -> Any:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing is reported to anybody
+    if order.address == LOCAL:  # before Ray is imported: a cluster of our own listens to this machine only, and to us
+        os.environ |= {LOOPBACK_ONLY: "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     ray = require("ray", extra="ray", purpose="--engine ray")
     require("ray.data", extra="ray", purpose="--engine ray")
     common = {"logging_level": logging.ERROR, "log_to_driver": False}
@@ -104,7 +108,6 @@ def _connected(order: Order) -> Any:
             include_dashboard=False,
             object_store_memory=OBJECT_STORE,
             _temp_dir=order.folder,
-            _node_ip_address=LOOPBACK,
             **common,
         )
         return ray
