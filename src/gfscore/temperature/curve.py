@@ -25,8 +25,7 @@ from gfscore.temperature.ladder import Ladder, softmax_margins
 DEFAULT_RANGE = (0.01, 10.0)  # the paper's
 TOLERANCE = 1e-6  # no point of a curve is further from the score itself
 DEGREE = 11  # of the spline; the one of degree 9 beside it tells how far off it can be
-CHUNK_VALUES = 1 << 17  # logits worked on together: their powers stay in the cache, and calls are few
-CHUNK_COLUMNS = 4096  # of no more classes at a time are there powers, so that many classes do not mean few rows
+CHUNK_VALUES = 1 << 19  # logits, or margins where there are more nodes than classes, that are worked on together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -166,7 +165,7 @@ def _part_sums(
 
     total = np.zeros((n_parts, len(ladder.nodes)))
     correct = np.zeros(n_parts)
-    columns = min(samples.n_classes, CHUNK_COLUMNS)
+    columns = max(samples.n_classes, len(ladder.nodes))
     chunks = list(row_chunks(samples.n_samples, columns, values=CHUNK_VALUES, shared=True))
     for parts, sums, right in map_chunks(margins, chunks, threads):
         total[parts] += sums

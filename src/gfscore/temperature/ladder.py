@@ -23,6 +23,7 @@ RESTART = 12  # octaves on one exponential: each doubles its relative error, to 
 NEGLIGIBLE = 1e-6  # entries of r^p below this add less than 1e-12 each to a sum, there and at any larger b
 MANY = 64  # columns from which it pays to leave out those that have become negligible
 SHARE = 16  # one in so many stays then
+POWER_VALUES = 1 << 17  # gaps whose powers are made together: few calls, and the cache holds them
 BLAS_ENTRIES = 9000  # a matrix no larger is multiplied on one thread of the BLAS, so that the sums are repeatable
 
 
@@ -58,10 +59,13 @@ class Ladder:
 
 def softmax_margins(gaps: FloatArray, ladder: Ladder) -> FloatArray:
     """Softmax margin at every node, ``(n, nodes)``, from the gaps d ``(n, K)``, infinite for the true class itself."""
-    blocks = row_chunks(gaps.shape[1], ladder.powers, values=BLAS_ENTRIES)
+    blocks = list(row_chunks(gaps.shape[1], ladder.powers, values=BLAS_ENTRIES))
+    total = np.empty((len(gaps), len(ladder.nodes)))
     with np.errstate(over="ignore"):  # huge gaps send an exponent to -inf, which is right
-        total = sum(_power_sums(gaps[:, columns], ladder) for columns in blocks)
-        return np.asarray(-np.expm1(-np.outer(gaps.min(axis=1), ladder.nodes)) / (1.0 + total))
+        for rows in row_chunks(len(gaps), gaps.shape[1] // len(blocks), values=POWER_VALUES):
+            total[rows] = sum(_power_sums(gaps[rows, columns], ladder) for columns in blocks)
+        leading = np.exp(np.outer(gaps.min(axis=1), -ladder.nodes))  # not expm1: the error is absolute, and it is slow
+    return np.asarray((1.0 - leading) / (1.0 + total))
 
 
 def _power_sums(gaps: FloatArray, ladder: Ladder) -> FloatArray:
