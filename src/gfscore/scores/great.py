@@ -117,7 +117,8 @@ def _softmax_margin(others: FloatArray, own: FloatArray, rival: FloatArray, temp
     positive, so nothing overflows, and no two numbers near 1 are subtracted.
     """
     with np.errstate(over="ignore"):  # huge gaps or a tiny T send an exponent to -inf, which is right
-        exponents = np.subtract(others, own[:, None], dtype=np.float64)  # -inf where masked: its exp is 0
+        exponents = others.astype(np.float64)
+        exponents -= own[:, None]  # -inf where masked: its exp is 0
         if temperature != 1:
             exponents /= temperature
         leading = -np.expm1((rival - own) / temperature)
