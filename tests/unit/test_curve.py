@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from gfscore.errors import OptionError, TooFewClassesError
 from gfscore.inputs.safetensors_file import write_safetensors
 from gfscore.profile import class_profile
-from gfscore.samples import Samples
+from gfscore.samples import Samples, Scratch
 from gfscore.scores.great import SCORE_MAX, great_scores
 from gfscore.scores.local import Activation
 from gfscore.temperature import curve as module
@@ -131,7 +131,7 @@ def test_more_than_ten_thousand_classes_are_summed_in_blocks():
     direct = -np.expm1(-np.outer(gaps.min(axis=1), ladder.nodes)) / (
         1 + np.stack([np.exp(-node * gaps).sum(axis=1) for node in ladder.nodes], axis=1)
     )
-    np.testing.assert_allclose(softmax_margins(gaps, ladder), direct, rtol=0, atol=20_000 * NEGLIGIBLE**2)
+    np.testing.assert_allclose(softmax_margins(gaps, ladder, Scratch()), direct, rtol=0, atol=20_000 * NEGLIGIBLE**2)
 
 
 def test_too_few_nodes_are_noticed_and_more_are_taken():

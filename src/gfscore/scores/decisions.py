@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gfscore.samples import FloatArray, IntArray, Samples, row_chunks
+from gfscore.samples import FloatArray, IntArray, Samples, Scratch, row_chunks
 from gfscore.scores.great import own_and_rival, writable_logits
 
 
@@ -15,6 +15,9 @@ def decisions(samples: Samples) -> tuple[FloatArray, FloatArray, IntArray]:
     """
     own, rival = np.empty(samples.n_samples), np.empty(samples.n_samples)
     predicted = np.empty(samples.n_samples, dtype=np.int64)
+    scratch = Scratch()
     for rows in row_chunks(*samples.logits.shape):
-        own[rows], rival[rows], predicted[rows] = own_and_rival(writable_logits(samples, rows), samples.labels[rows])
+        own[rows], rival[rows], predicted[rows] = own_and_rival(
+            writable_logits(samples, rows, scratch), samples.labels[rows]
+        )
     return own, rival, predicted

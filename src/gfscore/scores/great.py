@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from gfscore.errors import OptionError
-from gfscore.samples import CHUNK_VALUES, FloatArray, IntArray, Samples, map_chunks, row_chunks
+from gfscore.samples import CHUNK_VALUES, FloatArray, IntArray, Samples, Scratch, map_chunks, row_chunks
 from gfscore.scores.local import Activation, LocalScores
 
 PREMISE = (
@@ -17,7 +17,7 @@ PREMISE = (
 )
 SCORE_MAX = math.sqrt(math.pi / 2)
 
-Kernel = Callable[[FloatArray, FloatArray, FloatArray, float], FloatArray]
+Kernel = Callable[[FloatArray, FloatArray, FloatArray, float, Scratch], FloatArray]
 
 
 def local_scores(
@@ -65,12 +65,15 @@ def great_scores(
     own, rival, values = (np.empty(samples.n_samples) for _ in range(3))
     predicted = np.empty(samples.n_samples, dtype=np.int64)
 
+    scratch = Scratch()
+
     def score(rows: slice) -> None:
-        chunk = writable_logits(samples, rows)
+        chunk = writable_logits(samples, rows, scratch)
         own[rows], rival[rows], predicted[rows] = own_and_rival(chunk, samples.labels[rows])
         correct = own[rows] > rival[rows]  # the sign of the margin is decided here: it does not depend on T
         margin = np.zeros(len(chunk))
-        margin[correct] = kernel(chunk[correct], own[rows][correct], rival[rows][correct], temperature)
+        others = scratch.rows("others", chunk, correct)
+        margin[correct] = kernel(others, own[rows][correct], rival[rows][correct], temperature, scratch)
         values[rows] = SCORE_MAX * margin
 
     chunks = list(row_chunks(*samples.logits.shape, values=chunk_values, shared=True))
@@ -89,13 +92,16 @@ def great_scores(
     )
 
 
-def writable_logits(samples: Samples, rows: slice) -> FloatArray:
+def writable_logits(samples: Samples, rows: slice, scratch: Scratch) -> FloatArray:
     """A copy of some rows, in which the true class can be masked; logarithms where the rows are probabilities."""
-    chunk = np.array(samples.logits[rows])
+    chosen = samples.logits[rows]
+    wide = np.float64 if samples.probabilities else np.promote_types(chosen.dtype, np.float32)
+    chunk = scratch.array("logits", chosen.shape, wide)
+    np.copyto(chunk, chosen)
     if samples.probabilities:
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(chunk, dtype=np.float64))  # softmax(log p) = p: nothing is applied twice
-    return chunk.astype(np.float32) if chunk.dtype.itemsize < 4 else chunk
+            np.log(chunk, out=chunk)  # softmax(log p) = p: nothing is applied twice
+    return chunk
 
 
 def own_and_rival(chunk: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -110,14 +116,17 @@ def own_and_rival(chunk: FloatArray, labels: IntArray) -> tuple[FloatArray, Floa
     return own.astype(np.float64), rival.astype(np.float64), predicted
 
 
-def _softmax_margin(others: FloatArray, own: FloatArray, rival: FloatArray, temperature: float) -> FloatArray:
+def _softmax_margin(
+    others: FloatArray, own: FloatArray, rival: FloatArray, temperature: float, scratch: Scratch
+) -> FloatArray:
     r"""Margin of softmax confidences, for rows whose true class leads.
 
     With :math:`d_j = f_y - f_j > 0` it is :math:`(1 - e^{-d_{\min}/T}) / (1 + \sum_j e^{-d_j/T})`: no exponent is
     positive, so nothing overflows, and no two numbers near 1 are subtracted.
     """
     with np.errstate(over="ignore"):  # huge gaps or a tiny T send an exponent to -inf, which is right
-        exponents = others.astype(np.float64)
+        exponents = scratch.array("exponents", others.shape)
+        np.copyto(exponents, others)
         exponents -= own[:, None]  # -inf where masked: its exp is 0
         if temperature != 1:
             exponents /= temperature
@@ -126,7 +135,7 @@ def _softmax_margin(others: FloatArray, own: FloatArray, rival: FloatArray, temp
 
 
 def sigmoid_margin(
-    _others: FloatArray, own: FloatArray, rival: FloatArray, temperature: float | FloatArray
+    _others: FloatArray, own: FloatArray, rival: FloatArray, temperature: float | FloatArray, _scratch: Scratch
 ) -> FloatArray:
     r"""Margin of sigmoid confidences, for rows whose true class leads.
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gfscore.errors import OptionError, TooFewClassesError
-from gfscore.samples import FloatArray, IntArray, Samples, map_chunks, row_chunks
+from gfscore.samples import FloatArray, IntArray, Samples, Scratch, map_chunks, row_chunks
 from gfscore.scores.great import (
     SCORE_MAX,
     activation_for,
@@ -149,17 +149,20 @@ def _part_sums(
     samples: Samples, codes: IntArray, n_parts: int, activation: Activation, ladder: Ladder, threads: int | None
 ) -> tuple[FloatArray, FloatArray]:
     """Sum of the margins of each part at each node, ``(n_parts, nodes)``, and its number of correct samples."""
+    scratch = Scratch()
 
     def margins(rows: slice) -> tuple[IntArray, FloatArray, FloatArray]:
-        chunk = writable_logits(samples, rows)
+        chunk = writable_logits(samples, rows, scratch)
         own, rival, predicted = own_and_rival(chunk, samples.labels[rows])
         leads = own > rival
         own, rival = own[leads, None], rival[leads, None]
         if activation is Activation.SIGMOID:
-            values = sigmoid_margin(chunk, own, rival, 1 / ladder.nodes)
+            values = sigmoid_margin(chunk, own, rival, 1 / ladder.nodes, scratch)
         else:
             with np.errstate(over="ignore"):
-                values = softmax_margins(np.subtract(own, chunk[leads]), ladder)
+                others = scratch.rows("others", chunk, leads)
+                gaps = np.subtract(own, others, out=scratch.array("gaps", others.shape))
+                values = softmax_margins(gaps, ladder, scratch)
         parts, sums = _sums_by_part(codes[rows][leads], values)
         return parts, sums, codes[rows][predicted == samples.labels[rows]]
 

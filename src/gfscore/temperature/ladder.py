@@ -16,7 +16,7 @@ from typing import Self
 
 import numpy as np
 
-from gfscore.samples import FloatArray, row_chunks
+from gfscore.samples import FloatArray, Scratch, row_chunks
 
 PADDING = 0.75  # octaves beyond both ends, since a spline is worst at its own
 RESTART = 12  # octaves on one exponential: each doubles its relative error, to some 1e-12 after twelve
@@ -57,18 +57,18 @@ class Ladder:
         return math.ceil(math.log2(farthest) - math.log2(gap)) if gap < farthest else 0
 
 
-def softmax_margins(gaps: FloatArray, ladder: Ladder) -> FloatArray:
+def softmax_margins(gaps: FloatArray, ladder: Ladder, scratch: Scratch) -> FloatArray:
     """Softmax margin at every node, ``(n, nodes)``, from the gaps d ``(n, K)``, infinite for the true class itself."""
     blocks = list(row_chunks(gaps.shape[1], ladder.powers, values=BLAS_ENTRIES))
     total = np.empty((len(gaps), len(ladder.nodes)))
     with np.errstate(over="ignore"):  # huge gaps send an exponent to -inf, which is right
         for rows in row_chunks(len(gaps), gaps.shape[1] // len(blocks), values=POWER_VALUES):
-            total[rows] = sum(_power_sums(gaps[rows, columns], ladder) for columns in blocks)
+            total[rows] = sum(_power_sums(gaps[rows, columns], ladder, scratch) for columns in blocks)
         leading = np.exp(np.outer(gaps.min(axis=1), -ladder.nodes))  # not expm1: the error is absolute, and it is slow
     return np.asarray((1.0 - leading) / (1.0 + total))
 
 
-def _power_sums(gaps: FloatArray, ladder: Ladder) -> FloatArray:
+def _power_sums(gaps: FloatArray, ladder: Ladder, scratch: Scratch) -> FloatArray:
     """S at every node, ``(n, nodes)``.
 
     Few calls, each on much: between calls, threads wait for each other.
@@ -82,7 +82,7 @@ def _power_sums(gaps: FloatArray, ladder: Ladder) -> FloatArray:
             near //= SHARE
             gaps = np.partition(gaps, near, axis=1)
             end = min(end, max(start + 1, ladder.octaves_with(gaps[:, near:].min(initial=np.inf))))
-        powers = _first_powers(gaps, ladder.first * 2.0**start / (2 * p), p)
+        powers = _first_powers(gaps, ladder.first * 2.0**start / (2 * p), p, scratch)
         rows = powers.transpose(1, 0, 2)
         for octave in range(start, end):
             sums[:, octave] = np.matmul(rows[:, None, :p], rows[:, ::p, :, None])[..., 0]
@@ -91,11 +91,11 @@ def _power_sums(gaps: FloatArray, ladder: Ladder) -> FloatArray:
     return sums.reshape(n, ladder.octaves * 2 * p)
 
 
-def _first_powers(gaps: FloatArray, step: float, p: int) -> FloatArray:
+def _first_powers(gaps: FloatArray, step: float, p: int, scratch: Scratch) -> FloatArray:
     """``r^p`` to ``r^2p`` with ``r = exp(-step * gaps)``, ``(p + 1, n, K)``."""
-    root = gaps * -step
+    root = np.multiply(gaps, -step, out=scratch.array("root", gaps.shape))
     np.exp(root, out=root)
-    powers = np.empty((p + 1, *gaps.shape))
+    powers = scratch.array("powers", (p + 1, *gaps.shape))
     powers[0] = root
     for _ in range(p - 1):
         powers[0] *= root
