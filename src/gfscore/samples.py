@@ -3,6 +3,7 @@
 import math
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -168,13 +169,42 @@ def row_chunks(n_rows: int, n_columns: int, *, values: int = CHUNK_VALUES, share
 def map_chunks(
     function: Callable[[slice], _Result], chunks: Sequence[slice], threads: int | None = None
 ) -> Iterator[_Result]:
-    """What ``function`` gives for each chunk, in their order, computed on all cores (or ``threads`` of them)."""
+    """What ``function`` gives for each chunk, in their order, computed on all cores (or ``threads`` of them).
+
+    Threads suffice, since NumPy releases the interpreter's lock. This one works as well: to start another costs as much
+    as scoring thousands of samples.
+    """
     threads = min(threads or os.cpu_count() or 1, len(chunks))
     if threads == 1:
         yield from map(function, chunks)
-    else:
-        with ThreadPoolExecutor(threads) as pool:  # threads suffice: NumPy releases the interpreter's lock
-            yield from pool.map(function, chunks)
+        return
+    pending, done = deque(enumerate(chunks)), dict[int, _Result]()
+
+    def step() -> bool:
+        try:
+            number, chunk = pending.popleft()
+        except IndexError:
+            return False
+        done[number] = function(chunk)
+        return True
+
+    def work() -> None:
+        while step():
+            pass
+
+    with ThreadPoolExecutor(threads - 1) as pool:
+        try:
+            helpers = [pool.submit(work) for _ in range(threads - 1)]
+            shown = 0
+            while step():
+                while shown in done:
+                    yield done.pop(shown)
+                    shown += 1
+            for helper in helpers:
+                helper.result()
+            yield from (done.pop(number) for number in range(shown, len(chunks)))
+        finally:
+            pending.clear()  # after an error, or when nobody wants the rest
 
 
 class Scratch(threading.local):

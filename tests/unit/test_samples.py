@@ -1,10 +1,12 @@
 """The door: what comes through it is checked, kept as given, and frozen."""
 
+import time
+
 import numpy as np
 import pytest
 
 from gfscore.errors import NotFiniteError, ProbabilitiesError, SamplesError
-from gfscore.samples import CHUNK_VALUES, Samples, row_chunks
+from gfscore.samples import CHUNK_VALUES, Samples, map_chunks, row_chunks
 
 LOGITS = np.array([[2.0, 0.5, -1.0], [0.1, 0.3, 4.0]])
 
@@ -134,3 +136,33 @@ def test_a_mask_is_not_ignored():
 def test_a_label_without_a_dimension_is_refused():
     with pytest.raises(SamplesError, match=r"labels have shape \(\); they must be one class index per sample"):
         Samples.of(LOGITS, np.array(1))
+
+
+class TestMapChunks:
+    CHUNKS = tuple(slice(start, start + 1) for start in range(50))
+
+    @pytest.mark.parametrize("threads", [1, 2, 5])
+    def test_results_come_in_the_order_of_the_chunks(self, threads):
+        assert list(map_chunks(lambda rows: rows.start, self.CHUNKS, threads)) == list(range(50))
+
+    @pytest.mark.parametrize("threads", [1, 2, 5])
+    @pytest.mark.parametrize("broken", [0, 7, 49])
+    def test_an_error_in_any_chunk_reaches_the_caller(self, threads, broken):
+        def function(rows):
+            if rows.start == broken:
+                raise ValueError(broken)
+
+        with pytest.raises(ValueError, match=str(broken)):
+            list(map_chunks(function, self.CHUNKS, threads))
+
+    def test_nothing_more_is_computed_when_nobody_wants_it(self):
+        computed = []
+
+        def function(rows):
+            time.sleep(0.002)
+            computed.append(rows.start)
+
+        results = map_chunks(function, self.CHUNKS, 2)
+        next(results)
+        results.close()
+        assert len(computed) < 10
