@@ -34,8 +34,8 @@ EPS = 2 / 255
 INTERVALS = (
     "Written by `make bench`. The intervals of a column hold together with probability 0.95 (AutoAttack) and 0.975 "
     "(first-order shares). Where the first of AutoAttack's four attacks breaks every sample, as on a standard network, "
-    "AutoAttack ends after some hundred gradients of each. A first-order audit takes three, one for each rival, and two "
-    "forward passes, so that forty times is about what is possible there."
+    "AutoAttack ends after some hundred gradients of each. A first-order audit takes three, one for each rival, and "
+    "two forward passes, so that forty times is about what is possible there."
 )
 
 
