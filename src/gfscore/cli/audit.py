@@ -12,7 +12,7 @@ from gfscore import auditing, calibrating
 from gfscore.cli import options as shared
 from gfscore.cli.delivery import deliver, provenance
 from gfscore.cli.grouping import expand
-from gfscore.cli.sources import LOGITS_FILES, Source, local_scores, logits_sources
+from gfscore.cli.sources import LOGITS_FILES, Source, audit_source, local_scores, logits_sources
 from gfscore.cli.stream import files_of, stream_models, stream_runs
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples
@@ -105,18 +105,7 @@ def audit_command(
         with naming(source.path if source.loaded is None else name):
             sizes = _sizes(source, target, groups)
             local = local_scores(source, samples, options, local_score, run)
-            models.append(
-                auditing.audit_scores(
-                    samples,
-                    local,
-                    options,
-                    name=name,
-                    source=source.source,
-                    data_seed=None if source.loaded is None else source.loaded.data.seed,
-                    run=None if source.loaded is None else source.loaded.about,
-                    class_sizes=sizes,
-                )
-            )
+            models.append(audit_source(name, source, samples, local, options, class_sizes=sizes))
             if calibrate is None:
                 models[-1] = auditing.with_curves(models[-1], samples, options)
             else:

@@ -13,7 +13,7 @@ from gfscore.cli import options as shared
 from gfscore.cli.delivery import deliver, provenance
 from gfscore.cli.grouping import expand
 from gfscore.cli.running import advance, progress_bar
-from gfscore.cli.sources import Source, logits_sources
+from gfscore.cli.sources import Source, audit_source, logits_sources
 from gfscore.engines.loading import Loaded
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples
@@ -127,17 +127,7 @@ def certify_command(
         samples = read_samples(source.path, class_names=names, groups=groups)
         with naming(source.path if source.loaded is None else name):
             local = _radii(samples, source, certificate, run)
-            models.append(
-                auditing.audit_scores(
-                    samples,
-                    local,
-                    options,
-                    name=name,
-                    source=source.source,
-                    data_seed=None if source.loaded is None else source.loaded.data.seed,
-                    run=None if source.loaded is None else source.loaded.about,
-                )
-            )
+            models.append(audit_source(name, source, samples, local, options))
         if certificate.radii is not None and len(models) > 1:
             raise OptionError("--radii are those of one model. Call the command once for each.")
         if per_sample is not None:

@@ -9,7 +9,8 @@ from gfscore.cli.options import RunOptions, ScoreOptions
 from gfscore.cli.running import first_order_scores, run_models
 from gfscore.engines.loading import Loaded
 from gfscore.errors import OptionError
-from gfscore.samples import Samples
+from gfscore.results import ModelAudit
+from gfscore.samples import IntArray, Samples
 
 LOGITS_FILES = "an audit of logits files"
 
@@ -48,6 +49,29 @@ def local_scores(
     if source.loaded is None:
         raise OptionError("holds logits, and a radius takes the model itself. Say --model and --data.")
     return first_order_scores(source.loaded, samples, radius, asked.gradients, run)
+
+
+def audit_source(
+    name: str,
+    source: Source,
+    samples: Samples,
+    local: auditing.LocalScores,
+    options: auditing.Options,
+    *,
+    class_sizes: IntArray | None = None,
+) -> ModelAudit:
+    """Audit local scores, and say where they came from."""
+    loaded = source.loaded
+    return auditing.audit_scores(
+        samples,
+        local,
+        options,
+        name=name,
+        source=source.source,
+        data_seed=None if loaded is None else loaded.data.seed,
+        run=None if loaded is None else loaded.about,
+        class_sizes=class_sizes,
+    )
 
 
 def model_names(paths: Sequence[Path]) -> dict[str, Path]:
