@@ -13,7 +13,7 @@ help: ## say what can be made
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[tables,timm,transformers,robustbench,dashboard,attacks,pytest,sklearn,torchmetrics,mlflow,wandb,s3,ray]' --group test --group fuzz --group check --group docs
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[tables,timm,transformers,robustbench,dashboard,attacks,pytest,sklearn,torchmetrics,mlflow,wandb,s3,ray]' --group test --group fuzz --group check --group docs
 	@touch $(STAMP)
 
 # The demo needs nothing but the package itself: its own environment, without torch.
