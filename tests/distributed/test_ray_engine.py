@@ -101,7 +101,8 @@ def test_the_zoo_is_audited_alike(lab, tmp_path):
     assert_same(local(tmp_path / "local", *what), tmp_path)
 
 
-@pytest.mark.parametrize("n", [128, pytest.param(5000, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("n", [300, 5000])
 def test_networks_of_others_are_audited_alike(lab, tmp_path, realdata, n):
     with np.load(realdata / "cifar10_test.npz") as whole:
         np.savez(tmp_path / "few.npz", images=whole["images"][:n], labels=whole["labels"][:n])
