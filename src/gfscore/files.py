@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -66,6 +67,23 @@ def cannot_write(path: Path, error: OSError, *, begun: bool = False) -> FileErro
         first = "Make room" if error.errno in FULL else "Mend this"
         return RunError(f"{path}: cannot be written ({told}). {first}, and run it again: what was finished is kept.")
     return FileError(f"cannot be written ({told}). Choose another place.").found_in(path)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, unless they are there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def remove_held(path: Path, lock: str) -> None:
+    """Delete a folder once nobody holds the file in it that is its lock."""
+    with held(path / lock, "r+b", lambda: make_folder(path), or_read=True):
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            raise FileError(f"cannot be deleted ({error.strerror}). Check its permissions.").found_in(path) from error
 
 
 def held(path: Path, mode: str, make: Callable[[], None], *, or_read: bool = False) -> IO[bytes]:

@@ -1,5 +1,7 @@
 """Sums of a stream that was interrupted: nothing twice, nothing lost, nothing trusted that is damaged."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import numpy as np
@@ -66,3 +68,14 @@ def test_another_score_has_another_sum_and_all_can_be_deleted(tmp_path):
     assert remove_sums(tmp_path) == 2
     with SumLog(tmp_path, RECIPE, SCORE) as log:
         assert log.missing == [0, 1, 2]
+
+
+def test_a_sum_is_deleted_only_once_nobody_adds_to_it(tmp_path):
+    with ThreadPoolExecutor(1) as pool:
+        with SumLog(tmp_path, RECIPE, SCORE) as log:
+            log.add(0, summary(0))
+            cleared = pool.submit(remove_sums, tmp_path)
+            time.sleep(0.3)
+            assert not cleared.done()
+        assert cleared.result() == 1
+    assert not log.path.exists()

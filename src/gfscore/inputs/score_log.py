@@ -6,7 +6,6 @@ again. What decides the scores is in the name of its folder; what was asked of t
 
 import hashlib
 import json
-import shutil
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gfscore.files import cannot_write, held, write_text
+from gfscore.files import cannot_write, held, make_folder, remove_held, write_text
 from gfscore.samples import FloatArray, IntArray
 
 FOLDER, ABOUT, SCORES = "gate", "about.json", "scores.bin"
@@ -61,10 +60,7 @@ class ScoreLog:
         return known
 
     def _make(self) -> None:
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise cannot_write(self.path, error) from error
+        make_folder(self.path)
         if not (self.path / ABOUT).exists():
             write_text(self.path / ABOUT, json.dumps(self.recipe, indent=1) + "\n")
 
@@ -93,10 +89,10 @@ class ScoreLog:
 
 
 def remove_scores(root: Path) -> int:
-    """Delete the scores of all gates below a store; says of how many."""
+    """Delete the scores of all gates below a store, each once nobody adds to it; says of how many."""
     folders = [path.parent for path in root.glob(f"{FOLDER}/*/{ABOUT}")]
     for folder in folders:
-        shutil.rmtree(folder)
+        remove_held(folder, SCORES)
     return len(folders)
 
 

@@ -9,7 +9,6 @@ finished run is one file; one of logits is what ``gfscore audit`` reads as it is
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,8 +19,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from gfscore.errors import FileError, RunError
-from gfscore.files import cannot_write, held, replacing, write_text
+from gfscore.errors import RunError
+from gfscore.files import held, make_folder, remove_held, replacing, write_text
 from gfscore.inputs.safetensors_file import HALVED, write_safetensors
 from gfscore.places.addresses import here, user_cache
 from gfscore.samples import FloatArray, IntArray
@@ -110,10 +109,7 @@ class Entry:
 
     def make(self) -> None:
         """Make the folder, and write what it holds, unless it says so already."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise cannot_write(self.path, error) from error
+        make_folder(self.path)
         if _read_info(self.path / INFO) is None:
             write_text(self.path / INFO, json.dumps(self.info, indent=1) + "\n")
 
@@ -228,13 +224,7 @@ class Store:
 
     def remove(self, entry: Entry) -> None:
         """Delete an entry, once nobody else holds it."""
-        with entry.locked():
-            try:
-                shutil.rmtree(entry.path)
-            except OSError as error:
-                raise FileError(f"cannot be deleted ({error.strerror}). Check its permissions.").found_in(
-                    entry.path
-                ) from error
+        remove_held(entry.path, LOCK)
 
 
 def recipe_of(info: Mapping[str, Any]) -> Recipe:

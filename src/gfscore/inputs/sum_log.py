@@ -6,7 +6,6 @@ add up exactly, so the end is the same however often a run was interrupted.
 
 import hashlib
 import json
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,7 +19,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from gfscore.errors import FileError
-from gfscore.files import cannot_write, held, replacing, write_text
+from gfscore.files import held, make_folder, remove_held, replacing, write_text
 from gfscore.inputs.store import Recipe
 from gfscore.inputs.summary_files import summary_from_bytes, summary_to_bytes
 from gfscore.summaries import Summary, Tally
@@ -67,10 +66,7 @@ class SumLog:
             self._save()
 
     def _make(self) -> None:
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise cannot_write(self.path, error) from error
+        make_folder(self.path)
         if not (self.path / ABOUT).exists():
             write_text(self.path / ABOUT, json.dumps(self.recipe.as_dict(), indent=1) + "\n")
 
@@ -102,10 +98,10 @@ class SumLog:
 
 
 def remove_sums(root: Path) -> int:
-    """Delete the sums of all streams below a store; says of how many."""
+    """Delete the sums of all streams below a store, each once nobody adds to it; says of how many."""
     folders = [path.parent for path in root.glob(f"{FOLDER}/*/{ABOUT}")]
     for folder in folders:
-        shutil.rmtree(folder)
+        remove_held(folder, LOCK)
     return len(folders)
 
 
