@@ -44,8 +44,12 @@ class StreamingAudit:
         self.class_names = None if class_names is None else tuple(class_names)
         self.probabilities = probabilities
         self.name, self.source = name, source
-        self.n_samples = 0
-        self._tally = Tally()
+        self.tally = Tally()
+
+    @property
+    def n_samples(self) -> int:
+        """N so far."""
+        return self.tally.n_samples
 
     def update(
         self, logits: ArrayLike, labels: ArrayLike, *, groups: ArrayLike | Mapping[str, ArrayLike] | None = None
@@ -65,13 +69,12 @@ class StreamingAudit:
         """Take in samples that were checked before; a piece of a long file at a time."""
         for piece in pieces_of(samples):
             local = auditing.score_samples(piece, self.options)
-            self._tally.add(Summary.of(piece, local, first_row=self.n_samples))
-            self.n_samples += piece.n_samples
+            self.tally.add(Summary.of(piece, local, first_row=self.n_samples))
         return self
 
     def summary(self) -> Summary:
         """What was kept of everything so far: to be saved, or merged with what other machines saw."""
-        return self._tally.summary()
+        return self.tally.summary()
 
     def peek(self) -> ModelAudit:
         """The audit of everything so far, with intervals that hold at every moment of the stream at once.
@@ -80,17 +83,18 @@ class StreamingAudit:
         1 - delta (see :func:`~gfscore.bounds.mixture.mixture_lower`). They are about classes that are known before; a
         stream over groups, which are known when they come, has none.
         """
-        summary = self.summary()
-        if summary.partition == "group":
-            raise OptionError("an early look needs to know all groups before they come. Wait for the result.")
-        return self._audit(summary, replace(self.options, interval=Method.MIXTURE))
+        return early_look(self.summary(), self.options, name=self.name, source=self.source)
 
     def result(self) -> ModelAudit:
         """The audit of everything, once all data that were meant to come have come."""
-        return self._audit(self.summary(), self.options)
+        return auditing.audit_summary(self.summary(), self.options, name=self.name, source=self.source)
 
-    def _audit(self, summary: Summary, options: Options) -> ModelAudit:
-        return auditing.audit_summary(summary, options, name=self.name, source=self.source)
+
+def early_look(summary: Summary, options: Options, *, name: str, source: str) -> ModelAudit:
+    """The audit of a sum that is still growing, with the intervals of :meth:`StreamingAudit.peek`."""
+    if summary.partition == "group":
+        raise OptionError("an early look needs to know all groups before they come. Wait for the result.")
+    return auditing.audit_summary(summary, replace(options, interval=Method.MIXTURE), name=name, source=source)
 
 
 def pieces_of(samples: Samples) -> Iterator[Samples]:

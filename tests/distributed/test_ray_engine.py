@@ -150,11 +150,14 @@ def test_a_local_run_goes_on_where_a_killed_one_was(lab, tmp_path, expected, mon
     assert len(computed) == 4 * SHARDS - kept
 
 
-def test_a_cluster_of_its_own_streams_summaries(tmp_path, monkeypatch):
+def test_a_cluster_of_its_own_streams_summaries(tmp_path, monkeypatch, capsys):
     pytest.importorskip("ray", reason="the extra ray is not installed")
     monkeypatch.chdir(tmp_path)
-    what = ["audit", "--stream", *ZOO, "--data", "generator:zoo", "--n-per-class", "500", "--quiet"]
+    what = ["audit", "--stream", *ZOO, "--data", "generator:zoo", "--n-per-class", "500"]
     assert run([*what, "--engine", "ray", "--workers", "2", "--store", "a", "--out", "ray"]) == 0
+    looks = {line.split(":")[0] for line in capsys.readouterr().err.splitlines() if "early look" in line}
+    assert looks == {"trades", "noise"}
+    what.append("--quiet")
     assert run([*what, "--threads", "1", "--store", "b", "--out", "local"]) == 0
     assert run(["audit", *what[2:], "--threads", "1", "--store", "c", "--out", "whole"]) == 0
     theirs, ours, whole = (Audit.load(Path(name) / "audit.json").models for name in ("ray", "local", "whole"))

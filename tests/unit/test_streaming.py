@@ -127,6 +127,22 @@ def test_the_command_takes_shards_and_shows_early_looks(tmp_path, monkeypatch, c
     assert len(json.loads(capsys.readouterr().out)["models"]) == 4  # a model each
 
 
+def test_a_model_that_is_run_as_a_stream_shows_early_looks_too(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    what = ["audit", "--stream", "--model", "zoo:noise", "--data", "generator:zoo", "--n-per-class", "500"]
+    assert run([*what, "--store", "a", "--out", "out"]) == 0
+    looks = capsys.readouterr().err.splitlines()  # images are drawn class by class
+    assert [line.split(" so far: ")[0] for line in looks] == [
+        "noise: 2,048 samples of 5 of 10 classes",
+        "noise: 4,096 samples of 9 of 10 classes",
+    ]
+    assert all(line.endswith("(early look)") for line in looks)
+    assert run([*what, "--store", "b", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

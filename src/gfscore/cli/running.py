@@ -114,7 +114,7 @@ def advance(bar: Progress, description: str) -> Callable[[int, int], None]:
 
 def progress_bar(*, quiet: bool) -> Progress:
     """Rate and time left; nothing in logs, where a bar would be noise."""
-    console = Console(stderr=True)
+    console = Console(stderr=True, quiet=quiet)
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -17,7 +17,8 @@ from gfscore.errors import FileError, OptionError, TooFewClassesError, naming
 from gfscore.inputs.logits_files import SUFFIXES, read_samples
 from gfscore.inputs.store import Store
 from gfscore.results import ModelAudit
-from gfscore.streaming import StreamingAudit, pieces_of
+from gfscore.streaming import StreamingAudit, early_look, pieces_of
+from gfscore.summaries import Look, Tally
 
 FIRST_LOOK = 1000  # samples; the next looks come whenever their number has doubled
 
@@ -43,9 +44,9 @@ def stream_models(
     quiet: bool,
 ) -> list[ModelAudit]:
     """Audit each model file by file, with early looks at the intervals on the way."""
-    console = Console(stderr=True, quiet=quiet, highlight=False, markup=False, soft_wrap=True)
+    console = Console(stderr=True, quiet=quiet)
     return [
-        _streamed(name, paths, options, class_names, probabilities=probabilities, console=console)
+        _streamed(name, paths, options, class_names, probabilities=probabilities, look=_looks(console, options, name))
         for name, paths in files.items()
     ]
 
@@ -57,11 +58,14 @@ def stream_runs(
     score = Score(activation=str(options.activation), temperature=options.temperature)
     store, cluster, how, audits = Store(run.store), run.cluster, run.loading, []
     with progress_bar(quiet=run.quiet) as bar:
-        bars = partial(advance, bar)
+        bars, looks = partial(advance, bar), partial(_looks, bar.console, options)
         if cluster is not None:
-            all_summed = summaries_on_ray(models, data, how, store, cluster, bars, score)
+            all_summed = summaries_on_ray(models, data, how, store, cluster, bars, score, looks)
         else:
-            all_summed = (summarise(loaded, score, store, bars(loaded.name)) for loaded in load(models, data, how))
+            all_summed = (
+                summarise(loaded, score, store, bars(loaded.name), looks(loaded.name))
+                for loaded in load(models, data, how)
+            )
         for summed in all_summed:
             loaded = summed.loaded
             with naming(loaded.name):
@@ -85,30 +89,43 @@ def _streamed(
     class_names: Sequence[str] | None,
     *,
     probabilities: bool,
-    console: Console,
+    look: Look,
 ) -> ModelAudit:
     source = paths[0].name if len(paths) == 1 else f"{len(paths)} files, {paths[0].name} to {paths[-1].name}"
-    stream, next_look = StreamingAudit(options, name=name, source=source), FIRST_LOOK
+    stream = StreamingAudit(options, name=name, source=source)
     for path in paths:
         samples = read_samples(path, probabilities=probabilities, class_names=class_names, piece=True)
         with naming(path):
             for piece in pieces_of(samples):
-                stream.add(piece)
-                if stream.n_samples >= next_look and samples.groups is None and not console.quiet:
-                    _look(stream, console)
-                    next_look = 2 * stream.n_samples
+                look(stream.add(piece).tally)
     with naming(name):
         return stream.result()
 
 
-def _look(stream: StreamingAudit, console: Console) -> None:
-    try:
-        seen = stream.peek()
-    except TooFewClassesError:  # a file sorted by class: there is nothing to compare yet
-        return
-    worst = f"worst {views.printable(seen.wcr.class_)} {views.estimate(seen.wcr.value, seen.wcr.interval)}"
-    rdi = views.estimate(seen.rdi.value, seen.rdi.interval)
-    console.print(f"{stream.name}: {stream.n_samples:,} samples so far: {worst}, RDI {rdi} (early look)")
+def _looks(console: Console, options: auditing.Options, name: str) -> Look:
+    """What prints an early look at the sum of a model whenever its number of samples has doubled."""
+    next_look = FIRST_LOOK
+
+    def look(so_far: Tally) -> None:
+        nonlocal next_look
+        if console.quiet or so_far.n_samples < next_look:
+            return
+        next_look, summary = 2 * so_far.n_samples, so_far.summary()
+        if summary.partition == "group":
+            return
+        try:
+            seen = early_look(summary, options, name=name, source=name)
+        except TooFewClassesError:  # sorted by class: there is nothing to compare yet
+            return
+        worst = f"worst {views.printable(seen.wcr.class_)} {views.estimate(seen.wcr.value, seen.wcr.interval)}"
+        rdi = views.estimate(seen.rdi.value, seen.rdi.interval)
+        n_samples = f"{so_far.n_samples:,} samples"
+        if seen.absent_classes:  # sorted by class, perhaps: the worst may be still to come
+            n_samples += f" of {len(seen.classes)} of {len(summary.class_names)} classes"
+        told = f"{views.printable(name)}: {n_samples} so far: {worst}, RDI {rdi} (early look)"
+        console.print(told, highlight=False, markup=False, soft_wrap=True)
+
+    return look
 
 
 def _shards(path: Path) -> list[Path]:

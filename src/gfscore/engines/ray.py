@@ -28,6 +28,7 @@ from gfscore.extras import require
 from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.store import Store
 from gfscore.inputs.sum_log import SumLog
+from gfscore.summaries import Look
 
 DRIVER = "gfscore.engines.ray_driver"
 RESUMES = "What was computed is kept: run it again, and it goes on from there."
@@ -36,6 +37,7 @@ PATIENCE = 20  # seconds that the process that talks to Ray has for its end
 SHORT = 40  # characters of a folder below which the names of Ray's sockets fit into their 107
 
 Bars = Callable[[str], Progress]  # a progress bar for a name
+Looks = Callable[[str], Look]  # what looks at the sum of a name
 H = TypeVar("H", bound=Home)
 
 
@@ -84,6 +86,7 @@ def summaries_on_ray(
     cluster: Cluster,
     bars: Bars,
     score: Score,
+    looks: Looks = lambda _name: lambda _so_far: None,
 ) -> Iterator[Summed]:
     """Summaries of the scores of every model on every data set: workers send sums, and no logits.
 
@@ -91,7 +94,8 @@ def summaries_on_ray(
     """
 
     def home(plan: _Planned) -> AbstractContextManager[SumHome]:
-        return _sum_home(plan, store, bars, score)
+        log = SumLog(store.root, plan.job.recipe, asdict(score), looks(plan.name))
+        return _sum_home(plan, log, bars)
 
     loader = Loader(how, data=len(data), several=len(data) > 1)
     planned = [_planned(loader.open(*specs), *specs, cluster) for specs in pairs(models, data)]
@@ -121,8 +125,8 @@ def _store_home(plan: _Planned, store: Store, bars: Bars) -> Iterator[StoreHome]
 
 
 @contextmanager
-def _sum_home(plan: _Planned, store: Store, bars: Bars, score: Score) -> Iterator[SumHome]:
-    with SumLog(store.root, plan.job.recipe, asdict(score)) as log:
+def _sum_home(plan: _Planned, log: SumLog, bars: Bars) -> Iterator[SumHome]:
+    with log:
         yield SumHome(plan.job, bars(plan.name), log)
 
 

@@ -10,7 +10,7 @@ from gfscore.inputs.store import Store
 from gfscore.inputs.sum_log import SumLog
 from gfscore.samples import Samples
 from gfscore.scores import great_scores
-from gfscore.summaries import Summary
+from gfscore.summaries import Look, Summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +29,18 @@ class Summed:
     summary: Summary
 
 
-def summarise(loaded: Loaded, score: Score, store: Store, progress: Progress = lambda _done, _total: None) -> Summed:
+def summarise(
+    loaded: Loaded,
+    score: Score,
+    store: Store,
+    progress: Progress = lambda _done, _total: None,
+    look: Look = lambda _so_far: None,
+) -> Summed:
     """Run a model on data and keep sums only: neither memory nor store grows with the data."""
     n_classes = check_run(loaded.model, loaded.data, loaded.preprocessing)
     recipe = recipe_for(loaded.model, loaded.data, loaded.preprocessing, loaded.batch_size)
     shards = recipe.shards()
-    with SumLog(store.root, recipe, asdict(score)) as log:
+    with SumLog(store.root, recipe, asdict(score), look) as log:
         for shard in log.missing:
             log.add(shard, shard_summary(loaded, shards[shard], score, n_classes))
             progress(shards[shard].stop, recipe.n_samples)

@@ -22,19 +22,20 @@ from gfscore.errors import FileError
 from gfscore.files import held, make_folder, remove_held, replacing, write_text
 from gfscore.inputs.store import Recipe
 from gfscore.inputs.summary_files import summary_from_bytes, summary_to_bytes
-from gfscore.summaries import Summary, Tally
+from gfscore.summaries import Look, Summary, Tally
 
 FOLDER, ABOUT, LOCK, SUM = "sums", "about.json", "lock", "sum.safetensors"
 EVERY = 30.0  # seconds of work that a run which is killed may lose
 
 
 class SumLog:
-    """A sum of summaries, shard by shard; a context in which no other process adds to it."""
+    """A sum of summaries, shard by shard, to ``look`` at after each; a context in which no other process adds to it."""
 
-    def __init__(self, root: Path, recipe: Recipe, score: Mapping[str, Any]) -> None:
+    def __init__(self, root: Path, recipe: Recipe, score: Mapping[str, Any], look: Look = lambda _so_far: None) -> None:
         self.recipe = replace(recipe, measure={"name": FOLDER, **score})
         self.path = root / FOLDER / self.recipe.key
         self._tally, self._shards, self._saved = Tally(), set[int](), 0.0
+        self._look = look
 
     def __enter__(self) -> Self:
         self._lock = held(self.path / LOCK, "r+b", self._make)
@@ -64,6 +65,7 @@ class SumLog:
         self._shards.add(shard)
         if time.monotonic() - self._saved > EVERY:
             self._save()
+        self._look(self._tally)
 
     def _make(self) -> None:
         make_folder(self.path)

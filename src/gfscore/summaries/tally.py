@@ -1,6 +1,6 @@
 """Where summaries are added up."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Self
 
 import numpy as np
@@ -12,6 +12,8 @@ from gfscore.summaries.bins import N_BINS
 from gfscore.summaries.summary import COLUMNS, ScoreKind, Summary, merge_error, shown
 
 BUFFERED = 1 << 20  # confusions that wait to be sorted in
+
+Look = Callable[["Tally"], None]  # what somebody does with a sum that is still growing
 
 
 def merged(summaries: Iterable[Summary]) -> Summary:
@@ -36,6 +38,7 @@ class Tally:
     """
 
     def __init__(self) -> None:
+        self.n_samples = 0
         self._kind: ScoreKind | None = None
         self._partition = "class"
         self._class_names: tuple[str, ...] = ()
@@ -56,6 +59,7 @@ class Tally:
         if summary.names != self._names:
             self._place(summary.names)
         places = self._places
+        self.n_samples += summary.n_samples
         self._cells.reshape(-1)[_moved(summary.cells, N_BINS, places)] += summary.cell_counts  # no cell comes twice
         self._sums[places] += summary.sums
         keys = _moved(summary.confusions, len(self._class_names), places)
