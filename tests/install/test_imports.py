@@ -33,14 +33,18 @@ def test_import_pulls_in_nothing_heavy(tmp_path):
     assert python(code, tmp_path) == "[]"
 
 
-def test_import_takes_less_than_half_a_second_beyond_numpy_and_scipy(tmp_path):
+def test_import_adds_less_than_numpy_and_scipy_take(tmp_path):
+    """They take 0.3 to 0.4 s; half a second was asked for. Side by side: a loaded machine slows down both."""
     code = """
-        import time, numpy, scipy.special
-        start = time.process_time()  # of this process: another that is busy does not count
+        import time
+        times = [time.process_time()]
+        import numpy, scipy.special
+        times.append(time.process_time())
         import gfscore
-        print(time.process_time() - start)
+        times.append(time.process_time())
+        print((times[2] - times[1]) / (times[1] - times[0]))
     """
-    assert min(float(python(code, tmp_path)) for _ in range(3)) < 0.5
+    assert min(float(python(code, tmp_path)) for _ in range(3)) < 1
 
 
 def test_audit_works_with_no_extra_installed(tmp_path):

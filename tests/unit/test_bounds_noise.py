@@ -1,9 +1,8 @@
 """The noise floor and the shrunken scores."""
 
-import time
-
 import numpy as np
 import pytest
+from timing import quickest
 
 from gfscore import disparity
 from gfscore.bounds import noise_floor, shrunken_scores
@@ -64,9 +63,7 @@ def test_the_seed_decides_and_units_carry_over():
 
 def test_a_thousand_permutations_of_a_thousand_classes_are_fast():
     values, codes = np.random.default_rng(0).random(50_000), np.repeat(np.arange(1000), 50)
-    start = time.perf_counter()
-    noise_floor(values, codes, 1000, maximum=1.0)
-    assert time.perf_counter() - start < 10  # 5 s were asked for; test machines are shared
+    assert quickest(lambda: noise_floor(values, codes, 1000, maximum=1.0), 5) < 5
 
 
 def test_shrinking_brings_scores_closer_to_the_truth():

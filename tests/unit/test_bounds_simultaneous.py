@@ -1,9 +1,8 @@
 """All intervals of an audit from one call: what they must contain, how narrow they are, how fast they come."""
 
-import time
-
 import numpy as np
 import pytest
+from timing import quickest
 
 from gfscore import disparity
 from gfscore.bounds import Method, audit_intervals, betting_intervals, hoeffding_intervals
@@ -183,10 +182,10 @@ def test_more_models_of_the_paper_are_told_apart_than_by_its_own_bound():
 @pytest.mark.parametrize(("k", "n", "seconds"), [(1000, 50, 1.5), (10, 1000, 0.1)])
 def test_all_intervals_come_in_no_time(k, n, seconds):
     values, codes = np.random.default_rng(0).random(k * n), np.repeat(np.arange(k), n)
-    spent = []
-    for _ in range(3):
-        start = time.perf_counter()
+
+    def all_intervals():
         for method in PLANNED:
             audit_intervals(values, codes, k, maximum=1.0, method=method)
-        spent.append(time.perf_counter() - start)
-    assert min(spent) < 4 * seconds  # four times what was asked for, because test machines are shared
+
+    limit = 4 * seconds  # four times what was asked for, because test machines are shared
+    assert quickest(all_intervals, limit) < limit
