@@ -142,7 +142,6 @@ def test_a_model_that_is_run_as_a_stream_shows_early_looks_too(tmp_path, monkeyp
     assert capsys.readouterr().err == ""
 
 
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

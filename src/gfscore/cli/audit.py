@@ -12,8 +12,8 @@ from gfscore import auditing, calibrating
 from gfscore.cli import options as shared
 from gfscore.cli.delivery import deliver, provenance
 from gfscore.cli.grouping import expand
-from gfscore.cli.sources import LOGITS_FILES, Source, audit_source, local_scores, logits_sources
-from gfscore.cli.stream import files_of, stream_models, stream_runs
+from gfscore.cli.sources import Source, audit_source, local_scores, logits_sources
+from gfscore.cli.stream import stream_all
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.references import for_models, read_reference
@@ -83,8 +83,7 @@ def audit_command(
     def read(source: Source) -> Samples:
         return read_samples(source.path, probabilities=probabilities, class_names=names, groups=groups)
 
-    files: dict[str, list[Path]] = {}
-    models: list[ModelAudit] = []
+    read_from, models = logits or [], list[ModelAudit]()
     if stream or pieces:
         whole = {
             "--groups": groups,
@@ -93,12 +92,9 @@ def audit_command(
             "--score first-order": radius,
         }
         _refuse_with_stream([name for name, value in whole.items() if value], target)
-        if logits or not (model or data):
-            run.refuse_ray(LOGITS_FILES)
-            files = files_of(logits or [], pieces=pieces)
-            models += stream_models(files, options, names, probabilities=probabilities, quiet=run.quiet)
-        if model or data:
-            models += stream_runs(model or [], data or [], options, run)
+        models, read_from = stream_all(
+            logits or [], model or [], data or [], options, run, pieces=pieces, probabilities=probabilities
+        )
     tables, sources, curves = [], {}, {}
     for name, source in [] if models else logits_sources(logits or [], model or [], data or [], run):
         samples, sizes = read(source), None
@@ -122,8 +118,7 @@ def audit_command(
             )
             for entry, (source, sizes) in zip(models, sources.values(), strict=True)
         ]
-    given = [path for paths in files.values() for path in paths] or logits or []
-    inputs = [path for path in (*given, groups, run.class_names) if path is not None]
+    inputs = [path for path in (*read_from, groups, run.class_names) if path is not None]
     audit = Audit(
         models=tuple(models),
         calibration=calibration,

@@ -9,7 +9,7 @@ from rich.console import Console
 from gfscore import auditing, views
 from gfscore.cli.options import RunOptions
 from gfscore.cli.running import advance, progress_bar
-from gfscore.cli.sources import model_names
+from gfscore.cli.sources import LOGITS_FILES, model_names
 from gfscore.engines.loading import load
 from gfscore.engines.ray import summaries_on_ray
 from gfscore.engines.summarising import Score, summarise
@@ -23,7 +23,28 @@ from gfscore.summaries import Look, Tally
 FIRST_LOOK = 1000  # samples; the next looks come whenever their number has doubled
 
 
-def files_of(paths: Sequence[Path], *, pieces: bool) -> dict[str, list[Path]]:
+def stream_all(
+    logits: Sequence[Path],
+    models: Sequence[str],
+    data: Sequence[str],
+    options: auditing.Options,
+    run: RunOptions,
+    *,
+    pieces: bool,
+    probabilities: bool,
+) -> tuple[list[ModelAudit], list[Path]]:
+    """Audits of logits files and of models that are run, and the files that were read."""
+    audits, files = list[ModelAudit](), dict[str, list[Path]]()
+    if logits or not (models or data):
+        run.refuse_ray(LOGITS_FILES)
+        files = _files_of(logits, pieces=pieces)
+        audits += _stream_files(files, options, run, probabilities=probabilities)
+    if models or data:
+        audits += _stream_runs(models, data, options, run)
+    return audits, [path for paths in files.values() for path in paths]
+
+
+def _files_of(paths: Sequence[Path], *, pieces: bool) -> dict[str, list[Path]]:
     """The files of each model: those in its folder, or the one named; or all of them for one (``pieces``)."""
     if not paths:
         raise OptionError("there is nothing to stream. Name logits files, folders of them, or --model and --data.")
@@ -35,23 +56,18 @@ def files_of(paths: Sequence[Path], *, pieces: bool) -> dict[str, list[Path]]:
     return {name or "model": [file for shards in files.values() for file in shards]}
 
 
-def stream_models(
-    files: Mapping[str, Sequence[Path]],
-    options: auditing.Options,
-    class_names: Sequence[str] | None,
-    *,
-    probabilities: bool,
-    quiet: bool,
+def _stream_files(
+    files: Mapping[str, Sequence[Path]], options: auditing.Options, run: RunOptions, *, probabilities: bool
 ) -> list[ModelAudit]:
     """Audit each model file by file, with early looks at the intervals on the way."""
-    console = Console(stderr=True, quiet=quiet)
+    console, class_names = Console(stderr=True, quiet=run.quiet), run.names
     return [
         _streamed(name, paths, options, class_names, probabilities=probabilities, look=_looks(console, options, name))
         for name, paths in files.items()
     ]
 
 
-def stream_runs(
+def _stream_runs(
     models: Sequence[str], data: Sequence[str], options: auditing.Options, run: RunOptions
 ) -> list[ModelAudit]:
     """Run every model on every data set and audit the sums of its scores; on a cluster, no logits leave a worker."""
