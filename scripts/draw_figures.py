@@ -8,10 +8,10 @@ from pathlib import Path
 
 from PIL import Image
 
-from gfscore.auditing import rdi_radii
 from gfscore.cli.demo import TEST, zoo_audit
 from gfscore.cli.options import RunOptions
 from gfscore.outputs.figures import FIGURES, save
+from gfscore.planning import rdi_radii
 from gfscore.reproduction import published_audit
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "figures"

@@ -1,59 +1,40 @@
 """Puts the stages in order: samples, local scores, profile, metrics, intervals, flags. Knows all of them."""
 
-import math
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from gfscore import disparity
-from gfscore.__about__ import __version__
+from gfscore.assembling import assembled, make_provenance
 from gfscore.bounds import (
-    AuditIntervals,
     Method,
-    Pilot,
-    Plan,
     audit_intervals,
     check_level,
     noise_floor,
     normal_floor,
-    plan_radius,
-    plan_samples,
-    rdi_radius,
     share_intervals,
-    shrunken_scores,
     summary_intervals,
 )
 from gfscore.errors import OptionError, ProbabilitiesError
 from gfscore.judge.expectation import check_accuracy, checked_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N, Facts, audit_flags
 from gfscore.judge.threshold import judged
-from gfscore.places.addresses import shown
-from gfscore.profile import ClassProfile, class_profile, summary_profile
+from gfscore.profile import class_profile, summary_profile
 from gfscore.results import (
-    Atkinson,
     Audit,
     Claim,
-    ClassResult,
-    Disparity,
     Flag,
-    IntervalInfo,
     Metric,
     ModelAudit,
     Noise,
-    Penalised,
-    Provenance,
     SamplesInfo,
     ScoreInfo,
-    WorstCase,
 )
 from gfscore.samples import LOOK_LIKE_PROBABILITIES, FloatArray, IntArray, Samples
-from gfscore.scores import SCORE_MAX, Activation, great_scores
+from gfscore.scores import Activation, great_scores
 from gfscore.scores import FirstOrder as FirstOrder  # commands take them from here: they import no mathematics
 from gfscore.scores import LocalScores as LocalScores
 from gfscore.scores.directions import Logits
@@ -273,10 +254,11 @@ def audit_scores(
         failure_rate=local.failure_rate,
         sizes=sizes,
     )
-    return _model_audit(
+    return assembled(
         profile,
         intervals,
-        options,
+        delta=options.delta,
+        fairness_weight=options.fairness_weight,
         name=name,
         score=ScoreInfo(
             name=local.name,
@@ -333,10 +315,11 @@ def audit_summary(
         seed=options.seed,
     )
     noise = _summary_noise(summary, options)
-    return _model_audit(
+    return assembled(
         profile,
         intervals,
-        options,
+        delta=options.delta,
+        fairness_weight=options.fairness_weight,
         name=name,
         score=ScoreInfo.model_validate(
             {
@@ -353,67 +336,6 @@ def audit_summary(
         flags=audit_flags(Facts.of_summary(summary), profile, min_n=options.min_n)
         + (() if noise is None else (NORMAL_NOISE,)),
         claim=Claim(premise=kind.premise),
-    )
-
-
-def _model_audit(
-    profile: ClassProfile,
-    intervals: AuditIntervals,
-    options: Options,
-    *,
-    name: str,
-    score: ScoreInfo,
-    samples: SamplesInfo,
-    run: Mapping[str, Any] | None,
-    noise: Noise | None,
-    flags: tuple[Flag, ...],
-    claim: Claim,
-    abstained: float | None = None,
-    robust: tuple[Metric | None, tuple[Metric | None, ...] | None] = (None, None),
-) -> ModelAudit:
-    """Everything about one model, put together."""
-    scores, weight = profile.scores, options.fairness_weight
-    highest, lowest = disparity.rdi_classes(scores)
-    return ModelAudit(
-        name=name,
-        score=score,
-        samples=samples,
-        run=None if run is None else dict(run),
-        interval=IntervalInfo(
-            method=intervals.method,
-            delta=options.delta,
-            target=intervals.target,
-            seed=intervals.seed,
-            anytime=intervals.method.anytime,
-        ),
-        partition=profile.partition,
-        accuracy=profile.accuracy,
-        aggregate=profile.aggregate,
-        aggregate_interval=intervals.aggregate,
-        class_mean=profile.class_mean,
-        class_mean_interval=intervals.class_mean,
-        classes=_class_results(profile, intervals, robust[1]),
-        absent_classes=profile.absent,
-        worst_set=tuple(profile.names[k] for k in intervals.worst_set),
-        rdi=Disparity(
-            value=disparity.rdi(scores),
-            interval=intervals.rdi,
-            classes=(profile.names[highest], profile.names[lowest]),
-        ),
-        nrgc=Metric(value=disparity.nrgc(scores), interval=intervals.nrgc),
-        wcr=WorstCase(value=disparity.wcr(scores), interval=intervals.wcr, class_=profile.names[lowest]),
-        fp_great=Penalised(value=disparity.fp_great(scores, weight), interval=intervals.fp_great, weight=weight),
-        theil=Metric(value=disparity.theil(scores), interval=intervals.theil),
-        atkinson=Atkinson(
-            value=disparity.atkinson(scores),
-            interval=intervals.atkinson,
-            adjusted_mean=disparity.atkinson_adjusted_mean(scores),
-        ),
-        abstained=abstained,
-        robust_accuracy=robust[0],
-        noise=noise,
-        flags=flags,
-        claim=claim,
     )
 
 
@@ -486,89 +408,3 @@ def _summary_noise(summary: Summary, options: Options) -> Noise | None:
         seed=options.seed,
     )
     return Noise.model_validate(asdict(floor))
-
-
-def plan(
-    *,
-    radius: float | None = None,
-    n: int | None = None,
-    n_classes: int | None = None,
-    pilot: ModelAudit | None = None,
-    delta: float = 0.05,
-    seed: int = 0,
-) -> tuple[Plan, ...]:
-    """Samples per class that a half-width ``radius`` needs, or the half-width that ``n`` buys, for each interval.
-
-    ``pilot``, a first, small audit, gives the number of classes and the spread of their scores; without it the plan is
-    for the worst case.
-
-    >>> [(entry.method.value, entry.n) for entry in plan(radius=0.05, n_classes=10)][-1]
-    ('hoeffding', 1995)
-    """
-    if (radius is None) == (n is None):
-        raise OptionError("say what is known: --radius for the samples it needs, or --n for the radius they buy.")
-    if pilot is None and n_classes is None:
-        raise OptionError("say how many classes there are (--classes), or give a first audit (--pilot).")
-    known, maximum = None, SCORE_MAX
-    if pilot is not None:
-        stds = [math.nan if entry.std is None else entry.std for entry in pilot.classes]
-        known, maximum = Pilot.of([entry.score for entry in pilot.classes], stds), pilot.score.range[1]
-    classes = n_classes or len(pilot.classes if pilot else ())
-    if radius is not None:
-        return plan_samples(radius, n_classes=classes, delta=delta, maximum=maximum, pilot=known, seed=seed)
-    return plan_radius(n or 0, n_classes=classes, delta=delta, maximum=maximum, pilot=known, seed=seed)
-
-
-def rdi_radii(
-    n_classes: int, *, delta: float = 0.05, maximum: float = SCORE_MAX
-) -> dict[str, tuple[tuple[int, float], ...]]:
-    """The paper's bound of the RDI by samples per class, from 10 to 100,000: what the figure of it draws.
-
-    >>> n, radius = rdi_radii(10)["hoeffding"][20]
-    >>> n, round(radius, 3)
-    (1000, 0.137)
-    """
-    sizes = [round(10 ** (1 + step / 10)) for step in range(41)]
-    return {"hoeffding": tuple((n, rdi_radius(n, delta, n_classes=n_classes, maximum=maximum)) for n in sizes)}
-
-
-def audit_radii(audit: Audit) -> dict[str, tuple[tuple[int, float], ...]]:
-    """The radii for the widest model of an audit, at its level."""
-    model = audit.models[0]
-    largest = max(len(each.classes) for each in audit.models)
-    return rdi_radii(largest, delta=model.interval.delta, maximum=model.score.range[1])
-
-
-def make_provenance(*, command: str | None = None, inputs: Mapping[str, str] | None = None) -> Provenance:
-    """What made the result: versions, command and hashes of the input files."""
-    return Provenance(
-        gfscore=__version__,
-        python=platform.python_version(),
-        numpy=np.__version__,
-        scipy=scipy.__version__,
-        command=None if command is None else shown(command),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        inputs={shown(name): digest for name, digest in (inputs or {}).items()},
-    )
-
-
-def _class_results(
-    profile: ClassProfile, intervals: AuditIntervals, robust: Sequence[Metric | None] | None
-) -> tuple[ClassResult, ...]:
-    shrunken = shrunken_scores(profile.scores, profile.stds, profile.counts)
-    return tuple(
-        ClassResult(
-            name=name,
-            n=int(profile.counts[k]),
-            score=float(profile.scores[k]),
-            std=None if math.isnan(profile.stds[k]) else float(profile.stds[k]),
-            accuracy=float(profile.accuracies[k]),
-            interval=(float(intervals.lower[k]), float(intervals.upper[k])),
-            shrunken=float(shrunken.scores[k]),
-            confused_with=profile.confused_with[k],
-            confused_share=float(profile.confused_shares[k]),
-            abstained=None if profile.abstained is None else float(profile.abstained[k]),
-            robust_accuracy=None if robust is None else robust[k],
-        )
-        for k, name in enumerate(profile.names)
-    )

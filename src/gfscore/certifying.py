@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gfscore.auditing import Options, audit_scores, make_provenance
+from gfscore.assembling import make_provenance
+from gfscore.auditing import Options, audit_scores
 from gfscore.engines.smoothing import Classify, compute_votes, noise_votes
 from gfscore.inputs.chains import chain_bound
 from gfscore.inputs.pixels import PixelModel

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gfscore.auditing import Options, audit_scores, make_provenance, score_samples
+from gfscore.assembling import make_provenance
+from gfscore.auditing import Options, audit_scores, score_samples
 from gfscore.bounds import change_intervals
 from gfscore.errors import PLURALS, OptionError, SamplesError
 from gfscore.judge import compare as judging

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gfscore.auditing import Options, audit_scores, make_provenance, score_samples
+from gfscore.assembling import make_provenance
+from gfscore.auditing import Options, audit_scores, score_samples
 from gfscore.comparing import compare, compare_audits
 from gfscore.errors import OptionError
 from gfscore.judge.gate import ROUND, Progress, Score, adaptive_gate, describe, reason

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from gfscore.auditing import plan
 from gfscore.cli.main import run
+from gfscore.planning import plan
 
 
 def planned(capsys, *options):

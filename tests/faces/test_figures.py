@@ -9,12 +9,12 @@ import pytest
 from PIL import Image
 
 from gfscore import Samples, audit_models
-from gfscore.auditing import rdi_radii
 from gfscore.cli.figures import Format
 from gfscore.cli.main import run
 from gfscore.errors import OptionError, ResultError
 from gfscore.outputs.figures import FIGURES, SUFFIXES, class_heatmap, forest, radar, save
 from gfscore.outputs.figures.labels import _box, place_labels
+from gfscore.planning import rdi_radii
 from gfscore.reproduction import published_audit
 from gfscore.results import Audit, Calibration, Curves
 

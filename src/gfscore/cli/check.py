@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from gfscore import auditing
+from gfscore import assembling, auditing
 from gfscore.cli import options as shared
 from gfscore.cli.grouping import expand
 from gfscore.cli.running import advance, audit_subject, first_order_scores, progress_bar, run_models, subject_of
@@ -81,7 +81,7 @@ def check_command(
             )
         models.append(audited)
     command = shlex.join(["gfscore", *sys.argv[1:]])
-    audit = Audit(models=tuple(models), provenance=auditing.make_provenance(command=command))
+    audit = Audit(models=tuple(models), provenance=assembling.make_provenance(command=command))
     if folder is not None:
         audit.save(folder / RESULT)
     if as_json:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from gfscore import auditing, comparing
+from gfscore import assembling, comparing
 from gfscore.cli import options as shared
 from gfscore.cli.gate import EXIT_CODES
 from gfscore.cli.grouping import expand
@@ -75,7 +75,7 @@ def compare_command(
         )
     command = shlex.join(["gfscore", *sys.argv[1:]])
     hashes = {str(path): sha256(path) for path in (*paths, *([groups] if groups else []))}
-    found = found.model_copy(update={"provenance": auditing.make_provenance(command=command, inputs=hashes)})
+    found = found.model_copy(update={"provenance": assembling.make_provenance(command=command, inputs=hashes)})
     if out is not None:
         found.save(out)
     if as_json:

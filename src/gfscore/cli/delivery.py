@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from gfscore import auditing
+from gfscore import assembling
 from gfscore.inputs.logits_files import sha256
 from gfscore.outputs import terminal
 from gfscore.outputs.per_sample import write_per_sample
@@ -49,4 +49,4 @@ def deliver(
 def provenance(paths: Sequence[Path]) -> Provenance:
     """The command as it was written, and the hashes of the files it read."""
     command = shlex.join(["gfscore", *sys.argv[1:]])
-    return auditing.make_provenance(command=command, inputs={str(path): sha256(path) for path in paths})
+    return assembling.make_provenance(command=command, inputs={str(path): sha256(path) for path in paths})

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from gfscore import auditing, calibrating, zoo
+from gfscore import assembling, auditing, calibrating, zoo
 from gfscore.cli import options as shared
 from gfscore.cli.options import RunOptions
 from gfscore.cli.running import Run, audit_run, run_models, subject_of
@@ -63,7 +63,7 @@ def zoo_audit(data: Sequence[str], run_options: RunOptions) -> Audit:
             for model in models
         ),
         calibration=calibration,
-        provenance=auditing.make_provenance(command="gfscore demo"),
+        provenance=assembling.make_provenance(command="gfscore demo"),
     )
 
 

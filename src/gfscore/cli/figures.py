@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from gfscore import auditing
+from gfscore import planning
 from gfscore.errors import OptionError
 from gfscore.places.addresses import shown
 from gfscore.results import Audit
@@ -44,7 +44,7 @@ def figures_command(
     console = Console(quiet=quiet, highlight=False, markup=False, soft_wrap=True)
     chosen = {name: FIGURES[name] for name in only or FIGURES}
     for name, drawn in groupby(
-        draw_all(chosen, result, radii=auditing.audit_radii(result)), key=lambda each: each.name
+        draw_all(chosen, result, radii=planning.audit_radii(result)), key=lambda each: each.name
     ):
         left_out = Counter[str]()
         for each in drawn:

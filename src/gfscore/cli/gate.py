@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gfscore import auditing, gating
+from gfscore import assembling, auditing, gating
 from gfscore.cli import options as shared
 from gfscore.cli.adaptive import judge_adaptively
 from gfscore.cli.audit import Target
@@ -142,7 +142,7 @@ def gate_command(
         judged = [_judged(name, source, read, score, policy, options, before) for name, source in sources]
         audits, verdicts = [audit for audit, _ in judged], [verdict for _, verdict in judged]
     files = [path for path in (*(inputs or []), baseline, rules.policy, groups) if path is not None]
-    provenance = auditing.make_provenance(
+    provenance = assembling.make_provenance(
         command=shlex.join(["gfscore", *sys.argv[1:]]), inputs={str(path): sha256(path) for path in files}
     )
     result = gating.gate_result(verdicts, provenance)

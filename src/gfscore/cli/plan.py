@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gfscore import auditing, views
+from gfscore import planning, views
 from gfscore.results import Audit
 
 
@@ -28,7 +28,7 @@ def plan_command(
 ) -> None:
     """Say how many samples per class a half-width needs, or what half-width n samples buy, for each interval."""
     first = None if pilot is None else Audit.load(pilot).model
-    plans = auditing.plan(radius=radius, n=n, n_classes=classes, pilot=first, delta=delta, seed=seed)
+    plans = planning.plan(radius=radius, n=n, n_classes=classes, pilot=first, delta=delta, seed=seed)
     if as_json:
         sys.stdout.write(json.dumps([asdict(plan) for plan in plans], indent=1) + "\n")
         return

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from gfscore import auditing
+from gfscore import assembling, auditing
 from gfscore.cli import options as shared
 from gfscore.cli.grouping import expand
 from gfscore.cli.running import audit_run, run_models
@@ -74,7 +74,7 @@ def reproduce_command(
         audited.setdefault(done.loaded.data.source, []).append(audit_run(done, audit_options))
     audit = Audit(
         models=tuple(model for models in audited.values() for model in models),
-        provenance=auditing.make_provenance(command=f"gfscore reproduce {dataset.value}"),
+        provenance=assembling.make_provenance(command=f"gfscore reproduce {dataset.value}"),
     )
     audit.save(out / "audit.json")
     if not run.quiet:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from gfscore import auditing
+from gfscore import planning
 from gfscore.dashboard.numbers import audit_of
 from gfscore.outputs import report
 from gfscore.outputs.figures import FIGURES, SUFFIXES, draw_all, figure_bytes
@@ -46,7 +46,7 @@ def figures(audit: Audit, suffix: str) -> bytes:
     """A ZIP archive of every figure that the result holds the numbers for."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for drawn in draw_all(FIGURES, audit, radii=auditing.audit_radii(audit)):
+        for drawn in draw_all(FIGURES, audit, radii=planning.audit_radii(audit)):
             if drawn.chart is not None:
                 archive.writestr(f"{drawn.stem}{suffix}", figure_bytes(drawn.chart, suffix))
     return buffer.getvalue()

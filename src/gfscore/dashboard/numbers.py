@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from gfscore import auditing, calibrating, comparing, restating
+from gfscore import assembling, auditing, calibrating, comparing, restating
 from gfscore.auditing import Options
 from gfscore.dashboard.subjects import Subject
 from gfscore.errors import ResultError
@@ -50,7 +50,7 @@ def audit_of(models: Sequence[ModelAudit]) -> Audit:
     return Audit(
         models=tuple(models),
         ranking=calibrating.ranking_of(tuple(models)),
-        provenance=auditing.make_provenance(command="gfscore dashboard"),
+        provenance=assembling.make_provenance(command="gfscore dashboard"),
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gfscore import disparity
-from gfscore.auditing import make_provenance
+from gfscore.assembling import make_provenance
 from gfscore.bounds import box, hoeffding_intervals, inequality
 from gfscore.reference import Dataset, Published, PublishedModel, published
 from gfscore.results import (

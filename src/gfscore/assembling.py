@@ -1,0 +1,129 @@
+"""Profile, metrics, intervals and flags, put together into a result; and what made it."""
+
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import scipy
+
+from gfscore import disparity
+from gfscore.__about__ import __version__
+from gfscore.bounds import AuditIntervals, shrunken_scores
+from gfscore.places.addresses import shown
+from gfscore.profile import ClassProfile
+from gfscore.results import (
+    Atkinson,
+    Claim,
+    ClassResult,
+    Disparity,
+    Flag,
+    IntervalInfo,
+    Metric,
+    ModelAudit,
+    Noise,
+    Penalised,
+    Provenance,
+    SamplesInfo,
+    ScoreInfo,
+    WorstCase,
+)
+
+
+def assembled(
+    profile: ClassProfile,
+    intervals: AuditIntervals,
+    *,
+    delta: float,
+    fairness_weight: float,
+    name: str,
+    score: ScoreInfo,
+    samples: SamplesInfo,
+    run: Mapping[str, Any] | None,
+    noise: Noise | None,
+    flags: tuple[Flag, ...],
+    claim: Claim,
+    abstained: float | None = None,
+    robust: tuple[Metric | None, tuple[Metric | None, ...] | None] = (None, None),
+) -> ModelAudit:
+    """Everything about one model, put together."""
+    scores, weight = profile.scores, fairness_weight
+    highest, lowest = disparity.rdi_classes(scores)
+    return ModelAudit(
+        name=name,
+        score=score,
+        samples=samples,
+        run=None if run is None else dict(run),
+        interval=IntervalInfo(
+            method=intervals.method,
+            delta=delta,
+            target=intervals.target,
+            seed=intervals.seed,
+            anytime=intervals.method.anytime,
+        ),
+        partition=profile.partition,
+        accuracy=profile.accuracy,
+        aggregate=profile.aggregate,
+        aggregate_interval=intervals.aggregate,
+        class_mean=profile.class_mean,
+        class_mean_interval=intervals.class_mean,
+        classes=_class_results(profile, intervals, robust[1]),
+        absent_classes=profile.absent,
+        worst_set=tuple(profile.names[k] for k in intervals.worst_set),
+        rdi=Disparity(
+            value=disparity.rdi(scores),
+            interval=intervals.rdi,
+            classes=(profile.names[highest], profile.names[lowest]),
+        ),
+        nrgc=Metric(value=disparity.nrgc(scores), interval=intervals.nrgc),
+        wcr=WorstCase(value=disparity.wcr(scores), interval=intervals.wcr, class_=profile.names[lowest]),
+        fp_great=Penalised(value=disparity.fp_great(scores, weight), interval=intervals.fp_great, weight=weight),
+        theil=Metric(value=disparity.theil(scores), interval=intervals.theil),
+        atkinson=Atkinson(
+            value=disparity.atkinson(scores),
+            interval=intervals.atkinson,
+            adjusted_mean=disparity.atkinson_adjusted_mean(scores),
+        ),
+        abstained=abstained,
+        robust_accuracy=robust[0],
+        noise=noise,
+        flags=flags,
+        claim=claim,
+    )
+
+
+def make_provenance(*, command: str | None = None, inputs: Mapping[str, str] | None = None) -> Provenance:
+    """What made the result: versions, command and hashes of the input files."""
+    return Provenance(
+        gfscore=__version__,
+        python=platform.python_version(),
+        numpy=np.__version__,
+        scipy=scipy.__version__,
+        command=None if command is None else shown(command),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        inputs={shown(name): digest for name, digest in (inputs or {}).items()},
+    )
+
+
+def _class_results(
+    profile: ClassProfile, intervals: AuditIntervals, robust: Sequence[Metric | None] | None
+) -> tuple[ClassResult, ...]:
+    shrunken = shrunken_scores(profile.scores, profile.stds, profile.counts)
+    return tuple(
+        ClassResult(
+            name=name,
+            n=int(profile.counts[k]),
+            score=float(profile.scores[k]),
+            std=None if math.isnan(profile.stds[k]) else float(profile.stds[k]),
+            accuracy=float(profile.accuracies[k]),
+            interval=(float(intervals.lower[k]), float(intervals.upper[k])),
+            shrunken=float(shrunken.scores[k]),
+            confused_with=profile.confused_with[k],
+            confused_share=float(profile.confused_shares[k]),
+            abstained=None if profile.abstained is None else float(profile.abstained[k]),
+            robust_accuracy=None if robust is None else robust[k],
+        )
+        for k, name in enumerate(profile.names)
+    )
