@@ -16,7 +16,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from typer.cli import get_docs_for_click
 
-from gfscore.cli.main import app
+from gfscore.cli.main import application
 from gfscore.outputs.reproduction import markdown_page
 from gfscore.reference import DATASETS
 from gfscore.reproduction import reproduce
@@ -72,7 +72,7 @@ def _ran(commands: str, folder: str) -> str:
 
 
 def _cli_page() -> str:
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(application())
     page = get_docs_for_click(obj=command, ctx=typer.Context(command), name="gfscore")
     codes = (
         "## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | done; PASS |\n| 1 | FAIL |\n"

@@ -47,6 +47,16 @@ def test_import_adds_less_than_numpy_and_scipy_take(tmp_path):
     assert min(float(python(code, tmp_path)) for _ in range(3)) < 1
 
 
+def test_a_command_loads_no_other(tmp_path):
+    code = """
+        import sys
+        from gfscore.cli.main import run
+        run(["plan", "--radius", "0.1", "--classes", "10"])
+        print([name for name in ("onnxruntime", "gfscore.cli.audit", "gfscore.engines") if name in sys.modules])
+    """
+    assert python(code, tmp_path).splitlines()[-1] == "[]"
+
+
 def test_audit_works_with_no_extra_installed(tmp_path):
     code = f"""
         import sys

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from gfscore import zoo
-from gfscore.cli.main import app, run
+from gfscore.cli.main import application, run
 from gfscore.cli.places import HERE, WRITTEN, _takes_path
 from gfscore.results import Audit
 
@@ -27,6 +27,7 @@ def without_provenance(text):
 
 
 def test_every_path_of_every_command_is_read_or_written_or_stays_here():
+    app = application()
     commands = [entry.callback for entry in app.registered_commands]
     commands += [
         entry.callback for group in app.registered_groups for entry in group.typer_instance.registered_commands

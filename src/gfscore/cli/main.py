@@ -3,27 +3,11 @@
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
 import typer
 
-from gfscore.cli import (
-    audit,
-    calibrate,
-    certify,
-    check,
-    compare,
-    dashboard,
-    demo,
-    figures,
-    gate,
-    logits,
-    plan,
-    report,
-    reproduce,
-    store,
-    table,
-)
 from gfscore.cli.places import placed
 from gfscore.cli.version import version_option
 from gfscore.errors import GFScoreError, RunError
@@ -34,30 +18,31 @@ UNUSABLE_INPUT, FAILED_INSIDE, INTERRUPTED = 2, 4, 130
 # typer carries its own copy of click; its usage errors have this base, which has no public name.
 UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
-app = typer.Typer(
-    name="gfscore",
-    help="Which classes does a classifier leave unprotected? Class-wise robustness audits without attacks.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    callback=version_option,
-    context_settings={"help_option_names": ["-h", "--help"]},
+# each in a module of its name, in the order of the help
+COMMANDS = (
+    *("demo", "audit", "logits", "store", "calibrate", "certify", "gate", "compare"),
+    *("check", "plan", "report", "figures", "table", "dashboard", "reproduce"),
 )
-app.command("demo")(placed(demo.demo_command))
-app.command("audit")(placed(audit.audit_command))
-app.command("logits")(placed(logits.logits_command))
-app.add_typer(store.store_app, name="store")
-app.command("calibrate")(placed(calibrate.calibrate_command))
-app.command("certify")(placed(certify.certify_command))
-app.command("gate")(placed(gate.gate_command))
-app.command("compare")(placed(compare.compare_command))
-app.command("check")(placed(check.check_command))
-app.command("plan")(placed(plan.plan_command))
-app.command("report")(placed(report.report_command))
-app.command("figures")(placed(figures.figures_command))
-app.command("table")(placed(table.table_command))
-app.command("dashboard")(placed(dashboard.dashboard_command))
-app.command("reproduce")(placed(reproduce.reproduce_command))
+
+
+def application(*names: str) -> typer.Typer:
+    """The commands of these names, or all: only what they import is loaded, which is most of the time to start."""
+    app = typer.Typer(
+        name="gfscore",
+        help="Which classes does a classifier leave unprotected? Class-wise robustness audits without attacks.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        callback=version_option,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name in names or COMMANDS:
+        module = import_module(f"gfscore.cli.{name}")
+        if name == "store":
+            app.add_typer(module.store_app, name=name)
+        else:
+            app.command(name)(placed(getattr(module, f"{name}_command")))
+    return app
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -71,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(arguments: list[str]) -> int:
     """Run the command line and return the exit code."""
     try:
+        app = application(*(name for name in arguments[:1] if name in COMMANDS))
         code = int(app(args=arguments, prog_name="gfscore", standalone_mode=False) or 0)
         sys.stdout.flush()  # here, where a full disk behind it still becomes a line
         return _fail("interrupted.", code) if code == INTERRUPTED else code
@@ -113,5 +99,4 @@ def _drop_output() -> None:
 
 
 def _command(arguments: Sequence[str]) -> str:
-    known = {command.name for command in app.registered_commands}
-    return next((f"{argument} " for argument in arguments if argument in known), "")
+    return next((f"{argument} " for argument in arguments if argument in COMMANDS), "")
