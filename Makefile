@@ -31,11 +31,12 @@ $(AXE): tests/faces/package.json
 demo: $(DEMO)/.installed ## audit the embedded zoo of digit classifiers, end to end
 	$(DEMO)/bin/gfscore demo
 
+# Two processes on two cores: threads of their libraries would only wait for each other.
 test: $(STAMP) $(AXE) ## run the tests, doctests included
-	$(BIN)/python -m pytest -n 2 -m 'not long'
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m 'not long'
 
 test-long: $(STAMP) $(AXE) ## run every test, the long ones too
-	$(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 check: $(STAMP) ## check format, lint, types and the rules of who imports whom
 	$(BIN)/ruff format --check .

@@ -58,19 +58,17 @@ def test_a_batch_of_one_costs_little_more_than_the_bare_runtime(realdata):
     inputs, _ = preprocessed(realdata, entry, slice(500))
     key = session.get_inputs()[0].name
 
-    def seconds(run):
+    def seconds(run, image):
         start = time.perf_counter()
-        for row in range(len(inputs)):
-            run(inputs[row : row + 1])
+        run(image)
         return time.perf_counter() - start
 
-    bare, ours = [], []
-    for _ in range(15):  # the best of each, until the machine had time for both
-        bare.append(seconds(lambda x: session.run(None, {key: x})[0]))
-        ours.append(seconds(model))
-        if min(ours) < 1.3 * min(bare):
-            break
-    assert min(ours) < 1.3 * min(bare)
+    taken = [
+        (seconds(lambda image: session.run(None, {key: image})[0], image), seconds(model, image))
+        for image in np.concatenate([inputs] * 4)[:, None]
+    ]  # in turns: what else the machine does slows down both
+    bare, ours = np.median(taken, axis=0)
+    assert ours < 1.3 * bare
 
 
 @pytest.fixture
