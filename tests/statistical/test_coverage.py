@@ -10,8 +10,8 @@ from scipy.stats import binomtest
 from coverage_table import SETTINGS
 from gfscore.bounds import Method, clopper_pearson
 from gfscore.bounds.direct import mean_interval, nrgc_interval
-from gfscore.bounds.evidence import Evidence
 from gfscore.bounds.methods import lower_bounds
+from gfscore.bounds.part_bounds import PartBounds
 from gfscore.bounds.parts import PartScores
 from gfscore.disparity import nrgc
 from simulations import ORDER_SEED, ORDERS, POPULATIONS, count_misses
@@ -119,7 +119,7 @@ def test_the_direct_bounds_fail_no_more_often_than_their_level(population, finit
         parts = PartScores.of(
             np.concatenate(drawn), codes, k, maximum=1.0, seed=ORDER_SEED + run, sizes=sizes if finite else None
         )
-        found = Evidence.of_scores(parts, Method.BETTING)
+        found = PartBounds.of_scores(parts, Method.BETTING)
         for i, (value, ends) in enumerate(
             [
                 (nrgc(truth), nrgc_interval(found, alpha)),
@@ -136,7 +136,7 @@ def test_many_equal_classes_of_few_samples_have_no_nrgc_to_be_sure_of():
     alpha, runs, k, n = 0.1, 20, 300, 6  # the estimated NRGC is about 0.22; classes ranked by their own luck show it
     rng, codes = np.random.default_rng(9), np.repeat(np.arange(k), n)
     parts = [PartScores.of(rng.integers(0, 2, k * n), codes, k, maximum=1.0, seed=run) for run in range(runs)]
-    lower = [nrgc_interval(Evidence.of_scores(one, Method.BETTING), alpha)[0] for one in parts]
+    lower = [nrgc_interval(PartBounds.of_scores(one, Method.BETTING), alpha)[0] for one in parts]
     assert_no_more_than(alpha, np.count_nonzero(lower), runs)
 
 

@@ -15,9 +15,9 @@ from gfscore.bounds import (
     kl_intervals,
 )
 from gfscore.bounds.betting import CLIP, betting_lower
-from gfscore.bounds.evidence import Evidence
-from gfscore.bounds.evidence import class_box as box_of
 from gfscore.bounds.methods import lower_bounds
+from gfscore.bounds.part_bounds import PartBounds
+from gfscore.bounds.part_bounds import class_box as box_of
 from gfscore.bounds.parts import PartScores
 from gfscore.errors import EmptyIntervalError, OptionError, SamplesError
 
@@ -25,7 +25,7 @@ ALL = list(Method)
 
 
 def class_box(parts, delta, method):
-    return box_of(Evidence.of_scores(parts, method), delta, len(parts.counts))
+    return box_of(PartBounds.of_scores(parts, method), delta, len(parts.counts))
 
 
 FINITE = [Method.BETTING, Method.KL, Method.HOEFFDING]

@@ -8,8 +8,8 @@ from gfscore import disparity
 from gfscore.bounds import Method, audit_intervals, betting_intervals, hoeffding_intervals
 from gfscore.bounds import simultaneous as split
 from gfscore.bounds.direct import nrgc_interval
-from gfscore.bounds.evidence import Evidence
 from gfscore.bounds.inequality import nrgc_range
+from gfscore.bounds.part_bounds import PartBounds
 from gfscore.bounds.parts import PartScores
 from gfscore.bounds.planning import PLANNED, draw_beta
 from gfscore.errors import OptionError, SamplesError
@@ -162,7 +162,7 @@ def test_the_nrgc_of_a_published_imagenet_model_is_known_to_a_tenth():
 
 
 def evidence(values, codes):
-    return Evidence.of_scores(PartScores.of(values, codes, 2, maximum=1.0), Method.BETTING)
+    return PartBounds.of_scores(PartScores.of(values, codes, 2, maximum=1.0), Method.BETTING)
 
 
 def test_the_direct_nrgc_bound_needs_two_samples_a_class_for_its_lower_end():

@@ -14,8 +14,8 @@ from gfscore import disparity
 from gfscore.bounds import box, direct
 from gfscore.bounds.betting import betting_p_values
 from gfscore.bounds.box import Interval
-from gfscore.bounds.evidence import Evidence, class_box
 from gfscore.bounds.methods import Method
+from gfscore.bounds.part_bounds import PartBounds, class_box
 from gfscore.bounds.parts import PartScores, check_level
 from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals, meet
 from gfscore.errors import SamplesError
@@ -92,7 +92,7 @@ def change_intervals(
         for scores in (before, after)
     ]
     parts = change_parts(before, after, parts_of, n_parts, maximum=maximum, seed=seed)
-    found = Evidence.of_scores(parts, kind)
+    found = PartBounds.of_scores(parts, kind)
     low, high = class_box(found, BOX_SHARE * delta, len(parts.counts))
     alpha = MEAN_SHARE * delta / 4
     weights = (np.full(len(low), 1.0 / len(low)), parts.counts / parts.counts.sum())

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gfscore.bounds.box import Interval
-from gfscore.bounds.evidence import Evidence, Half
 from gfscore.bounds.hoeffding import effective_counts
+from gfscore.bounds.part_bounds import Half, PartBounds
 from gfscore.bounds.parts import check_level
 from gfscore.bounds.search import last_excluded
 from gfscore.samples import FloatArray, IntArray
@@ -24,7 +24,7 @@ from gfscore.samples import FloatArray, IntArray
 ROUNDING = 1e-12  # by which each end is moved outward, for the rounding of sums
 
 
-def mean_interval(found: Evidence, weights: FloatArray, alpha: float, failure_rate: float = 0.0) -> Interval:
+def mean_interval(found: PartBounds, weights: FloatArray, alpha: float, failure_rate: float = 0.0) -> Interval:
     """Interval of the mean with fixed ``weights``, ``(K,)``; each end fails with probability at most ``alpha``.
 
     With ``failure_rate`` the class means may be that much lower than those of the scores.
@@ -35,7 +35,7 @@ def mean_interval(found: Evidence, weights: FloatArray, alpha: float, failure_ra
     return max(0.0, mean - radius - failure_rate), min(1.0, mean + radius)
 
 
-def nrgc_interval(found: Evidence, alpha: float, failure_rate: float = 0.0) -> Interval | None:
+def nrgc_interval(found: PartBounds, alpha: float, failure_rate: float = 0.0) -> Interval | None:
     r"""Interval of the NRGC; each end fails with probability at most ``alpha``. None when all scores are 0.
 
     With the weights :math:`w_r = (2r - K - 1)/K^2` given to the classes by rank, the NRGC g of the true means satisfies
@@ -82,7 +82,7 @@ def nrgc_interval(found: Evidence, alpha: float, failure_rate: float = 0.0) -> I
     return _nrgc_lower(found, alpha, failure_rate), upper
 
 
-def _nrgc_lower(found: Evidence, alpha: float, failure_rate: float) -> float:
+def _nrgc_lower(found: PartBounds, alpha: float, failure_rate: float) -> float:
     one, other = found.halves
     if min(one.counts.min(), other.counts.min()) < 1:
         return 0.0

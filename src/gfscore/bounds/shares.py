@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gfscore.bounds.binomial import clopper_pearson
-from gfscore.bounds.evidence import Evidence, class_box
 from gfscore.bounds.methods import Method
+from gfscore.bounds.part_bounds import PartBounds, class_box
 from gfscore.bounds.parts import PartScores
 from gfscore.samples import FloatArray, IntArray
 
@@ -32,6 +32,6 @@ def share_intervals(
         counts = np.append(parts.counts, parts.counts.sum())
         lower, upper = clopper_pearson(np.rint(shares * counts), counts, delta)
         return shares, lower, upper
-    box = class_box(Evidence.of_scores(parts, Method.KL), delta, len(parts.counts))
+    box = class_box(PartBounds.of_scores(parts, Method.KL), delta, len(parts.counts))
     lower, upper = (np.append(ends, np.dot(weights, ends)) for ends in box)
     return shares, lower, upper

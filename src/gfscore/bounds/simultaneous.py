@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from gfscore import disparity
 from gfscore.bounds import box, direct, inequality
 from gfscore.bounds.box import Interval
-from gfscore.bounds.evidence import ROUNDING, Evidence, class_box
 from gfscore.bounds.methods import Method
+from gfscore.bounds.part_bounds import ROUNDING, PartBounds, class_box
 from gfscore.bounds.parts import PartScores, check_level
 from gfscore.errors import EmptyIntervalError, OptionError, SamplesError
 from gfscore.samples import FloatArray, IntArray
@@ -90,7 +90,7 @@ def audit_intervals(
     kind = Method.named(method)
     parts = PartScores.of(values, codes, n_parts, maximum=maximum, seed=seed, sizes=sizes)
     return _intervals(
-        Evidence.of_scores(parts, kind),
+        PartBounds.of_scores(parts, kind),
         n_parts,
         maximum=maximum,
         delta=delta,
@@ -109,13 +109,13 @@ def summary_intervals(
     seed: int = 0,
 ) -> AuditIntervals:
     """The same from a summary of the scores; any method but betting, which needs their order."""
-    found = Evidence.of_summary(summary, Method.named(method), seed=seed)
+    found = PartBounds.of_summary(summary, Method.named(method), seed=seed)
     maximum, n_parts = summary.kind.maximum, len(summary.names)
     return _intervals(found, n_parts, maximum=maximum, delta=delta, fairness_weight=fairness_weight, seed=seed)
 
 
 def _intervals(
-    found: Evidence,
+    found: PartBounds,
     n_parts: int,
     *,
     maximum: float,
@@ -168,7 +168,7 @@ def _intervals(
 
 
 def _average(
-    what: str, found: Evidence, weights: FloatArray, ends: Ends, alpha: float | None, failure_rate: float
+    what: str, found: PartBounds, weights: FloatArray, ends: Ends, alpha: float | None, failure_rate: float
 ) -> Interval:
     """What the box leaves of an average of the means, and the bound of its own where there is one."""
     by_box = box.mean_range(ends[0], ends[1], weights)
@@ -176,7 +176,7 @@ def _average(
     return meet(what, by_box, by_itself, float(np.dot(weights, found.means)))
 
 
-def _nrgc(found: Evidence, ends: Ends, alpha: float | None, failure_rate: float) -> Interval | None:
+def _nrgc(found: PartBounds, ends: Ends, alpha: float | None, failure_rate: float) -> Interval | None:
     """Likewise of the NRGC (scores in any unit: it has none)."""
     estimate, by_box = disparity.nrgc(found.means), inequality.nrgc_range(ends[0], ends[1])
     by_itself = by_box if alpha is None else direct.nrgc_interval(found, alpha, failure_rate)

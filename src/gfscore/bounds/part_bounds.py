@@ -25,7 +25,7 @@ class Half(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Evidence:
+class PartBounds:
     """Parts with samples, K of them, and one-sided bounds of their means."""
 
     scores: PartScores | ScoreTable
@@ -79,7 +79,7 @@ class Evidence:
         return 1.0 - lower_bounds(self.scores.mirrored(), alpha, self.method)
 
 
-def class_box(found: Evidence, delta: float, n_parts: int) -> tuple[FloatArray, FloatArray]:
+def class_box(found: PartBounds, delta: float, n_parts: int) -> tuple[FloatArray, FloatArray]:
     """Lower and upper ends for all parts at once, ``(K,)`` each in [0, 1], with probability at least 1 - ``delta``.
 
     Each end of each of ``n_parts`` parts fails with probability at most delta / (2 n_parts). The estimate always lies
