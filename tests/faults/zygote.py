@@ -19,10 +19,11 @@ import scipy.interpolate
 import scipy.stats  # noqa: F401 (loaded here, so that no run has to)
 from injected import SIGNALS, inject, note
 
-from gfscore.cli.main import run
+from gfscore.cli.main import application, run
 from gfscore.engines import first_order, local, smoothing
 
 SHARD_ROWS = 64
+application()  # loads every command, for runs that may not be able to
 TIMERS: dict[int, threading.Timer] = {}
 
 

@@ -46,11 +46,10 @@ def forward_batches(
     >>> bool((done.values == images).all()), done.halved
     (True, 1)
     """
-    expected = n_classes
+    expected, fixed = n_classes, model.fixed_batch
 
-    def forward(batch: slice) -> FloatArray:
+    def checked(logits: FloatArray) -> FloatArray:
         nonlocal expected
-        logits = model(inputs[batch])
         expected = expected or logits.shape[1]
         if logits.shape[1] != expected:
             raise ModelError(f"gives {logits.shape[1]:,} logits per image here and {expected:,} elsewhere")
@@ -58,7 +57,18 @@ def forward_batches(
             raise ModelError("gives logits that are not finite; look for an overflow in it")
         return logits
 
-    return in_batches(forward, len(inputs), batch_size, name=model.name, fixed_batch=model.fixed_batch, rows=rows)
+    if fixed is not None:  # often 1, and a check of each would take longer than a small network does
+        try:
+            return Batched(
+                checked(np.concatenate([model(inputs[i : i + fixed]) for i in range(0, len(inputs), fixed)]))
+            )
+        except Exception:  # again below, one at a time: that says which
+            expected = n_classes
+
+    def forward(batch: slice) -> FloatArray:
+        return checked(model(inputs[batch]))
+
+    return in_batches(forward, len(inputs), batch_size, name=model.name, fixed_batch=fixed, rows=rows)
 
 
 def in_batches(
