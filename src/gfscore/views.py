@@ -58,6 +58,11 @@ def column_name(score: "ScoreInfo") -> str:
     return printable(COLUMN_NAMES.get(score.name, score.name))
 
 
+def accuracy_name(score: "ScoreInfo") -> str:
+    """What the accuracy of its decisions is called: those of a smoothed classifier are not the model's own."""
+    return "smoothed accuracy" if score.name == "smoothing" else "clean accuracy"
+
+
 def digits_of(score: "ScoreInfo") -> int:
     """Digits after the point that its values are shown with."""
     return 4 if score.range[1] < SMALL else 3
@@ -128,7 +133,7 @@ def headline(model: "ModelAudit") -> str:
     how = [score_name(model.score), *settings(model.score)]
     return (
         f"{model.name}: {model.samples.n:,} samples, {len(model.classes):,} "
-        f"{PLURALS[model.partition]}, clean accuracy {percent(model.accuracy, 2)}; " + ", ".join(how)
+        f"{PLURALS[model.partition]}, {accuracy_name(model.score)} {percent(model.accuracy, 2)}; " + ", ".join(how)
     )
 
 
@@ -200,6 +205,7 @@ def model_text(model: "ModelAudit") -> str:
     lines += [f"  {name:<{width}}  {value:<{values}}  {meaning}" for name, value, meaning in rows]
     lines += [f"  {line}" for line in (noise_text(model),) if line]
     lines += [f"  ! {flag.message}" for flag in model.flags]
+    lines.append(f"  {claim_text(model)}")
     return "\n".join(map(printable, lines))
 
 
@@ -255,6 +261,8 @@ def frame(audit: "Audit") -> Any:
                 "shrunken": entry.shrunken,
                 "confused_with": entry.confused_with,
                 "confused_share": entry.confused_share,
+                "abstained": entry.abstained,
+                "refuted": None if entry.refuted is None else entry.refuted.value,
             }
             for model in audit.models
             for entry in model.classes

@@ -9,6 +9,7 @@ import pytest
 
 from gfscore import Samples, audit_models
 from gfscore.cli.main import run
+from gfscore.results import Metric
 
 HOSTILE = r"a_b & 50% | $x$ <i> \n"
 
@@ -37,6 +38,24 @@ def test_csv_keeps_every_digit(result, capsys):
         assert float(row["RDI"]) == model.rdi.value
         assert (float(row["WCR lower"]), float(row["WCR upper"])) == model.wcr.interval
         assert (float(row["NRGC lower"]), float(row["NRGC upper"])) == model.nrgc.interval
+
+
+def test_csv_says_what_was_refuted_and_where_it_abstained(result, capsys):
+    def tried(model, share):
+        claim = model.claim.model_copy(update={"radius_refuted_share": share, "radius_refuted_interval": (0.1, 0.9)})
+        refuted = {"refuted": Metric(value=share, interval=(0.0, 1.0)), "abstained": 0.25}
+        classes = tuple(entry.model_copy(update=refuted) for entry in model.classes)
+        return model.model_copy(update={"claim": claim, "classes": classes})
+
+    assert "Radii refuted" not in table(capsys, "--format", "csv", "--layout", "models")
+    one, two = result.models
+    result.model_copy(update={"models": (tried(one, 0.61), two)}).save("audit.json")
+    rows = list(csv.DictReader(io.StringIO(table(capsys, "--format", "csv", "--layout", "models"))))
+    assert [row["Radii refuted"] for row in rows] == ["0.61", ""]
+    assert rows[0]["Radii refuted lower"] == "0.1"
+    rows = list(csv.DictReader(io.StringIO(table(capsys, "--format", "csv", "--layout", "classes"))))
+    assert [row["Radii refuted"] for row in rows] == ["0.61"] * 3 + [""] * 3
+    assert rows[0]["Abstained"] == "0.25"
 
 
 def test_csv_names_are_no_formulas(result, capsys):

@@ -94,10 +94,33 @@ class TestClaims:
     def test_a_refuted_radius_changes_the_wording_everywhere(self, uneven, form):
         refuted = self.claimed(uneven, radius_refuted_share=0.61, premise_violated_share=0.8)
         text = form(audit_of(refuted))
-        assert text.count("Radius reading refuted on 61 % of samples") == 2  # in the verdict, and among the claims
-        assert "The premise was found violated on 80 % of samples." in text
+        assert text.count("Radius reading refuted on 61.0 % of samples") == 2  # in the verdict, and among the claims
+        assert "The premise was found violated on 80.0 % of samples." in text
         assert "That no change smaller" not in text
         assert "Radius reading refuted" not in form(audit_of(uneven))
+
+    @pytest.mark.parametrize("share", [0.996, 0.004])
+    def test_nearly_all_is_not_all_and_nearly_none_is_not_none(self, uneven, share):
+        said = words.not_claimed(self.claimed(uneven, radius_refuted_share=share))
+        assert said[0].startswith(f"Radius reading refuted on {100 * share:.1f} % of samples")
+
+    @pytest.mark.parametrize("form", [report.html, report.markdown, report.model_card])
+    def test_a_certificate_is_claimed_unless_it_was_refuted(self, uneven, form):
+        proven = self.claimed(uneven, certified=True)
+        assert "A certificate. If it holds." in words.claimed(proven)
+        assert words.not_claimed(proven)[0].startswith("Anything about changes that are larger than the radius")
+        text = form(audit_of(proven))
+        assert "A certificate. If it holds." in text
+        assert "Nothing has tried to refute" not in text
+        assert "That no change smaller" not in text
+        assert "A certificate." not in form(audit_of(self.claimed(uneven, certified=True, radius_refuted_share=0.1)))
+
+    def test_the_accuracy_of_a_smoothed_classifier_is_not_the_models_own(self, uneven):
+        score = uneven.score.model_copy(update={"name": "smoothing"})
+        model = uneven.model_copy(update={"score": score})
+        assert any(text.startswith("Under noise, the smoothed classifier") for text in words.verdict(model).sentences)
+        assert "smoothed accuracy 80.00 %" in str(model)
+        assert "clean accuracy" not in report.markdown(audit_of(model))
 
     def test_a_search_without_a_find_is_no_proof(self, uneven):
         said = words.not_claimed(self.claimed(uneven, radius_refuted_share=0.0))
@@ -131,7 +154,7 @@ def test_other_scores_are_called_by_their_name(uneven, name, title):
         assert "GREAT score" not in text.replace(model.claim.premise, "")
         assert "Linf, eps = 0.007843" in text
         assert f"{model.aggregate:.4f}" in text  # a small scale shows a digit more
-    assert ("That no change smaller" in words.not_claimed(model)[0]) == (name != "smoothing")
+    assert "That no change smaller" in words.not_claimed(model)[0]  # not certified: whatever it is called
 
 
 def test_the_model_card_is_read_by_the_hub():

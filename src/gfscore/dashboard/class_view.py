@@ -23,10 +23,8 @@ def show_class(subject: Subject, model: ModelAudit, settings: Settings, key: str
         model.partition.capitalize(), [entry.name for entry in model.classes], key=key, format_func=shortened
     )
     entry = next(entry for entry in model.classes if entry.name == chosen)
-    st.text(
-        f"Score {views.estimate(entry.score, entry.interval)}; clean accuracy {views.percent(entry.accuracy)}; "
-        f"n = {entry.n:,}"
-    )
+    accuracy = f"{views.accuracy_name(model.score)} {views.percent(entry.accuracy)}"
+    st.text(f"Score {views.estimate(entry.score, entry.interval)}; {accuracy}; n = {entry.n:,}")
     samples = class_samples(subject, settings, entry.name)
     st.markdown("**Most often mistaken for**")
     _show_confusions(entry, samples)

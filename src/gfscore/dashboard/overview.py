@@ -52,7 +52,7 @@ def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settin
         show_chart(temperature_curves(model))
     except ResultError as error:
         st.caption(plain(str(error)))
-    st.caption(plain(f"{views.brackets(model)} Not a certificate. {model.claim.premise}"))
+    st.caption(plain(f"{views.brackets(model)} {views.claim_text(model)}"))
 
 
 def _show_verdict(model: ModelAudit, overall: str, verdicts: Sequence[str], threshold: float) -> None:

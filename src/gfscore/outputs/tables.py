@@ -53,7 +53,9 @@ def render(audit: Audit, *, layout: Layout, form: Format, digits: int = 3) -> st
 
 def _models(audit: Audit) -> Content:
     score = views.column_name(audit.models[0].score)
-    headings = ("Model", "Accuracy", score, "RDI", "NRGC", "WCR", "WCR class", "FP-GREAT", "Theil", "Atkinson")
+    tried = any(model.claim.radius_refuted_share is not None for model in audit.models)
+    metrics = ("RDI", "NRGC", "WCR", "WCR class", "FP-GREAT", "Theil", "Atkinson")
+    headings = ("Model", "Accuracy", score, *metrics, *(["Radii refuted"] if tried else []))
 
     def row(model: ModelAudit) -> tuple[Cell, ...]:
         rdi, nrgc, wcr, fp_great, theil, atkinson = (
@@ -61,18 +63,28 @@ def _models(audit: Audit) -> Content:
             for metric in (model.rdi, model.nrgc, model.wcr, model.fp_great, model.theil, model.atkinson)
         )
         scores = (model.name, model.accuracy, model.aggregate)
-        return (*scores, rdi, nrgc, wcr, model.wcr.class_, fp_great, theil, atkinson)
+        refuted = (model.claim.radius_refuted_share, model.claim.radius_refuted_interval)
+        metrics = (rdi, nrgc, wcr, model.wcr.class_, fp_great, theil, atkinson)
+        return (*scores, *metrics, *([refuted] if tried else []))
 
     return Content(headings=headings, rows=tuple(map(row, audit.models)), caption=_caption(audit))
 
 
 def _classes(audit: Audit) -> Content:
     part = audit.models[0].partition.capitalize()
-    headings: tuple[str, ...] = ("Model", part, "n", "Score", "Std", "Accuracy", "Most confused with")
+    entries = [entry for model in audit.models for entry in model.classes]
+    more: dict[str, Callable[[ClassResult], Cell]] = {}  # columns that are there only where they say something
+    if any(entry.abstained is not None for entry in entries):
+        more["Abstained"] = lambda entry: entry.abstained
+    if any(entry.refuted is not None for entry in entries):
+        more["Radii refuted"] = lambda entry: (
+            (entry.refuted.value, entry.refuted.interval) if entry.refuted else (None, None)
+        )
+    headings = ("Model", part, "n", "Score", "Std", "Accuracy", "Most confused with", *more)
 
     def row(model: ModelAudit, entry: ClassResult) -> tuple[Cell, ...]:
-        score = (entry.score, entry.interval)
-        return (model.name, entry.name, entry.n, score, entry.std, entry.accuracy, entry.confused_with)
+        found = (model.name, entry.name, entry.n, (entry.score, entry.interval), entry.std, entry.accuracy)
+        return (*found, entry.confused_with, *(column(entry) for column in more.values()))
 
     rows = tuple(row(model, entry) for model in audit.models for entry in model.classes)
     if len(audit.models) == 1:

@@ -55,7 +55,7 @@ def _model(model: ModelAudit, mark: str) -> list[str]:
 def _classes(model: ModelAudit) -> list[str]:
     low, high = views.lowest_and_highest(model)
     robust = [] if model.robust_accuracy is None else ["robust accuracy"]
-    headings = [model.partition, "n", "score", "clean accuracy", *robust, "most confused with"]
+    headings = [model.partition, "n", "score", views.accuracy_name(model.score), *robust, "most confused with"]
     gap = [["…", *[""] * (len(headings) - 1)]] if high else []
     rows = [*(_row(model, entry) for entry in low), *gap, *(_row(model, entry) for entry in high)]
     note = "" if not high else f" The {len(low)} lowest and {len(high)} highest of {len(model.classes):,} are shown."

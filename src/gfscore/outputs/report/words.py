@@ -18,14 +18,16 @@ class Kind:
 
     title: str
     meaning: str
-    certifies: bool = False  # a distance within which no decision changes, by proof
 
 
 KINDS = {
     "great": Kind("GREAT score", "by how much the confidence in the true class beats the strongest rival's"),
     "first-order": Kind("first-order radius", "how far off the nearest wrong decision is, judged by the slope at it"),
-    "smoothing": Kind("certified radius", "up to where the decision of the smoothed classifier is certain", True),
-    "lipschitz": Kind("certified radius", "up to where a known Lipschitz constant keeps the decision", True),
+    "smoothing": Kind(
+        "certified radius",
+        "up to where the decision of the smoothed classifier provably stays, but for the stated chance of error",
+    ),
+    "lipschitz": Kind("certified radius", "up to where a known Lipschitz constant keeps the decision"),
     "given": Kind("given score", "the number that was given for it"),
 }
 
@@ -128,6 +130,9 @@ def _warned(model: ModelAudit) -> tuple[str, ...]:
 
 
 def _accuracy(model: ModelAudit) -> str:
+    if model.score.name == "smoothing":
+        share = views.percent(model.accuracy)
+        return f"Under noise, the smoothed classifier decides {share} of the {model.samples.n:,} samples correctly."
     return (
         f"The model decides {views.percent(model.accuracy)} of the {model.samples.n:,} samples correctly. If you know "
         "it by another accuracy, stop here: the labels or the preprocessing are wrong."
@@ -139,9 +144,11 @@ def _reading(model: ModelAudit) -> str:
     refuted = model.claim.radius_refuted_share
     if refuted:
         return (
-            f"Radius reading refuted on {views.percent(refuted, 0)} of samples: there the model is fooled by a change "
+            f"Radius reading refuted on {views.percent(refuted)} of samples: there the model is fooled by a change "
             "smaller than the score. Read the scores as an order of the classes, not as distances."
         )
+    if model.claim.certified:
+        return "The scores are distances, on the condition that stands under “Claimed”."
     return "The scores put the classes of one model in an order. What they do not say stands under “Not claimed”."
 
 
@@ -227,10 +234,18 @@ def claimed(model: ModelAudit) -> list[str]:
     target = "all samples there could be" if how.target == "population" else "the whole fixed data set"
     mean = f"For each {model.partition} the mean {score.title} of its samples. The number of one sample"
     intervals = f"Intervals (in brackets) for what {target} would give. All of a model hold together with probability"
-    return [
+    found = [
         f"{mean}: {score.meaning}; 0 where the decision is wrong.",
         f"{intervals} {1 - how.delta:g} ({how.method}), if the samples are independent draws.",
     ]
+    if _certified(model):
+        found.append(f"A certificate. {shortened(model.claim.premise, TEXT_LIMIT)}")
+    return found
+
+
+def _certified(model: ModelAudit) -> bool:
+    """Whether the score is a certificate; one that was refuted is none."""
+    return model.claim.certified and not model.claim.radius_refuted_share
 
 
 def not_claimed(model: ModelAudit) -> list[str]:
@@ -238,9 +253,9 @@ def not_claimed(model: ModelAudit) -> list[str]:
     claim, premise = model.claim, shortened(model.claim.premise, TEXT_LIMIT)
     refuted = claim.radius_refuted_share
     if refuted:
-        found = [f"Radius reading refuted on {views.percent(refuted, 0)} of samples. {premise}"]
-    elif kind(model.score).certifies:
-        found = [premise]
+        found = [f"Radius reading refuted on {views.percent(refuted)} of samples. {premise}"]
+    elif _certified(model):
+        found = ["Anything about changes that are larger than the radius, or measured in another norm."]
     else:
         found = [f"That no change smaller than its score fools the model. {premise}"]
         if refuted is None:
@@ -248,7 +263,7 @@ def not_claimed(model: ModelAudit) -> list[str]:
     if refuted == 0:
         found.append("A search for counterexamples found none. That is no proof that there are none.")
     if claim.premise_violated_share is not None:
-        found.append(f"The premise was found violated on {views.percent(claim.premise_violated_share, 0)} of samples.")
+        found.append(f"The premise was found violated on {views.percent(claim.premise_violated_share)} of samples.")
     if model.score.name == "great":
         found.append("That a higher score makes a model more robust than one that was trained differently.")
     return found
