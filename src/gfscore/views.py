@@ -1,5 +1,6 @@
 """How a result shows itself at a prompt, in a notebook and as a data frame."""
 
+from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -68,11 +69,22 @@ def digits_of(score: "ScoreInfo") -> int:
     return 4 if score.range[1] < SMALL else 3
 
 
-def robust_text(metric: "Metric | None") -> str:
-    """A robust accuracy with its interval, as ``48.5 % [45.1 %, 51.9 %]``."""
+def share_text(metric: "Metric | None") -> str:
+    """A share with its interval, as ``48.5 % [45.1 %, 51.9 %]``."""
     if metric is None or metric.value is None:
         return "–"
     return f"{percent(metric.value)}{between(metric.interval)}"
+
+
+def class_shares(model: "ModelAudit") -> "dict[str, Callable[[ClassResult], Metric | None]]":
+    """What else is known of each class, by the heading of its column; only what this result has."""
+    attack = "attack" if model.cross_check is None else model.cross_check.attack
+    columns: dict[str, Callable[[ClassResult], Metric | None]] = {
+        "robust accuracy": lambda entry: entry.robust_accuracy,
+        "radii refuted": lambda entry: entry.refuted,
+        f"accuracy under {attack}": lambda entry: entry.attacked,
+    }
+    return {name: column for name, column in columns.items() if any(map(column, model.classes))}
 
 
 def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
@@ -87,7 +99,7 @@ def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
     robust = []
     if model.robust_accuracy is not None:
         meaning = f"share of radii above {model.score.eps:g}: an estimate, and the interval covers sampling only"
-        robust.append(("robust accuracy", robust_text(model.robust_accuracy), meaning))
+        robust.append(("robust accuracy", share_text(model.robust_accuracy), meaning))
     return [
         *robust,
         (
@@ -213,8 +225,8 @@ def model_html(model: "ModelAudit") -> str:
     """A model's audit for a notebook; every name is escaped."""
     metrics = "".join(_html_row(row) for row in metric_rows(model))
     low, high = lowest_and_highest(model)
-    robust = ["robust accuracy"] if model.robust_accuracy else []
-    headings = (model.partition, "n", "score", "accuracy", *robust, "most confused with")
+    shares = class_shares(model)
+    headings = (model.partition, "n", "score", "accuracy", *shares, "most confused with")
     gap = [("…", *[""] * (len(headings) - 1))] if high else []
     rows = [
         (
@@ -222,7 +234,7 @@ def model_html(model: "ModelAudit") -> str:
             f"{entry.n:,}",
             estimate(entry.score, entry.interval, digits_of(model.score)),
             percent(entry.accuracy),
-            *([robust_text(entry.robust_accuracy)] if robust else []),
+            *(share_text(share(entry)) for share in shares.values()),
             entry.confused_with or "–",
         )
         for entry in (*low, *high)

@@ -11,7 +11,7 @@ import gfscore.reproduction
 from gfscore import Options, Samples, audit_models
 from gfscore.outputs import report
 from gfscore.reference import published
-from gfscore.results import Audit
+from gfscore.results import Audit, CrossCheck, Metric
 from gfscore.temperature.curve import TOLERANCE
 
 NAMES = [f"animal {k}" for k in range(12)]
@@ -255,6 +255,47 @@ def test_it_prints(open_page, opened, artefact):
     )  # paper is never dark
     assert page.evaluate("[...document.querySelectorAll('.scroll')].every(e => e.scrollWidth <= e.clientWidth)")
     page.screenshot(path=artefact("page.png"), full_page=True)
+
+
+@pytest.mark.parametrize(("k", "printed", "screen"), [(60, 60, 25), (120, 25, 25)])
+def test_paper_shows_all_classes_or_says_how_many(opened, k, printed, screen):
+    page = opened(audit_models({"net": Samples.of(*logits("net", k, 10 * k))}, Options(permutations=0)))
+    page.evaluate(
+        "addEventListener('beforeprint', () => { window.rows = document.querySelectorAll('#classes tbody tr').length })"
+    )
+    page.pdf()
+    assert page.evaluate("window.rows") == printed
+    assert page.locator("#classes tbody tr").count() == screen
+    page.emulate_media(media="print")
+    assert page.locator("#found").is_visible()
+    assert page.get_by_text("A click on a heading sorts").is_hidden()
+
+
+def test_of_many_classes_the_picture_by_temperature_names_no_highest(opened):
+    page = opened(many_classes())
+    drawn = page.locator("#temperature svg").first
+    assert "the 20 lowest of 1,000" in drawn.text_content()
+    assert "lowest: " in drawn.text_content()
+    assert "highest: " not in drawn.text_content()
+
+
+def test_what_attacks_and_refuters_found_is_in_the_table_and_in_the_verdict(opened):
+    audit = three_models()
+    model = audit.models[0]
+    share = Metric(value=0.61, interval=(0.5, 0.7))
+    check = CrossCheck(
+        attack="autoattack", norm="linf", eps=0.1, n=40, accuracy=share, delta=0.05, seconds={}, scores={}, agreement={}
+    )
+    classes = tuple(each.model_copy(update={"attacked": share, "refuted": share}) for each in model.classes)
+    claim = model.claim.model_copy(update={"radius_refuted_share": 0.61, "tried_on": 40, "tried_by": ("bisection",)})
+    tried = model.model_copy(update={"classes": classes, "cross_check": check, "claim": claim})
+    page = opened(audit.model_copy(update={"models": (tried,)}))
+    verdict = page.locator(".verdict").first.text_content()
+    assert "Under autoattack (Linf, eps = 0.1) 61.0 % [50.0 %, 70.0 %] of 40 samples keep their true class." in verdict
+    assert "Radius reading refuted on 61.0 % of samples (40 tried, by bisection). There the model is fooled" in verdict
+    headings = page.locator("#classes thead th").all_text_contents()
+    assert headings[7:9] == ["radii refuted", "accuracy under autoattack"]
+    assert column(page, 8)[0] == "61.0 % [50.0 %, 70.0 %]"
 
 
 def test_published_numbers_have_no_curves_and_say_so(opened, artefact):

@@ -76,7 +76,7 @@ def _model_table(models: Sequence[tuple[ModelAudit, ModelAudit | Calibrated]]) -
         table.add_row(
             Text(views.printable(model.name)),
             views.percent(model.accuracy, 2),
-            *([views.robust_text(model.robust_accuracy)] if robust else []),
+            *([views.share_text(model.robust_accuracy)] if robust else []),
             views.number(metrics.aggregate, digits),
             *(views.number(m.value, digits) for m in (metrics.wcr, metrics.rdi)),
             views.number(metrics.nrgc.value),
@@ -131,7 +131,7 @@ def _beside(model: ModelAudit) -> tuple[str, Literal["left", "right"]]:
 
 def _cell_beside(model: ModelAudit, entry: ClassResult) -> Text:
     if model.robust_accuracy is not None:
-        return Text(views.robust_text(entry.robust_accuracy))
+        return Text(views.share_text(entry.robust_accuracy))
     if _is_long(model):
         return Text(views.number(entry.shrunken, views.digits_of(model.score)))
     return Text(_bar(entry.score / model.score.range[1]), style="cyan")

@@ -42,6 +42,7 @@ def _model(model: ModelAudit, places: dict[str, int]) -> dict[str, Any]:
         "temperature": model.score.temperature,
         "star": None if model.calibrated is None else model.calibrated.temperature,
         "mean": model.class_mean,
+        "accuracy": views.accuracy_name(model.score),
         "classes": {
             "name": [places[entry.name] for entry in classes],
             "n": [entry.n for entry in classes],
@@ -50,9 +51,14 @@ def _model(model: ModelAudit, places: dict[str, int]) -> dict[str, Any]:
             "high": _rounded(high for _, high in intervals),
             "std": _rounded(entry.std for entry in classes),
             "accuracy": _rounded(entry.accuracy for entry in classes),
-            "robust": _rounded(
-                None if each.robust_accuracy is None else each.robust_accuracy.value for each in classes
-            ),
+            "shares": [
+                {
+                    "title": title,
+                    "value": _rounded(None if (found := share(entry)) is None else found.value for entry in classes),
+                    "text": [views.share_text(share(entry)) for entry in classes],
+                }
+                for title, share in views.class_shares(model).items()
+            ],
             "confused": [None if entry.confused_with is None else places[entry.confused_with] for entry in classes],
             "share": _rounded(entry.confused_share for entry in classes),
             "worst": [int(entry.name in worst) for entry in classes],

@@ -54,8 +54,8 @@ def _model(model: ModelAudit, mark: str) -> list[str]:
 
 def _classes(model: ModelAudit) -> list[str]:
     low, high = views.lowest_and_highest(model)
-    robust = [] if model.robust_accuracy is None else ["robust accuracy"]
-    headings = [model.partition, "n", "score", views.accuracy_name(model.score), *robust, "most confused with"]
+    shares = views.class_shares(model)
+    headings = [model.partition, "n", "score", views.accuracy_name(model.score), *shares, "most confused with"]
     gap = [["…", *[""] * (len(headings) - 1)]] if high else []
     rows = [*(_row(model, entry) for entry in low), *gap, *(_row(model, entry) for entry in high)]
     note = "" if not high else f" The {len(low)} lowest and {len(high)} highest of {len(model.classes):,} are shown."
@@ -67,8 +67,8 @@ def _row(model: ModelAudit, entry: ClassResult) -> list[str]:
     if entry.confused_with is not None:
         confused = f"{shortened(entry.confused_with)} ({views.percent(entry.confused_share)})"
     score = views.estimate(entry.score, entry.interval, views.digits_of(model.score))
-    robust = [] if model.robust_accuracy is None else [views.robust_text(entry.robust_accuracy)]
-    return [shortened(entry.name), f"{entry.n:,}", score, views.percent(entry.accuracy), *robust, confused]
+    shares = [views.share_text(share(entry)) for share in views.class_shares(model).values()]
+    return [shortened(entry.name), f"{entry.n:,}", score, views.percent(entry.accuracy), *shares, confused]
 
 
 def _metrics(model: ModelAudit) -> list[str]:

@@ -76,7 +76,7 @@ def verdict(model: ModelAudit) -> Verdict:
             (_accuracy(model), "Nothing else in this report means anything until that is explained."),
             "broken",
         )
-    explained = (_scores(model), *_gap(model), *_warned(model), _accuracy(model), _reading(model))
+    explained = (_scores(model), *_gap(model), *_warned(model), _accuracy(model), *_attacked(model), _reading(model))
     if model.noise is None:
         headline = f"{_least(model)} Whether the {parts} differ by more than chance was not tested."
         return Verdict(headline, explained, "open")
@@ -139,13 +139,21 @@ def _accuracy(model: ModelAudit) -> str:
     )
 
 
+def _attacked(model: ModelAudit) -> tuple[str, ...]:
+    """What a real attack left, where one was run."""
+    found = model.cross_check
+    if found is None:
+        return ()
+    size = f"{found.attack} ({found.norm.capitalize()}, eps = {found.eps:.4g})"
+    return (f"Under {size} {views.share_text(found.accuracy)} of {found.n:,} samples keep their true class.",)
+
+
 def _reading(model: ModelAudit) -> str:
     """How far the score may be read as a distance."""
-    refuted = model.claim.radius_refuted_share
-    if refuted:
+    if model.claim.radius_refuted_share:
         return (
-            f"Radius reading refuted on {views.percent(refuted)} of samples: there the model is fooled by a change "
-            "smaller than the score. Read the scores as an order of the classes, not as distances."
+            f"{views.tried_texts(model)[0]} There the model is fooled by a change smaller than the score. Read the "
+            "scores as an order of the classes, not as distances."
         )
     if model.claim.certified:
         return "The scores are distances, on the condition that stands under “Claimed”."
@@ -216,7 +224,7 @@ def _robust_line(model: ModelAudit) -> list[MetricLine]:
         f"The share of samples whose radius is above {model.score.eps:.4g}, which estimates the accuracy under attacks "
         "of that size. The interval covers the choice of samples only: attacks may do better."
     )
-    return [MetricLine("robust_accuracy", "Robust accuracy, estimated", views.robust_text(found), meaning)]
+    return [MetricLine("robust_accuracy", "Robust accuracy, estimated", views.share_text(found), meaning)]
 
 
 def chance(null: Null, places: int = 3) -> str:
@@ -253,7 +261,7 @@ def not_claimed(model: ModelAudit) -> list[str]:
     claim, premise = model.claim, shortened(model.claim.premise, TEXT_LIMIT)
     refuted = claim.radius_refuted_share
     if refuted:
-        found = [f"Radius reading refuted on {views.percent(refuted)} of samples. {premise}"]
+        found = [f"{views.tried_texts(model)[0]} {premise}"]
     elif _certified(model):
         found = ["Anything about changes that are larger than the radius, or measured in another norm."]
     else:

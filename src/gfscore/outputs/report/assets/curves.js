@@ -124,9 +124,10 @@ function scoreTable(model, k) {
 // The class scores as lines over log T; gives back the function that moves the mark.
 function lines(model, place) {
   const { temperature, name, scores } = model.curves,
+    all = name.length === model.classes.name.length, // of many classes only the lowest are kept
     width = widthOf(place),
     height = 300;
-  const left = 46,
+  const left = 62,
     right = width - 130,
     bottom = height - 42,
     top = 8;
@@ -161,6 +162,11 @@ function lines(model, place) {
         ? "temperature T (logarithmic); shaded: what the calibration found"
         : "temperature T (logarithmic)",
     ),
+    draw(
+      "text",
+      { x: -(top + bottom) / 2, y: 12, "text-anchor": "middle", transform: "rotate(-90)" },
+      all ? model.title : `${model.title}, the ${name.length} lowest of ${count(model.classes.name.length)}`,
+    ),
   );
   const strokes = scores.map((values) => draw("path", { class: "line", d: path(values) }));
   const cursor = draw("line", { class: "cursor", y1: top, y2: bottom });
@@ -185,12 +191,12 @@ function lines(model, place) {
     cursor.setAttribute("x1", x(Math.log(temperature[k])));
     cursor.setAttribute("x2", x(Math.log(temperature[k])));
     const sorted = order(scores.map((values) => values[k])),
-      extremes = [sorted[0], sorted.at(-1)];
+      extremes = all ? [sorted[0], sorted.at(-1)] : [sorted[0]];
     strokes.forEach((stroke, i) =>
       stroke.setAttribute("class", i === extremes[0] ? "line worst" : i === extremes[1] ? "line main" : "line"),
     );
-    let apart = y(scores[extremes[0]].at(-1)) - y(scores[extremes[1]].at(-1));
-    apart = Math.max(0, 15 - apart) / 2;
+    let apart = y(scores[extremes[0]].at(-1)) - y(scores[extremes.at(-1)].at(-1));
+    apart = all ? Math.max(0, 15 - apart) / 2 : 0;
     extremes.forEach((i, n) => {
       ends[n].setAttribute("y", y(scores[i].at(-1)) + 4 + (n ? -apart : apart));
       ends[n].textContent = `${n ? "highest" : "lowest"}: ${short(DATA.names[name[i]], 10)}`;

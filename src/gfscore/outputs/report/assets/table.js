@@ -1,5 +1,6 @@
 // The table of classes: sorts by a click on a heading, finds by name, and shows more on demand.
 const FIRST = 25; // rows before all are asked for
+const ON_PAPER = 100; // of so many at most, all are printed
 const view = { key: "score", down: false, query: "", all: false };
 
 function columnsOf(models) {
@@ -14,13 +15,13 @@ function columnsOf(models) {
     { key: "low", title: "lower end", value: (i) => c.low[i], text: (i) => fixed(c.low[i], main.digits) },
     { key: "high", title: "upper end", value: (i) => c.high[i], text: (i) => fixed(c.high[i], main.digits) },
     { key: "std", title: "std", value: (i) => c.std[i], text: (i) => fixed(c.std[i], main.digits) },
-    { key: "accuracy", title: "clean accuracy", value: (i) => c.accuracy[i], text: (i) => percent(c.accuracy[i]) },
-    {
-      key: "robust",
-      title: "robust accuracy",
-      value: (i) => c.robust[i],
-      text: (i) => (c.robust[i] == null ? "–" : percent(c.robust[i])),
-    },
+    { key: "accuracy", title: main.accuracy, value: (i) => c.accuracy[i], text: (i) => percent(c.accuracy[i]) },
+    ...c.shares.map(({ title, value, text }) => ({
+      key: title,
+      title,
+      value: (i) => value[i],
+      text: (i) => text[i],
+    })),
     {
       key: "share",
       title: "most confused with",
@@ -29,7 +30,6 @@ function columnsOf(models) {
     },
     { key: "worst", title: "may be the worst", value: (i) => c.worst[i], text: (i) => (c.worst[i] ? "yes" : "no") },
   ];
-  if (c.robust.every((share) => share == null)) columns.splice(7, 1); // only radii have one
   if (!beside) return columns;
   const b = beside.classes,
     label = short(beside.name, 30);
@@ -104,7 +104,7 @@ function classTable(models) {
   const table = make(
     "table",
     { class: "classes" },
-    make("caption", {}, `${main.name}. A click on a heading sorts.`),
+    make("caption", {}, `${main.name}. `, make("span", { class: "screen" }, "A click on a heading sorts.")),
     make("thead", {}, make("tr", {}, ...heads)),
     body,
   );
@@ -113,4 +113,13 @@ function classTable(models) {
     make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table of classes" }, table),
   );
   fill();
+  const asked = view.all;
+  window.onbeforeprint = () => {
+    view.all ||= main.classes.name.length <= ON_PAPER;
+    fill();
+  };
+  window.onafterprint = () => {
+    view.all = asked;
+    fill();
+  };
 }
