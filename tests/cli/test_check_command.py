@@ -129,5 +129,7 @@ def test_the_demo_catches_the_network_that_fools_the_score(tmp_path, capsys):
     assert highest.claim.radius_refuted_share > 0.9
     text = " ".join(capsys.readouterr().out.split())
     share = f"{100 * highest.claim.radius_refuted_share:.1f} %"
-    assert f"Caught: radius reading of “scaled” refuted on {share} of samples by forward passes alone" in text
+    assert "Caught: forward passes alone give “scaled” away: its first-order radius, " in text
+    assert " is the lowest of all, the same as of “standard”: larger confidences, not another decision." in text
+    assert f"Radius reading of its score refuted on {share} of samples" in text
     assert all(model.claim.tried_by == () for model in audit.models if model.samples.seed is not None)

@@ -1,6 +1,7 @@
 """``gfscore demo``: the whole way on the embedded zoo, in one screen."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from rich.console import Console
 from gfscore import assembling, auditing, calibrating, zoo
 from gfscore.cli import options as shared
 from gfscore.cli.options import RunOptions
-from gfscore.cli.running import Run, audit_run, run_models, subject_of
+from gfscore.cli.running import Run, audit_run, first_order_scores, run_models, subject_of
 from gfscore.files import write_text
 from gfscore.inputs.logits_files import read_samples
 from gfscore.outputs import demo as screen
@@ -21,6 +22,7 @@ from gfscore.results import Audit, ModelAudit
 TEST, GENERATED = "zoo:digits", "generator:zoo"
 OBJECTIVE = "classes"
 TRIED = 20  # samples of each class whose score is put to the test: a few seconds for all networks
+MEASURED = 10  # samples of each class whose first-order radius is measured
 FIGURES = ("heatmap", "noise")  # of all networks, on the test images
 
 
@@ -37,12 +39,22 @@ def demo_command(
     Runs the forward passes, audits, tries to refute the scores, calibrates the temperature, prints what came out in one
     screen, and writes audit.json, report.html and some figures.
     """
-    audit = zoo_audit((TEST, GENERATED), RunOptions(store=store, seed=seed, quiet=quiet))
+    options = RunOptions(store=store, seed=seed, quiet=quiet)
+    audit = zoo_audit((TEST, GENERATED), options)
     audit.save(out / "audit.json")
     write_text(out / "report.html", report.html(audit))
     _draw(screen.on_test(audit), out / "figures")
     if not quiet:
-        screen.show(audit, zoo.models(), out, Console())
+        screen.show(audit, zoo.models(), _radii(options), out, Console())
+
+
+def _radii(options: RunOptions) -> list[float]:
+    """Mean first-order radius of each network on a few test images: another score, to hold the first against."""
+    few, how = replace(options, n_per_class=MEASURED), auditing.FirstOrder(norm="l2", seed=options.seed)
+    return [
+        float(first_order_scores(run.loaded, read_samples(run.logits), how, "no", few).values.mean())
+        for run in run_models([f"zoo:{model.name}" for model in zoo.models()], [TEST], few)
+    ]
 
 
 def zoo_audit(data: Sequence[str], run_options: RunOptions) -> Audit:
