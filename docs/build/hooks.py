@@ -24,6 +24,7 @@ from gfscore.results import json_schema
 from gfscore.verdicts import FILES
 
 ROOT = Path(__file__).parents[2]
+BENCHMARKS = ("results.md", "attacks.md", "ray_engine.md")  # what `make bench` wrote last
 CONSOLE = re.compile(r"^```console run\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
@@ -35,6 +36,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "schema.md": _schema_page(),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(),
         "reproduction.md": markdown_page([reproduce(dataset) for dataset in DATASETS]),
+        "benchmarks.md": "\n\n".join((ROOT / "benchmarks" / name).read_text() for name in BENCHMARKS),
     }
     for path, content in pages.items():
         files.append(File.generated(config, path, content=content))
