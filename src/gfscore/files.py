@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -52,6 +52,13 @@ def replacing(path: Path) -> Iterator[Path]:
         raise cannot_write(path, error, begun=True) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sweep(folder: Path, *names: str) -> None:
+    """Remove what processes left beside these files when they were killed while they wrote; only for who holds them."""
+    for leftover in (path for name in names for path in folder.glob(f".{name}.*")):
+        with suppress(PermissionError):  # in a folder that may only be read
+            leftover.unlink()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from gfscore.errors import RunError
-from gfscore.files import held, make_folder, remove_held, replacing, write_text
+from gfscore.files import held, make_folder, remove_held, replacing, sweep, write_text
 from gfscore.inputs.safetensors_file import HALVED, write_safetensors
 from gfscore.places.addresses import here, user_cache
 from gfscore.samples import FloatArray, IntArray
@@ -101,17 +101,11 @@ class Entry:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the entry alone; a second process waits here. The lock ends with the process, however it ends."""
-        with held(self.path / LOCK, "r+b", self.make, or_read=True):
-            for leftover in (*self.path.glob(".shard-*"), *self.path.glob(f".{self.finished.name}.*")):
-                with suppress(PermissionError):  # in a folder that may only be read
-                    leftover.unlink()  # of a process that was killed while it wrote
+        with held(self.path / LOCK, "r+b", lambda: make_folder(self.path), or_read=True):
+            sweep(self.path, INFO, "shard-*", self.finished.name)
+            if _read_info(self.path / INFO) is None:
+                write_text(self.path / INFO, json.dumps(self.info, indent=1) + "\n")
             yield
-
-    def make(self) -> None:
-        """Make the folder, and write what it holds, unless it says so already."""
-        make_folder(self.path)
-        if _read_info(self.path / INFO) is None:
-            write_text(self.path / INFO, json.dumps(self.info, indent=1) + "\n")
 
     def shard_exists(self, index: int) -> bool:
         """Whether there is a shard, sound or not."""
@@ -207,11 +201,9 @@ class Store:
         self.root = root or default_root()
 
     def entry(self, recipe: Recipe, about: Mapping[str, Any]) -> Entry:
-        """The entry of a recipe, made if it is not there; ``about`` says for people what it is."""
+        """The entry of a recipe, which is made once it is locked; ``about`` says for people what it is."""
         info = {"format": FORMAT, "about": dict(about), "recipe": recipe.as_dict()}
-        entry = Entry(self.root / recipe.key[:2] / recipe.key, info)
-        entry.make()
-        return entry
+        return Entry(self.root / recipe.key[:2] / recipe.key, info)
 
     def entries(self) -> list[Entry]:
         """Every entry that can be read, oldest first."""
