@@ -108,7 +108,7 @@ class Samples:
         return cls(
             logits=_frozen(values),
             labels=_frozen(_checked_labels(labels, n_samples, n_classes)),
-            class_names=_checked_class_names(class_names, n_classes),
+            class_names=checked_class_names(class_names, n_classes),
             groups=None if groups is None else Groups.of(groups, n_samples),
             sample_ids=None if sample_ids is None else _checked_ids(sample_ids, n_samples),
             probabilities=probabilities,
@@ -139,6 +139,10 @@ class Samples:
             sample_ids=ids,
             halved_batches=0 if rows.start else self.halved_batches,  # of all pieces together, counted once
         )
+
+    def named(self, class_names: Sequence[str] | None) -> Self:
+        """The same with other names of the classes, or with their numbers."""
+        return replace(self, class_names=checked_class_names(class_names, self.n_classes))
 
     @property
     def partition(self) -> tuple[IntArray, int]:
@@ -326,7 +330,8 @@ def _checked_labels(labels: ArrayLike, n_samples: int, n_classes: int) -> IntArr
     return values.astype(np.int64)
 
 
-def _checked_class_names(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
+def checked_class_names(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
+    """A name per class, all different; their numbers where there are none."""
     if names is None:
         return tuple(str(index) for index in range(n_classes))
     if isinstance(names, str):

@@ -142,6 +142,23 @@ def test_a_model_that_is_run_as_a_stream_shows_early_looks_too(tmp_path, monkeyp
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize("how", [["--stream"], []])
+def test_names_are_those_of_this_run_and_of_no_earlier_one(how, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    named = {None: list("0123456789"), "a": list("abcdefghij"), "b": list("klmnopqrst")}
+    images = np.random.default_rng(0).random((20, 1, 8, 8), dtype=np.float32)
+    np.savez("data.npz", images=images, labels=np.arange(20) % 10)  # which names no class
+    for file in (None, "a", "b", None):
+        given = []
+        if file is not None:
+            Path(f"{file}.txt").write_text("\n".join(named[file]))
+            given = ["--class-names", f"{file}.txt"]
+        what = ["audit", *how, "--model", "zoo:noise", "--data", "data.npz", "--store", "store", *given, "--json"]
+        assert run(what) == 0
+        model = json.loads(capsys.readouterr().out)["models"][0]
+        assert [entry["name"] for entry in model["classes"]] == named[file]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

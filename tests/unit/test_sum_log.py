@@ -87,6 +87,18 @@ def test_it_is_kept_now_and_then_for_a_run_that_is_killed(tmp_path, monkeypatch)
         assert other.missing == [0, 2]
 
 
+def test_a_run_with_other_class_names_goes_on_under_its_own(tmp_path):
+    with SumLog(tmp_path, RECIPE, SCORE, class_names=["a", "b", "c"]) as log:
+        log.add(0, summary(0).named(["a", "b", "c"]))
+    with SumLog(tmp_path, RECIPE, SCORE, class_names=["x", "y", "z"]) as log:
+        log.add(1, summary(1).named(["x", "y", "z"]))
+        assert log.summary.class_names == log.summary.names == ("x", "y", "z")
+    with SumLog(tmp_path, RECIPE, SCORE) as log:
+        log.add(2, summary(2))
+        assert log.summary.names == ("0", "1", "2")
+        assert (log.summary.sums == merged(map(summary, range(3))).sums).all()
+
+
 @pytest.mark.parametrize("damage", ["cut", "byte", "text"])
 def test_a_damaged_sum_counts_as_none(tmp_path, damage):
     with SumLog(tmp_path, RECIPE, SCORE) as log:

@@ -15,7 +15,6 @@ from gfscore.cli.grouping import expand
 from gfscore.cli.sources import Source, audit_source, local_scores, logits_sources
 from gfscore.cli.stream import stream_all
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.references import for_models, read_reference
 from gfscore.outputs.per_sample import check_suffix
 from gfscore.results import Audit, ModelAudit
@@ -81,7 +80,7 @@ def audit_command(
     outside = None if reference is None else read_reference(reference)
 
     def read(source: Source) -> Samples:
-        return read_samples(source.path, probabilities=probabilities, class_names=names, groups=groups)
+        return source.read(probabilities=probabilities, class_names=names, groups=groups)
 
     read_from, models = logits or [], list[ModelAudit]()
     if stream or pieces:

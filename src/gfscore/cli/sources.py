@@ -9,6 +9,7 @@ from gfscore.cli.options import RunOptions, ScoreOptions
 from gfscore.cli.running import first_order_scores, run_models
 from gfscore.engines.loading import Loaded
 from gfscore.errors import OptionError
+from gfscore.inputs.logits_files import read_samples
 from gfscore.results import ModelAudit
 from gfscore.samples import IntArray, Samples
 
@@ -22,6 +23,14 @@ class Source:
     path: Path
     source: str
     loaded: Loaded | None = None  # the model and data behind it, if it was made here
+
+    def read(
+        self, *, probabilities: bool = False, class_names: Sequence[str] | None = None, groups: Path | None = None
+    ) -> Samples:
+        """The samples; data that are run here have names for their classes."""
+        if self.loaded is not None:
+            return self.loaded.read(self.path, probabilities=probabilities, groups=groups)
+        return read_samples(self.path, probabilities=probabilities, class_names=class_names, groups=groups)
 
 
 def logits_sources(

@@ -40,7 +40,7 @@ def summarise(
     n_classes = check_run(loaded.model, loaded.data, loaded.preprocessing)
     recipe = recipe_for(loaded.model, loaded.data, loaded.preprocessing, loaded.batch_size)
     shards = recipe.shards()
-    with SumLog(store.root, recipe, asdict(score), look) as log:
+    with SumLog(store.root, recipe, asdict(score), look, class_names=loaded.data.class_names) as log:
         for shard in log.missing:
             log.add(shard, shard_summary(loaded, shards[shard], score, n_classes))
             progress(shards[shard].stop, recipe.n_samples)

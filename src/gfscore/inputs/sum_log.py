@@ -7,7 +7,7 @@ add up exactly, so the end is the same however often a run was interrupted.
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -32,8 +32,17 @@ EVERY = 30.0  # seconds of work that a run which is killed may lose
 class SumLog:
     """A sum of summaries, shard by shard, to ``look`` at after each; a context in which no other process adds to it."""
 
-    def __init__(self, root: Path, recipe: Recipe, score: Mapping[str, Any], look: Look = lambda _so_far: None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        recipe: Recipe,
+        score: Mapping[str, Any],
+        look: Look = lambda _so_far: None,
+        *,
+        class_names: Sequence[str] | None = None,
+    ) -> None:
         self.recipe = replace(recipe, measure={"name": FOLDER, **score})
+        self.class_names = class_names  # of this run: names decide no number, and an earlier run may have had others
         self.path = root / FOLDER / self.recipe.key
         self._tally, self._shards, self._saved = Tally(), set[int](), 0.0
         self._adding = False  # the sum may hold a part of a shard that is not among its shards
@@ -88,7 +97,7 @@ class SumLog:
         self._saved = time.monotonic()
 
     def _read(self) -> None:
-        """What an earlier run left; a file that is damaged, or sums up other rows than its shards have, counts as none."""
+        """What an earlier run left; a file that is damaged, or of other rows than its shards have, counts as none."""
         try:
             stored = (self.path / SUM).read_bytes()
             metadata = json.loads(stored[8 : 8 + int.from_bytes(stored[:8], "little")])["__metadata__"]
@@ -102,7 +111,7 @@ class SumLog:
                 return
         except (OSError, SafetensorError, FileError, ValueError, KeyError, TypeError, IndexError):
             return
-        self._tally.add(summary)
+        self._tally.add(summary.named(self.class_names))
         self._shards = in_it
 
 
