@@ -12,6 +12,7 @@ import pytest
 from gfscore import Options, Samples, audit_models
 from gfscore.cli.main import run
 from gfscore.errors import OptionError, ProbabilitiesError, TooFewClassesError
+from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.safetensors_file import write_safetensors
 from gfscore.streaming import StreamingAudit, pieces_of
 
@@ -157,6 +158,8 @@ def test_names_are_those_of_this_run_and_of_no_earlier_one(how, tmp_path, monkey
         assert run(what) == 0
         model = json.loads(capsys.readouterr().out)["models"][0]
         assert [entry["name"] for entry in model["classes"]] == named[file]
+        assert run(["logits", *what[what.index("--model") : -1], "-o", "net.safetensors", "-q"]) == 0
+        assert read_samples("net.safetensors").class_names == tuple(named[file])
 
 
 @pytest.mark.parametrize(

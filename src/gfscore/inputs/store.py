@@ -9,6 +9,7 @@ finished run is one file; one of logits is what ``gfscore audit`` reads as it is
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,12 +24,13 @@ from gfscore.errors import RunError
 from gfscore.files import held, make_folder, remove_held, replacing, sweep, write_text
 from gfscore.inputs.safetensors_file import HALVED, write_safetensors
 from gfscore.places.addresses import here, user_cache
-from gfscore.samples import FloatArray, IntArray
+from gfscore.samples import FloatArray, IntArray, row_chunks
 
 FORMAT = 1
 INFO, LOCK = "entry.json", "lock"
 # Metadata of a finished file: the checksum of each shard's rows, and of all that is not in a shard.
 DIGESTS, REST = "shard_sha256", "rest_sha256"
+NAMES = ("class_names", "sample_ids")  # metadata that makes it a logits file by itself, and decides no number
 
 
 def default_root() -> Path:
@@ -217,6 +219,20 @@ class Store:
     def remove(self, entry: Entry) -> None:
         """Delete an entry, once nobody else holds it."""
         remove_held(entry.path, LOCK)
+
+
+def export(finished: Path, target: Path, names: Mapping[str, str]) -> None:
+    """Copy a finished file of logits, with these names in its metadata: an earlier run may have given it others."""
+    with safe_open(finished, framework="np") as file:
+        stored, labels, logits = file.metadata() or {}, file.get_tensor("labels"), file.get_slice("logits")
+        if {key: stored[key] for key in NAMES if key in stored} == names:
+            with replacing(target) as temporary:
+                shutil.copyfile(finished, temporary)
+            return
+        about = {**names, **{key: stored[key] for key in sorted(stored) if key not in (*NAMES, REST)}}
+        n_samples, n_classes = logits.get_shape()
+        parts = (logits[rows] for rows in row_chunks(n_samples, n_classes))
+        write_safetensors(target, parts, (n_samples, n_classes), labels, {**about, REST: _rest(labels, about)})
 
 
 def recipe_of(info: Mapping[str, Any]) -> Recipe:
