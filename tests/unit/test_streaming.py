@@ -143,6 +143,28 @@ def test_a_model_that_is_run_as_a_stream_shows_early_looks_too(tmp_path, monkeyp
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--pieces", "net", "net/shard-000.npz"], "net/shard-000.npz is given twice. Name each file once."),
+        (["--stream", "net", "net/shard-000.npz"], "net/shard-000.npz is given twice. Name each file once."),
+        (["--pieces", "net", "link.npz"], "link.npz is given twice. Name each file once."),
+        (
+            ["--pieces", "net", "copy.npz"],
+            "copy.npz: holds the same as net/shard-001.npz: its samples would",
+        ),
+        (["--pieces", "net", "missing.npz"], "missing.npz: does not exist. Check the path."),
+    ],
+)
+def test_no_sample_counts_twice(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    folder = saved(tmp_path / "net", *some_logits(200), 2)
+    Path("link.npz").symlink_to(folder / "shard-000.npz")
+    Path("copy.npz").write_bytes((folder / "shard-001.npz").read_bytes())
+    assert run(["audit", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("how", [["--stream"], []])
 def test_names_are_those_of_this_run_and_of_no_earlier_one(how, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -83,13 +83,19 @@ def audit_source(
     )
 
 
+def refuse_repeated(paths: Sequence[Path]) -> list[Path]:
+    """The paths without links in them; refused where two are one file."""
+    resolved, seen = [path.resolve() for path in paths], set[Path]()
+    for path, given in zip(resolved, paths, strict=True):
+        if path in seen:
+            raise OptionError(f"{given} is given twice. Name each file once.")
+        seen.add(path)
+    return resolved
+
+
 def model_names(paths: Sequence[Path]) -> dict[str, Path]:
     """A name per file: its stem, with as many folders before it as it takes to tell it from the others."""
-    resolved = [path.resolve() for path in paths]
-    for index, path in enumerate(resolved):
-        if path in resolved[:index]:
-            raise OptionError(f"{paths[index]} is given twice. Name each file once.")
-    parts = [(*path.parts[:-1], path.stem) for path in resolved]
+    parts = [(*path.parts[:-1], path.stem) for path in refuse_repeated(paths)]
     names = ["/".join(part[-1:]) for part in parts]
     depth = 1
     while len(set(names)) < len(names) and depth < max(map(len, parts)):
