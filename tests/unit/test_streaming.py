@@ -165,6 +165,18 @@ def test_no_sample_counts_twice(arguments, message, tmp_path, monkeypatch, capsy
     assert message in capsys.readouterr().err
 
 
+def test_an_early_look_never_ends_a_run(tmp_path, monkeypatch, capsys):
+    """The first samples look like probabilities, and are all right, which was not expected."""
+    monkeypatch.chdir(tmp_path)
+    labels = np.arange(1200) % 3
+    np.savez("first.npz", logits=np.eye(3)[labels], labels=labels)
+    np.savez("second.npz", logits=5 * np.eye(3)[(labels + 1) % 3], labels=labels)
+    assert run(["audit", "--pieces", "first.npz", "second.npz", "--expect-accuracy", "0.5"]) == 0
+    assert [line.split(" so far")[0] for line in capsys.readouterr().err.splitlines()] == [
+        f"{tmp_path.name}: 2,400 samples"
+    ]
+
+
 @pytest.mark.parametrize("how", [["--stream"], []])
 def test_names_are_those_of_this_run_and_of_no_earlier_one(how, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -13,7 +13,7 @@ from gfscore.cli.sources import LOGITS_FILES, model_names, refuse_repeated
 from gfscore.engines.loading import load
 from gfscore.engines.ray import summaries_on_ray
 from gfscore.engines.summarising import Score, summarise
-from gfscore.errors import FileError, OptionError, TooFewClassesError, naming
+from gfscore.errors import FileError, GFScoreError, OptionError, naming
 from gfscore.inputs.logits_files import SUFFIXES, read_samples, sha256
 from gfscore.inputs.raw import refuse_unreadable
 from gfscore.inputs.store import Store
@@ -148,7 +148,7 @@ def _looks(console: Console, options: auditing.Options, name: str) -> Look:
             return
         try:
             seen = early_look(summary, options, name=name, source=name)
-        except TooFewClassesError:  # sorted by class: there is nothing to compare yet
+        except GFScoreError:  # sorted by class, perhaps, with nothing to compare yet: the end decides, not a look
             return
         worst = f"worst {views.printable(seen.wcr.class_)} {views.estimate(seen.wcr.value, seen.wcr.interval)}"
         rdi = views.estimate(seen.rdi.value, seen.rdi.interval)
