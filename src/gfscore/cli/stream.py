@@ -43,7 +43,7 @@ def stream_all(
         hashes = {path: digest for paths in files.values() for path, digest in _hashes(paths).items()}
         audits += _stream_files(files, options, run, probabilities=probabilities)
     if models or data:
-        audits += _stream_runs(models, data, options, run)
+        audits += _stream_runs(models, data, options, run, probabilities=probabilities)
     return audits, hashes
 
 
@@ -85,10 +85,10 @@ def _stream_files(
 
 
 def _stream_runs(
-    models: Sequence[str], data: Sequence[str], options: auditing.Options, run: RunOptions
+    models: Sequence[str], data: Sequence[str], options: auditing.Options, run: RunOptions, *, probabilities: bool
 ) -> list[ModelAudit]:
     """Run every model on every data set and audit the sums of its scores; on a cluster, no logits leave a worker."""
-    score = Score(activation=str(options.activation), temperature=options.temperature)
+    score = Score(activation=str(options.activation), temperature=options.temperature, probabilities=probabilities)
     store, cluster, how, audits = Store(run.store), run.cluster, run.loading, []
     with progress_bar(quiet=run.quiet) as bar:
         bars, looks = partial(advance, bar), partial(_looks, bar.console, options)
