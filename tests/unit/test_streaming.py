@@ -90,6 +90,18 @@ def test_groups_have_a_result_and_no_early_look():
         stream.peek()
 
 
+def test_a_piece_may_have_one_group_and_the_whole_may_not(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    logits, labels = some_logits(200)
+    for name in ("day", "night"):
+        np.savez(f"{name}.npz", logits=logits, labels=labels, groups=[name] * 200)
+    assert run(["audit", "--pieces", "day.npz", "night.npz", "--json"]) == 0
+    model = json.loads(capsys.readouterr().out)["models"][0]
+    assert [(entry["name"], entry["n"]) for entry in model["classes"]] == [("day", 200), ("night", 200)]
+    assert run(["audit", "--pieces", "day.npz"]) == 2
+    assert "disparity needs at least two groups with samples; only 'day' has" in capsys.readouterr().err
+
+
 def test_pieces_cover_the_samples():
     samples = Samples.of(*some_logits(200_000, 2))
     pieces = list(pieces_of(samples))
