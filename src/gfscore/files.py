@@ -121,14 +121,19 @@ def _made(path: str, flags: int) -> int:
 def _wait(file: IO[bytes], path: Path) -> None:
     import fcntl  # which not every system has: only a store needs it
 
-    for _ in range(PATIENCE):
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            time.sleep(PAUSE)
-    logger.warning("gfscore: waiting for another run that works on the same, in %s", path.parent)
-    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        for _ in range(PATIENCE):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                time.sleep(PAUSE)
+        logger.warning("gfscore: waiting for another run that works on the same, in %s", path.parent)
+        fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError as error:  # as on shared disks without a lock service
+        file.close()
+        told = f"cannot be locked ({error.strerror}), so two runs could mix. Choose a --store on another disk."
+        raise FileError(told).found_in(path) from error
 
 
 def _stands_at(file: IO[bytes], path: Path) -> bool:
