@@ -22,6 +22,7 @@ from safetensors.numpy import save
 
 from gfscore.errors import RunError
 from gfscore.files import held, make_folder, remove_held, replacing, sweep, write_text
+from gfscore.inputs.raw import reason
 from gfscore.inputs.safetensors_file import HALVED, write_safetensors
 from gfscore.places.addresses import here, user_cache
 from gfscore.samples import FloatArray, IntArray, row_chunks
@@ -223,7 +224,11 @@ class Store:
 
 def export(finished: Path, target: Path, names: Mapping[str, str]) -> None:
     """Copy a finished file of logits, with these names in its metadata: an earlier run may have given it others."""
-    with safe_open(finished, framework="np") as file:
+    try:
+        opened = safe_open(finished, framework="np")
+    except (OSError, SafetensorError) as error:  # it was whole when the run ended
+        raise RunError(f"{finished}: is gone or damaged ({reason(error)}). Run it again: it is made anew.") from error
+    with opened as file:
         stored, labels, logits = file.metadata() or {}, file.get_tensor("labels"), file.get_slice("logits")
         if {key: stored[key] for key in NAMES if key in stored} == names:
             with replacing(target) as temporary:
