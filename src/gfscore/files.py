@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -52,6 +52,13 @@ def replacing(path: Path) -> Iterator[Path]:
         raise cannot_write(path, error, begun=True) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sweep(folder: Path, *names: str) -> None:
+    """Remove what processes left beside these files when they were killed while they wrote; only for who holds them."""
+    for leftover in (path for name in names for path in folder.glob(f".{name}.*")):
+        with suppress(PermissionError):  # in a folder that may only be read
+            leftover.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -114,14 +121,19 @@ def _made(path: str, flags: int) -> int:
 def _wait(file: IO[bytes], path: Path) -> None:
     import fcntl  # which not every system has: only a store needs it
 
-    for _ in range(PATIENCE):
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            time.sleep(PAUSE)
-    logger.warning("gfscore: waiting for another run that works on the same, in %s", path.parent)
-    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        for _ in range(PATIENCE):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                time.sleep(PAUSE)
+        logger.warning("gfscore: waiting for another run that works on the same, in %s", path.parent)
+        fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError as error:  # as on shared disks without a lock service
+        file.close()
+        told = f"cannot be locked ({error.strerror}), so two runs could mix. Choose a --store on another disk."
+        raise FileError(told).found_in(path) from error
 
 
 def _stands_at(file: IO[bytes], path: Path) -> bool:

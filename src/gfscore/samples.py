@@ -42,8 +42,8 @@ class Groups:
     codes: IntArray  # (N,), an index into names for each sample
 
     @classmethod
-    def of(cls, values: ArrayLike | Mapping[str, ArrayLike], n_samples: int) -> Self:
-        """One array of group names, or several by attribute name, which are intersected."""
+    def of(cls, values: ArrayLike | Mapping[str, ArrayLike], n_samples: int, *, piece: bool = False) -> Self:
+        """One array of group names, or several by attribute name, which are intersected; a ``piece`` may have one."""
         if isinstance(values, Mapping):
             if not values:
                 raise SamplesError("groups name no attribute. Give at least one array of group names.")
@@ -57,7 +57,7 @@ class Groups:
         else:
             per_sample = _names_per_sample(values, n_samples, "groups")
         names = tuple(sorted(set(per_sample)))
-        if len(names) < 2:
+        if len(names) < 2 and not piece:
             raise TooFewClassesError(names, kind="group")
         code_of = {name: code for code, name in enumerate(names)}
         return cls(names=names, codes=_frozen(np.array([code_of[name] for name in per_sample], dtype=np.int64)))
@@ -97,8 +97,8 @@ class Samples:
     ) -> Self:
         """Check everything that can be wrong with the arrays, and say in one line what it is.
 
-        Logits that all look like probabilities are refused. A ``piece`` of a stream may be so small that they do by
-        chance: there it is noted, and judged once the whole was seen.
+        Logits that all look like probabilities are refused, and so is a single group. A ``piece`` of a stream may be so
+        small that it has them by chance: there it is noted, and judged once the whole was seen.
         """
         values = _checked_logits(logits, labels)
         n_samples, n_classes = values.shape
@@ -108,8 +108,8 @@ class Samples:
         return cls(
             logits=_frozen(values),
             labels=_frozen(_checked_labels(labels, n_samples, n_classes)),
-            class_names=_checked_class_names(class_names, n_classes),
-            groups=None if groups is None else Groups.of(groups, n_samples),
+            class_names=checked_class_names(class_names, n_classes),
+            groups=None if groups is None else Groups.of(groups, n_samples, piece=piece),
             sample_ids=None if sample_ids is None else _checked_ids(sample_ids, n_samples),
             probabilities=probabilities,
             value_range=value_range,
@@ -139,6 +139,10 @@ class Samples:
             sample_ids=ids,
             halved_batches=0 if rows.start else self.halved_batches,  # of all pieces together, counted once
         )
+
+    def named(self, class_names: Sequence[str] | None) -> Self:
+        """The same with other names of the classes, or with their numbers."""
+        return replace(self, class_names=checked_class_names(class_names, self.n_classes))
 
     @property
     def partition(self) -> tuple[IntArray, int]:
@@ -326,7 +330,8 @@ def _checked_labels(labels: ArrayLike, n_samples: int, n_classes: int) -> IntArr
     return values.astype(np.int64)
 
 
-def _checked_class_names(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
+def checked_class_names(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
+    """A name per class, all different; their numbers where there are none."""
     if names is None:
         return tuple(str(index) for index in range(n_classes))
     if isinstance(names, str):

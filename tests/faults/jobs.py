@@ -3,14 +3,17 @@
 import json
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from injected import DONE
+from safetensors.numpy import load
 
 from gfscore import audit
+from gfscore.inputs.sum_log import SUM
+from gfscore.inputs.summary_files import summary_from_bytes
 
 HERE = Path(__file__).parent
 OLD = "an older result\n"  # stands where a result will be written: it stays, or is replaced as a whole
@@ -21,6 +24,7 @@ VOTES = ("--method", "smoothing", "--sigma", "0.3", "--n0", "4", "--n", "20")
 
 JOBS: dict[str, list[str]] = {
     "audit": ["audit", *RUN, "--out", "out", "--per-sample", "out/rows.csv", "--permutations", "20"],
+    "stream": ["audit", "--stream", *RUN, "--out", "out", "--permutations", "20"],
     "logits": ["logits", *RUN, "-o", "out/net.safetensors"],
     "radii": ["audit", *RUN, "--out", "out", *RADII, "--n-per-class", "20", "--permutations", "20"],
     "votes": ["certify", *RUN, "--out", "out", *VOTES, "--n-per-class", "8", "--permutations", "0"],
@@ -29,6 +33,7 @@ JOBS: dict[str, list[str]] = {
 }
 WRITES = {
     "audit": ("audit.json", "rows.csv"),
+    "stream": ("audit.json",),
     "logits": ("net.safetensors",),
     "radii": ("audit.json",),
     "votes": ("audit.json",),
@@ -151,7 +156,15 @@ def _content(path: Path) -> Any:
     content = path.read_bytes()
     if path.suffix == ".json":
         return _settled(json.loads(content))
-    return content
+    return _sum(content) if path.name == SUM else content
+
+
+def _sum(content: bytes) -> dict[str, Any]:
+    """What a stream has added up: safetensors writes metadata in any order."""
+    stored = load(content)
+    summary = asdict(summary_from_bytes(stored["summary"].tobytes()))
+    arrays = {name: value.tolist() for name, value in summary.items() if isinstance(value, np.ndarray)}
+    return summary | arrays | {"shards": stored["shards"].tolist()}
 
 
 def _settled(value: Any) -> Any:

@@ -73,3 +73,10 @@ def test_a_log_of_scores(zygote, undisturbed, tmp_path, case):
     gate = json.loads((tmp_path / "work" / "out" / "gate.json").read_text())
     (used,) = (model["adaptive"]["from_store"] for model in gate["models"])
     assert used > 0  # only the record that was damaged is computed again
+
+
+@cases("changed byte in the sum of a stream")
+def test_a_sum(zygote, undisturbed, tmp_path, case):
+    assert zygote.run(case.job, prepared(tmp_path, case.job)).code == 0
+    damage(store_file(tmp_path, "sums/*/sum.safetensors"), case)
+    check_the_same_in_the_end(zygote, tmp_path, case.job, undisturbed(case.job).results)

@@ -6,7 +6,13 @@ import numpy as np
 from catalogue import cases
 from jobs import check_nothing_half_written, check_the_same_in_the_end, happened, prepared, results
 
-CALLS = {"audit": (6, 60), "radii": (5, 60), "votes": (12, 60), "gate": (5, 8)}  # forward passes: after the guards
+CALLS = {
+    "audit": (6, 60),
+    "stream": (6, 60),
+    "radii": (5, 60),
+    "votes": (12, 60),
+    "gate": (5, 8),
+}  # forward passes: after the guards
 
 
 def disturbed(zygote, folder, case):

@@ -21,6 +21,7 @@ from injected import SIGNALS, inject, note
 
 from gfscore.cli.main import application, run
 from gfscore.engines import first_order, local, smoothing
+from gfscore.inputs import sum_log
 
 SHARD_ROWS = 64
 application()  # loads every command, for runs that may not be able to
@@ -45,6 +46,7 @@ def start(arguments: list[str], folder: str, fault: dict[str, Any] | None) -> in
         signal.signal(signal.SIGINT, signal.default_int_handler)
         local.SHARD_ROWS = first_order.SHARD_ROWS = SHARD_ROWS
         smoothing.SHARD_PASSES = 2000
+        sum_log.EVERY = 0.0  # seconds: the sum of a stream is kept after each shard
         sys.argv = ["gfscore", *arguments]
         if fault and fault["kind"] != "moment":
             inject(fault, Path(folder))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx_graphs import linear
 from scipy.special import expit, softmax
 from timing import quickest
 
@@ -45,6 +46,22 @@ def plain_scores(logits, labels, activation):
     own = confidences[rows, labels].copy()
     confidences[rows, labels] = -1
     return SCORE_MAX * np.maximum(own - confidences.max(axis=1), 0)
+
+
+def test_a_network_that_gives_probabilities_is_streamed_as_it_is_audited(here, capsys):
+    linear(here / "net.onnx", head=("Softmax",))
+    images = np.random.default_rng(0).random((60, 3, 2, 2), dtype=np.float32)
+    np.savez(here / "data.npz", images=images, labels=np.arange(60) % 5)
+    what = ("audit", "--model", "net.onnx", "--output", "softmax", "--data", "data.npz", "--layout", "NCHW", "--json")
+    assert run([*what, "--stream"]) == 2
+    assert "logits look like probabilities" in capsys.readouterr().err
+    found = []
+    for how in ([], ["--stream"]):
+        assert run([*what, "--probabilities", *how]) == 0
+        found.append(json.loads(capsys.readouterr().out)["models"][0])
+    assert [model["score"]["probabilities"] for model in found] == [True, True]
+    whole, streamed = ([entry["score"] for entry in model["classes"]] for model in found)
+    assert streamed == pytest.approx(whole, abs=1e-12)
 
 
 @pytest.mark.parametrize(

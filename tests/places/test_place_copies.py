@@ -14,6 +14,7 @@ from gfscore.errors import FileError, OptionError
 from gfscore.places import copies as module
 from gfscore.places import remote
 from gfscore.places.copies import DAY, all_to_read, clean, to_read
+from gfscore.places.outgoing import UNSENT
 from gfscore.places.remote import ChangedError
 
 CONTENT = bytes(range(256)) * 1000
@@ -137,6 +138,10 @@ def test_old_copies_go_and_those_in_use_stay(store, bucket, copies, monkeypatch)
         store.pipe_file(f"{bucket}/{name}", CONTENT)
         paths[name] = to_read(f"s3://{bucket}/{name}")
         os.utime(copies / paths[name].relative_to(copies).parts[0], (now - days * DAY,) * 2)
+    unsent = copies / UNSENT / "0" / "audit.json"  # results that somebody was told are kept
+    unsent.parent.mkdir(parents=True)
+    unsent.write_bytes(CONTENT)
+    os.utime(copies / UNSENT, (now - 100 * DAY,) * 2)
     clean(copies, now)
     assert [name for name, path in paths.items() if path.exists()] == ["new", "old", "older"]
     monkeypatch.setattr(module, "MOST", 2.5 * len(CONTENT))
@@ -145,6 +150,7 @@ def test_old_copies_go_and_those_in_use_stay(store, bucket, copies, monkeypatch)
     monkeypatch.setattr(module, "MOST", 0)
     clean(copies, now)
     assert [name for name, path in paths.items() if path.exists()] == ["new"]
+    assert unsent.exists()
 
 
 def test_a_long_transfer_says_how_far_it_is(store, bucket, monkeypatch):

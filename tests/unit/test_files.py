@@ -1,12 +1,14 @@
 """Files are written whole or not at all."""
 
+import errno
+import fcntl
 import os
 import threading
 
 import pytest
 
 from gfscore.errors import FileError
-from gfscore.files import replacing, write_text
+from gfscore.files import held, replacing, write_text
 
 
 def test_a_failure_leaves_the_old_file_and_no_other(tmp_path):
@@ -41,3 +43,16 @@ def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path):
 def test_a_folder_is_refused(tmp_path):
     with pytest.raises(FileError, match=r"is a directory\. Name a file in it\."):
         write_text(tmp_path, "text")
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS])
+def test_a_disk_without_locks_is_refused_in_one_line(tmp_path, monkeypatch, number):
+    def refuse(_file, _how):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    said = (
+        rf"lock: cannot be locked \({os.strerror(number)}\), so two runs could mix\. Choose a --store on another disk\."
+    )
+    with pytest.raises(FileError, match=said):
+        held(tmp_path / "lock", "r+b", lambda: None)

@@ -12,8 +12,9 @@ from fakes import FakeData, FakeModel
 
 from gfscore import read_samples
 from gfscore.engines import local
+from gfscore.errors import RunError
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.store import Recipe, Store, recipe_of
+from gfscore.inputs.store import Recipe, Store, export, recipe_of
 
 PLAIN = Preprocessing()
 SHARD = 8  # rows a shard in these tests
@@ -168,6 +169,18 @@ def test_no_byte_of_a_shard_can_change_unnoticed(store):
         path.write_bytes(content)
         found = entry.read_shard(1)
         assert found is None or (found.dtype == sound.dtype and (found == sound).all())
+
+
+def test_a_copy_has_the_names_it_is_given_and_sound_checksums(store, tmp_path):
+    finished, copy, names = compute(store), tmp_path / "copy.safetensors", ["e", "f", "g", "h"]
+    export(finished, copy, {"class_names": json.dumps(names)})
+    assert read_samples(copy).class_names == tuple(names)
+    (entry,) = store.entries()
+    copy.replace(finished)
+    assert entry.damaged_shards(recipe_of(entry.info).shards()) == []
+    finished.unlink()
+    with pytest.raises(RunError, match=r"logits\.safetensors: is gone or damaged \(.*\)\. Run it again"):
+        export(finished, copy, {})
 
 
 def test_entries_that_cannot_be_read_are_passed_over(store):

@@ -12,6 +12,7 @@ import pytest
 from gfscore import Options, Samples, audit_models
 from gfscore.cli.main import run
 from gfscore.errors import OptionError, ProbabilitiesError, TooFewClassesError
+from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.safetensors_file import write_safetensors
 from gfscore.streaming import StreamingAudit, pieces_of
 
@@ -89,6 +90,18 @@ def test_groups_have_a_result_and_no_early_look():
         stream.peek()
 
 
+def test_a_piece_may_have_one_group_and_the_whole_may_not(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    logits, labels = some_logits(200)
+    for name in ("day", "night"):
+        np.savez(f"{name}.npz", logits=logits, labels=labels, groups=[name] * 200)
+    assert run(["audit", "--pieces", "day.npz", "night.npz", "--json"]) == 0
+    model = json.loads(capsys.readouterr().out)["models"][0]
+    assert [(entry["name"], entry["n"]) for entry in model["classes"]] == [("day", 200), ("night", 200)]
+    assert run(["audit", "--pieces", "day.npz"]) == 2
+    assert "disparity needs at least two groups with samples; only 'day' has" in capsys.readouterr().err
+
+
 def test_pieces_cover_the_samples():
     samples = Samples.of(*some_logits(200_000, 2))
     pieces = list(pieces_of(samples))
@@ -140,6 +153,59 @@ def test_a_model_that_is_run_as_a_stream_shows_early_looks_too(tmp_path, monkeyp
     assert all(line.endswith("(early look)") for line in looks)
     assert run([*what, "--store", "b", "--quiet"]) == 0
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--pieces", "net", "net/shard-000.npz"], "net/shard-000.npz is given twice. Name each file once."),
+        (["--stream", "net", "net/shard-000.npz"], "net/shard-000.npz is given twice. Name each file once."),
+        (["--pieces", "net", "link.npz"], "link.npz is given twice. Name each file once."),
+        (
+            ["--pieces", "net", "copy.npz"],
+            "copy.npz: holds the same as net/shard-001.npz: its samples would",
+        ),
+        (["--pieces", "net", "missing.npz"], "missing.npz: does not exist. Check the path."),
+    ],
+)
+def test_no_sample_counts_twice(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    folder = saved(tmp_path / "net", *some_logits(200), 2)
+    Path("link.npz").symlink_to(folder / "shard-000.npz")
+    Path("copy.npz").write_bytes((folder / "shard-001.npz").read_bytes())
+    assert run(["audit", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_early_look_never_ends_a_run(tmp_path, monkeypatch, capsys):
+    """The first samples look like probabilities, and are all right, which was not expected."""
+    monkeypatch.chdir(tmp_path)
+    labels = np.arange(1200) % 3
+    np.savez("first.npz", logits=np.eye(3)[labels], labels=labels)
+    np.savez("second.npz", logits=5 * np.eye(3)[(labels + 1) % 3], labels=labels)
+    assert run(["audit", "--pieces", "first.npz", "second.npz", "--expect-accuracy", "0.5"]) == 0
+    assert [line.split(" so far")[0] for line in capsys.readouterr().err.splitlines()] == [
+        f"{tmp_path.name}: 2,400 samples"
+    ]
+
+
+@pytest.mark.parametrize("how", [["--stream"], []])
+def test_names_are_those_of_this_run_and_of_no_earlier_one(how, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    named = {None: list("0123456789"), "a": list("abcdefghij"), "b": list("klmnopqrst")}
+    images = np.random.default_rng(0).random((20, 1, 8, 8), dtype=np.float32)
+    np.savez("data.npz", images=images, labels=np.arange(20) % 10)  # which names no class
+    for file in (None, "a", "b", None):
+        given = []
+        if file is not None:
+            Path(f"{file}.txt").write_text("\n".join(named[file]))
+            given = ["--class-names", f"{file}.txt"]
+        what = ["audit", *how, "--model", "zoo:noise", "--data", "data.npz", "--store", "store", *given, "--json"]
+        assert run(what) == 0
+        model = json.loads(capsys.readouterr().out)["models"][0]
+        assert [entry["name"] for entry in model["classes"]] == named[file]
+        assert run(["logits", *what[what.index("--model") : -1], "-o", "net.safetensors", "-q"]) == 0
+        assert read_samples("net.safetensors").class_names == tuple(named[file])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from gfscore.inputs.store import Recipe
 from gfscore.inputs.sum_log import SUM, SumLog, remove_sums
 from gfscore.samples import Samples
 from gfscore.scores import great_scores
-from gfscore.summaries import Summary, merged
+from gfscore.summaries import Summary, Tally, merged
 
 RECIPE = Recipe(model="m", data="d", n_samples=50, preprocessing={}, batch_size=10, shard_rows=20)  # three shards
 SCORE = {"activation": "softmax", "temperature": 1.0}
@@ -39,6 +39,45 @@ def test_a_run_goes_on_where_an_interrupted_one_was(tmp_path):
             assert (getattr(log.summary, column) == getattr(expected, column)).all()
 
 
+@pytest.mark.parametrize("moment", ["start", "end"])
+def test_an_interrupt_while_a_shard_is_added_counts_it_neither_twice_nor_never(tmp_path, monkeypatch, moment):
+    with SumLog(tmp_path, RECIPE, SCORE) as log:
+        log.add(0, summary(0))
+    sound = Tally.add
+
+    def interrupted(self, piece):
+        if moment == "end":
+            sound(self, piece)
+        raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt), SumLog(tmp_path, RECIPE, SCORE) as log:
+        monkeypatch.setattr(Tally, "add", interrupted)
+        log.add(1, summary(1))
+    monkeypatch.undo()
+    with SumLog(tmp_path, RECIPE, SCORE) as log:
+        assert log.missing == [1, 2]
+        for shard in log.missing:
+            log.add(shard, summary(shard))
+        assert (log.summary.sums == merged(map(summary, range(3))).sums).all()
+
+
+def test_a_sum_of_other_rows_than_its_shards_have_counts_as_none(tmp_path):
+    with SumLog(tmp_path, RECIPE, SCORE) as log:
+        log.add(0, summary(0))
+        log.add(1, summary(2))  # of fewer rows
+    with SumLog(tmp_path, RECIPE, SCORE) as log:
+        assert log.missing == [0, 1, 2]
+
+
+def test_what_a_killed_writer_left_is_swept(tmp_path):
+    with SumLog(tmp_path, RECIPE, SCORE) as log:
+        log.add(0, summary(0))
+    for name in (".sum.safetensors.x7k2", ".about.json.x7k2"):
+        (log.path / name).touch()
+    with SumLog(tmp_path, RECIPE, SCORE) as log:
+        assert sorted(path.name for path in log.path.iterdir()) == ["about.json", "lock", SUM]
+
+
 def test_it_is_kept_now_and_then_for_a_run_that_is_killed(tmp_path, monkeypatch):
     monkeypatch.setattr(sum_log, "EVERY", 0.0)
     with SumLog(tmp_path, RECIPE, SCORE) as log:
@@ -46,6 +85,18 @@ def test_it_is_kept_now_and_then_for_a_run_that_is_killed(tmp_path, monkeypatch)
         other = SumLog(tmp_path, RECIPE, SCORE)
         other._read()  # what a run would find that came after a kill at this moment
         assert other.missing == [0, 2]
+
+
+def test_a_run_with_other_class_names_goes_on_under_its_own(tmp_path):
+    with SumLog(tmp_path, RECIPE, SCORE, class_names=["a", "b", "c"]) as log:
+        log.add(0, summary(0).named(["a", "b", "c"]))
+    with SumLog(tmp_path, RECIPE, SCORE, class_names=["x", "y", "z"]) as log:
+        log.add(1, summary(1).named(["x", "y", "z"]))
+        assert log.summary.class_names == log.summary.names == ("x", "y", "z")
+    with SumLog(tmp_path, RECIPE, SCORE) as log:
+        log.add(2, summary(2))
+        assert log.summary.names == ("0", "1", "2")
+        assert (log.summary.sums == merged(map(summary, range(3))).sums).all()
 
 
 @pytest.mark.parametrize("damage", ["cut", "byte", "text"])

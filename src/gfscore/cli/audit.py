@@ -15,7 +15,6 @@ from gfscore.cli.grouping import expand
 from gfscore.cli.sources import Source, audit_source, local_scores, logits_sources
 from gfscore.cli.stream import stream_all
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.references import for_models, read_reference
 from gfscore.outputs.per_sample import check_suffix
 from gfscore.results import Audit, ModelAudit
@@ -81,9 +80,9 @@ def audit_command(
     outside = None if reference is None else read_reference(reference)
 
     def read(source: Source) -> Samples:
-        return read_samples(source.path, probabilities=probabilities, class_names=names, groups=groups)
+        return source.read(probabilities=probabilities, class_names=names, groups=groups)
 
-    read_from, models = logits or [], list[ModelAudit]()
+    hashes, models = dict[Path, str](), list[ModelAudit]()
     if stream or pieces:
         whole = {
             "--groups": groups,
@@ -92,7 +91,7 @@ def audit_command(
             "--score first-order": radius,
         }
         _refuse_with_stream([name for name, value in whole.items() if value], target)
-        models, read_from = stream_all(
+        models, hashes = stream_all(
             logits or [], model or [], data or [], options, run, pieces=pieces, probabilities=probabilities
         )
     tables, sources, curves = [], {}, {}
@@ -118,12 +117,13 @@ def audit_command(
             )
             for entry, (source, sizes) in zip(models, sources.values(), strict=True)
         ]
-    inputs = [path for path in (*read_from, groups, run.class_names) if path is not None]
+    files = [] if stream or pieces else logits or []
+    inputs = [path for path in (*files, groups, run.class_names) if path is not None]
     audit = Audit(
         models=tuple(models),
         calibration=calibration,
         ranking=calibrating.ranking_of(tuple(models), outside),
-        provenance=provenance(inputs),
+        provenance=provenance(inputs, hashes),
     )
     deliver(audit, out=out, as_json=as_json, quiet=run.quiet, per_sample=per_sample, tables=tables)
 

@@ -16,7 +16,6 @@ from gfscore.cli.running import advance, progress_bar
 from gfscore.cli.sources import Source, audit_source, logits_sources
 from gfscore.engines.loading import Loaded
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.radii import read_radii
 from gfscore.inputs.store import Store
@@ -124,7 +123,7 @@ def certify_command(
     run = replace(run, quiet=run.quiet or as_json)
     models, tables = [], []
     for name, source in _sources(logits or [], model or [], data or [], run):
-        samples = read_samples(source.path, class_names=names, groups=groups)
+        samples = source.read(class_names=names, groups=groups)
         with naming(source.path if source.loaded is None else name):
             local = _radii(samples, source, certificate, run)
             models.append(audit_source(name, source, samples, local, options))

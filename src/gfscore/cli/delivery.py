@@ -46,7 +46,8 @@ def deliver(
             console.print(f"Written: {shown(path)}", markup=False, highlight=False, soft_wrap=True)
 
 
-def provenance(paths: Sequence[Path]) -> Provenance:
-    """The command as it was written, and the hashes of the files it read."""
-    command = shlex.join(["gfscore", *sys.argv[1:]])
-    return assembling.make_provenance(command=command, inputs={str(path): sha256(path) for path in paths})
+def provenance(paths: Sequence[Path], known: Mapping[Path, str] | None = None) -> Provenance:
+    """The command as it was written, and the hashes of the files it read; of some they are ``known`` already."""
+    command, hashes = shlex.join(["gfscore", *sys.argv[1:]]), dict(known or {})
+    inputs = {str(path): hashes.get(path) or sha256(path) for path in (*hashes, *paths)}
+    return assembling.make_provenance(command=command, inputs=inputs)

@@ -13,7 +13,6 @@ from gfscore.cli import options as shared
 from gfscore.cli.options import RunOptions
 from gfscore.cli.running import Run, audit_run, first_order_scores, run_models, subject_of
 from gfscore.files import write_text
-from gfscore.inputs.logits_files import read_samples
 from gfscore.outputs import demo as screen
 from gfscore.outputs import report
 from gfscore.refuting import Refuter, refute, with_refutation
@@ -62,7 +61,7 @@ def zoo_audit(data: Sequence[str], run_options: RunOptions) -> Audit:
     options = auditing.Options(seed=run_options.seed)
     models, samples, curves = [], {}, {}
     for run in run_models([f"zoo:{model.name}" for model in zoo.models()], data, run_options):
-        samples[run.name] = read_samples(run.logits)
+        samples[run.name] = run.loaded.read(run.logits)
         curves[run.name] = calibrating.curve_of(samples[run.name], options)
         models.append(_tried(run, audit_run(run, options), options))
     first = models[0].samples.source

@@ -18,7 +18,7 @@ from gfscore.cli.gate_outputs import GateOutputs
 from gfscore.cli.grouping import expand
 from gfscore.cli.sources import Source, local_scores, logits_sources
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.logits_files import read_samples, sha256
+from gfscore.inputs.logits_files import sha256
 from gfscore.inputs.policies import extend, read_policy
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
@@ -128,10 +128,13 @@ def gate_command(
                 "and gate the audit.json."
             )
 
-        def read(path: Path) -> Samples:
-            return read_samples(path, probabilities=probabilities, class_names=run.names, groups=groups)
+        def read(source: Source) -> Samples:
+            return source.read(probabilities=probabilities, class_names=run.names, groups=groups)
 
-        before = None if baseline is None else _only_model(baseline) if _is_audit(baseline) else read(baseline)
+        before: gating.Baseline | None = None
+        if baseline is not None:
+            file = Source(path=baseline, source=baseline.name)
+            before = _only_model(baseline) if _is_audit(baseline) else read(file)
         if radius is not None and isinstance(before, Samples):
             raise OptionError("a radius cannot be compared with a baseline of logits. Give its audit.json instead.")
         sources = _sources(inputs or [], model or [], data or [], run)
@@ -165,7 +168,7 @@ def _sources(
 def _judged(
     name: str,
     source: Source | ModelAudit,
-    read: Callable[[Path], Samples],
+    read: Callable[[Source], Samples],
     score: Callable[[Source, Samples], auditing.LocalScores],
     policy: gating.Policy,
     options: auditing.Options,
@@ -175,7 +178,7 @@ def _judged(
         if isinstance(baseline, Samples):
             raise OptionError("an audit has no samples to compare with those of --baseline. Give logits for both.")
         return gating.gate_audit(source, policy, options.delta, baseline=baseline)
-    samples, loaded = read(source.path), source.loaded
+    samples, loaded = read(source), source.loaded
     with naming(source.path if loaded is None else name):
         return gating.gate_scores(
             samples,

@@ -1,6 +1,5 @@
 """``gfscore logits``: forward passes only, resumable."""
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +8,9 @@ import typer
 from gfscore.cli import options as shared
 from gfscore.cli.grouping import expand
 from gfscore.cli.running import run_models
+from gfscore.engines.local import names_of
 from gfscore.errors import OptionError
-from gfscore.files import replacing
+from gfscore.inputs.store import export
 from gfscore.places.addresses import shown
 
 
@@ -31,7 +31,6 @@ def logits_command(
     if len(model or []) != 1 or len(data or []) != 1:
         raise OptionError("one --model and one --data make one logits file. Call the command once for each.")
     for done in run_models(model or [], data or [], run):
-        with replacing(out) as temporary:
-            shutil.copyfile(done.logits, temporary)
+        export(done.logits, out, names_of(done.loaded.data))
         if not run.quiet:
             typer.echo(f"Written: {shown(out)}")

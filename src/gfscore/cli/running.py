@@ -16,7 +16,6 @@ from gfscore.engines.loading import Loaded, load
 from gfscore.engines.local import compute_logits
 from gfscore.engines.ray import logits_on_ray
 from gfscore.errors import naming
-from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.store import Store
 from gfscore.refuting import Subject
@@ -99,7 +98,7 @@ def subject_of(
     run: Run, options: auditing.Options, score: Callable[[Loaded, Samples], LocalScores] | None = None
 ) -> Subject:
     """The model of a run, its data and its scores: GREAT's, or those that ``score`` finds."""
-    samples, loaded = read_samples(run.logits), run.loaded
+    samples, loaded = run.loaded.read(run.logits), run.loaded
     with naming(run.name):
         local = auditing.score_samples(samples, options) if score is None else score(loaded, samples)
     model = PixelModel(model=loaded.model, preprocessing=loaded.preprocessing, batch_size=loaded.batch_size)

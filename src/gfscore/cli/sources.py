@@ -9,6 +9,7 @@ from gfscore.cli.options import RunOptions, ScoreOptions
 from gfscore.cli.running import first_order_scores, run_models
 from gfscore.engines.loading import Loaded
 from gfscore.errors import OptionError
+from gfscore.inputs.logits_files import read_samples
 from gfscore.results import ModelAudit
 from gfscore.samples import IntArray, Samples
 
@@ -22,6 +23,14 @@ class Source:
     path: Path
     source: str
     loaded: Loaded | None = None  # the model and data behind it, if it was made here
+
+    def read(
+        self, *, probabilities: bool = False, class_names: Sequence[str] | None = None, groups: Path | None = None
+    ) -> Samples:
+        """The samples; data that are run here have names for their classes."""
+        if self.loaded is not None:
+            return self.loaded.read(self.path, probabilities=probabilities, groups=groups)
+        return read_samples(self.path, probabilities=probabilities, class_names=class_names, groups=groups)
 
 
 def logits_sources(
@@ -74,13 +83,19 @@ def audit_source(
     )
 
 
+def refuse_repeated(paths: Sequence[Path]) -> list[Path]:
+    """The paths without links in them; refused where two are one file."""
+    resolved, seen = [path.resolve() for path in paths], set[Path]()
+    for path, given in zip(resolved, paths, strict=True):
+        if path in seen:
+            raise OptionError(f"{given} is given twice. Name each file once.")
+        seen.add(path)
+    return resolved
+
+
 def model_names(paths: Sequence[Path]) -> dict[str, Path]:
     """A name per file: its stem, with as many folders before it as it takes to tell it from the others."""
-    resolved = [path.resolve() for path in paths]
-    for index, path in enumerate(resolved):
-        if path in resolved[:index]:
-            raise OptionError(f"{paths[index]} is given twice. Name each file once.")
-    parts = [(*path.parts[:-1], path.stem) for path in resolved]
+    parts = [(*path.parts[:-1], path.stem) for path in refuse_repeated(paths)]
     names = ["/".join(part[-1:]) for part in parts]
     depth = 1
     while len(set(names)) < len(names) and depth < max(map(len, parts)):

@@ -9,13 +9,15 @@ from rich.console import Console
 from gfscore import auditing, views
 from gfscore.cli.options import RunOptions
 from gfscore.cli.running import advance, progress_bar
-from gfscore.cli.sources import LOGITS_FILES, model_names
+from gfscore.cli.sources import LOGITS_FILES, model_names, refuse_repeated
 from gfscore.engines.loading import load
 from gfscore.engines.ray import summaries_on_ray
 from gfscore.engines.summarising import Score, summarise
-from gfscore.errors import FileError, OptionError, TooFewClassesError, naming
-from gfscore.inputs.logits_files import SUFFIXES, read_samples
+from gfscore.errors import FileError, GFScoreError, OptionError, naming
+from gfscore.inputs.logits_files import SUFFIXES, read_samples, sha256
+from gfscore.inputs.raw import refuse_unreadable
 from gfscore.inputs.store import Store
+from gfscore.places.addresses import shown
 from gfscore.results import ModelAudit
 from gfscore.streaming import StreamingAudit, early_look, pieces_of
 from gfscore.summaries import Look, Tally
@@ -32,16 +34,17 @@ def stream_all(
     *,
     pieces: bool,
     probabilities: bool,
-) -> tuple[list[ModelAudit], list[Path]]:
-    """Audits of logits files and of models that are run, and the files that were read."""
-    audits, files = list[ModelAudit](), dict[str, list[Path]]()
+) -> tuple[list[ModelAudit], dict[Path, str]]:
+    """Audits of logits files and of models that are run; and the files that were read, with their hashes."""
+    audits, hashes = list[ModelAudit](), dict[Path, str]()
     if logits or not (models or data):
         run.refuse_ray(LOGITS_FILES)
         files = _files_of(logits, pieces=pieces)
+        hashes = {path: digest for paths in files.values() for path, digest in _hashes(paths).items()}
         audits += _stream_files(files, options, run, probabilities=probabilities)
     if models or data:
-        audits += _stream_runs(models, data, options, run)
-    return audits, [path for paths in files.values() for path in paths]
+        audits += _stream_runs(models, data, options, run, probabilities=probabilities)
+    return audits, hashes
 
 
 def _files_of(paths: Sequence[Path], *, pieces: bool) -> dict[str, list[Path]]:
@@ -49,11 +52,25 @@ def _files_of(paths: Sequence[Path], *, pieces: bool) -> dict[str, list[Path]]:
     if not paths:
         raise OptionError("there is nothing to stream. Name logits files, folders of them, or --model and --data.")
     files = {name: _shards(path) for name, path in model_names(paths).items()}
+    every = [file for shards in files.values() for file in shards]
+    refuse_repeated(every)  # one may be named, and be in a folder that is named
     if not pieces:
         return files
     folder = paths[0].resolve()
     name = folder.name if folder.is_dir() else folder.parent.name
-    return {name or "model": [file for shards in files.values() for file in shards]}
+    return {name or "model": every}
+
+
+def _hashes(paths: Sequence[Path]) -> dict[Path, str]:
+    """The hash of each piece of a model; refuses two that are the same, whose samples would count twice."""
+    first = dict[str, Path]()
+    for path in paths:
+        with naming(shown(path)):
+            refuse_unreadable(path)
+            same = first.setdefault(sha256(path), path)
+            if same is not path:
+                raise FileError(f"holds the same as {shown(same)}: its samples would count twice. Leave one away.")
+    return {path: digest for digest, path in first.items()}
 
 
 def _stream_files(
@@ -68,10 +85,10 @@ def _stream_files(
 
 
 def _stream_runs(
-    models: Sequence[str], data: Sequence[str], options: auditing.Options, run: RunOptions
+    models: Sequence[str], data: Sequence[str], options: auditing.Options, run: RunOptions, *, probabilities: bool
 ) -> list[ModelAudit]:
     """Run every model on every data set and audit the sums of its scores; on a cluster, no logits leave a worker."""
-    score = Score(activation=str(options.activation), temperature=options.temperature)
+    score = Score(activation=str(options.activation), temperature=options.temperature, probabilities=probabilities)
     store, cluster, how, audits = Store(run.store), run.cluster, run.loading, []
     with progress_bar(quiet=run.quiet) as bar:
         bars, looks = partial(advance, bar), partial(_looks, bar.console, options)
@@ -131,7 +148,7 @@ def _looks(console: Console, options: auditing.Options, name: str) -> Look:
             return
         try:
             seen = early_look(summary, options, name=name, source=name)
-        except TooFewClassesError:  # sorted by class: there is nothing to compare yet
+        except GFScoreError:  # sorted by class, perhaps, with nothing to compare yet: the end decides, not a look
             return
         worst = f"worst {views.printable(seen.wcr.class_)} {views.estimate(seen.wcr.value, seen.wcr.interval)}"
         rdi = views.estimate(seen.rdi.value, seen.rdi.interval)

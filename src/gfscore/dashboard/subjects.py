@@ -55,7 +55,7 @@ def zoo_subjects(progress: Progress, store: Path | None = None) -> list[Subject]
                 name=model.name,
                 key=f"zoo:{entry.name}",
                 source=data.source,
-                samples=read_samples(path),
+                samples=read_samples(path).named(data.class_names),
                 images=data,
                 run=about,
             )

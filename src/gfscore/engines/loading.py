@@ -10,10 +10,12 @@ from gfscore.engines.local import DEFAULT_BATCH
 from gfscore.errors import OptionError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.generators import GENERATOR
+from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models import load_model
 from gfscore.inputs.models.gpus import on_gpu
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
+from gfscore.samples import Samples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,10 @@ class Loaded:
             "preprocessing": self.preprocessing.describe(),
             "batch_size": self.batch_size,
         }
+
+    def read(self, logits: Path, *, probabilities: bool = False, groups: Path | None = None) -> Samples:
+        """The model's logits on the data, from the store: classes are named as here, whatever an earlier run said."""
+        return read_samples(logits, probabilities=probabilities, groups=groups).named(self.data.class_names)
 
 
 class Loader:

@@ -16,7 +16,7 @@ from gfscore.inputs.data.views import take
 from gfscore.inputs.guards import check_batch_independence, check_class_count
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
-from gfscore.inputs.store import Entry, Recipe, Store
+from gfscore.inputs.store import NAMES, Entry, Recipe, Store
 from gfscore.samples import FloatArray, IntArray
 
 DEFAULT_BATCH = 128
@@ -95,9 +95,13 @@ def missing_shards(entry: Entry, recipe: Recipe) -> list[int] | None:
 
 def finish(entry: Entry, recipe: Recipe, data: Dataset) -> Path:
     """Join the shards of an entry from which none is missing."""
-    named = {"class_names": data.class_names, "sample_ids": data.sample_ids}  # so that it can be audited by itself
-    metadata = {name: json.dumps(values) for name, values in named.items() if values is not None}
-    return entry.finish(len(recipe.shards()), data.labels, metadata)
+    return entry.finish(len(recipe.shards()), data.labels, names_of(data))
+
+
+def names_of(data: Dataset) -> dict[str, str]:
+    """What the data call their classes and samples, for the metadata of a file: it can be audited by itself."""
+    named = {name: getattr(data, name) for name in NAMES}
+    return {name: json.dumps(values) for name, values in named.items() if values is not None}
 
 
 def check_run(model: Model, data: Dataset, preprocessing: Preprocessing) -> int:

@@ -94,7 +94,8 @@ def summaries_on_ray(
     """
 
     def home(plan: _Planned) -> AbstractContextManager[SumHome]:
-        log = SumLog(store.root, plan.job.recipe, asdict(score), looks(plan.name))
+        names = plan.data.class_names
+        log = SumLog(store.root, plan.job.recipe, asdict(score), looks(plan.name), class_names=names)
         return _sum_home(plan, log, bars)
 
     loader = Loader(how, data=len(data), several=len(data) > 1)

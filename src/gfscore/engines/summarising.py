@@ -19,6 +19,7 @@ class Score:
 
     activation: str = "softmax"
     temperature: float = 1.0
+    probabilities: bool = False  # the model gives probabilities, not logits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -40,7 +41,7 @@ def summarise(
     n_classes = check_run(loaded.model, loaded.data, loaded.preprocessing)
     recipe = recipe_for(loaded.model, loaded.data, loaded.preprocessing, loaded.batch_size)
     shards = recipe.shards()
-    with SumLog(store.root, recipe, asdict(score), look) as log:
+    with SumLog(store.root, recipe, asdict(score), look, class_names=loaded.data.class_names) as log:
         for shard in log.missing:
             log.add(shard, shard_summary(loaded, shards[shard], score, n_classes))
             progress(shards[shard].stop, recipe.n_samples)
@@ -55,7 +56,12 @@ def shard_summary(loaded: Loaded, rows: slice, score: Score, n_classes: int) -> 
     refuse_changed(data)
     with naming(loaded.name):
         samples = Samples.of(
-            done.values, data.labels[rows], class_names=data.class_names, piece=True, halved_batches=done.halved
+            done.values,
+            data.labels[rows],
+            class_names=data.class_names,
+            probabilities=score.probabilities,
+            piece=True,
+            halved_batches=done.halved,
         )
         local = great_scores(samples, activation=score.activation, temperature=score.temperature)
         return Summary.of(samples, local, first_row=rows.start)

@@ -8,6 +8,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gfscore.files import cannot_write, held, make_folder, remove_held, write_text
+from gfscore.files import cannot_write, held, make_folder, remove_held, sweep, write_text
 from gfscore.samples import FloatArray, IntArray
 
 FOLDER, ABOUT, SCORES = "gate", "about.json", "scores.bin"
@@ -37,8 +38,13 @@ class ScoreLog:
         self.reused = 0  # rows that were asked for and known from an earlier run
 
     def __enter__(self) -> Self:
-        self.file = held(self.path / SCORES, "a+b", self._make)
-        self._read()
+        with ExitStack() as until_ready:
+            self.file = until_ready.enter_context(held(self.path / SCORES, "a+b", lambda: make_folder(self.path)))
+            sweep(self.path, ABOUT)
+            if not (self.path / ABOUT).exists():
+                write_text(self.path / ABOUT, json.dumps(self.recipe, indent=1) + "\n")
+            self._read()
+            until_ready.pop_all()
         return self
 
     def __exit__(
@@ -58,11 +64,6 @@ class ScoreLog:
             return np.array([value for value, _ in pairs]), np.array([label for _, label in pairs], dtype=np.int64)
 
         return known
-
-    def _make(self) -> None:
-        make_folder(self.path)
-        if not (self.path / ABOUT).exists():
-            write_text(self.path / ABOUT, json.dumps(self.recipe, indent=1) + "\n")
 
     def _read(self) -> None:
         """Every sound record; a torn one at the end is cut off, so that the next begins where it should."""
@@ -90,7 +91,7 @@ class ScoreLog:
 
 def remove_scores(root: Path) -> int:
     """Delete the scores of all gates below a store, each once nobody adds to it; says of how many."""
-    folders = [path.parent for path in root.glob(f"{FOLDER}/*/{ABOUT}")]
+    folders = [path.parent for path in root.glob(f"{FOLDER}/*/{SCORES}")]
     for folder in folders:
         remove_held(folder, SCORES)
     return len(folders)

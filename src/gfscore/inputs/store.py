@@ -9,8 +9,9 @@ finished run is one file; one of logits is what ``gfscore audit`` reads as it is
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,17 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from gfscore.errors import RunError
-from gfscore.files import held, make_folder, remove_held, replacing, write_text
+from gfscore.files import held, make_folder, remove_held, replacing, sweep, write_text
+from gfscore.inputs.raw import reason
 from gfscore.inputs.safetensors_file import HALVED, write_safetensors
 from gfscore.places.addresses import here, user_cache
-from gfscore.samples import FloatArray, IntArray
+from gfscore.samples import FloatArray, IntArray, row_chunks
 
 FORMAT = 1
 INFO, LOCK = "entry.json", "lock"
 # Metadata of a finished file: the checksum of each shard's rows, and of all that is not in a shard.
 DIGESTS, REST = "shard_sha256", "rest_sha256"
+NAMES = ("class_names", "sample_ids")  # metadata that makes it a logits file by itself, and decides no number
 
 
 def default_root() -> Path:
@@ -101,17 +104,11 @@ class Entry:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the entry alone; a second process waits here. The lock ends with the process, however it ends."""
-        with held(self.path / LOCK, "r+b", self.make, or_read=True):
-            for leftover in (*self.path.glob(".shard-*"), *self.path.glob(f".{self.finished.name}.*")):
-                with suppress(PermissionError):  # in a folder that may only be read
-                    leftover.unlink()  # of a process that was killed while it wrote
+        with held(self.path / LOCK, "r+b", lambda: make_folder(self.path), or_read=True):
+            sweep(self.path, INFO, "shard-*", self.finished.name)
+            if _read_info(self.path / INFO) is None:
+                write_text(self.path / INFO, json.dumps(self.info, indent=1) + "\n")
             yield
-
-    def make(self) -> None:
-        """Make the folder, and write what it holds, unless it says so already."""
-        make_folder(self.path)
-        if _read_info(self.path / INFO) is None:
-            write_text(self.path / INFO, json.dumps(self.info, indent=1) + "\n")
 
     def shard_exists(self, index: int) -> bool:
         """Whether there is a shard, sound or not."""
@@ -207,11 +204,9 @@ class Store:
         self.root = root or default_root()
 
     def entry(self, recipe: Recipe, about: Mapping[str, Any]) -> Entry:
-        """The entry of a recipe, made if it is not there; ``about`` says for people what it is."""
+        """The entry of a recipe, which is made once it is locked; ``about`` says for people what it is."""
         info = {"format": FORMAT, "about": dict(about), "recipe": recipe.as_dict()}
-        entry = Entry(self.root / recipe.key[:2] / recipe.key, info)
-        entry.make()
-        return entry
+        return Entry(self.root / recipe.key[:2] / recipe.key, info)
 
     def entries(self) -> list[Entry]:
         """Every entry that can be read, oldest first."""
@@ -225,6 +220,24 @@ class Store:
     def remove(self, entry: Entry) -> None:
         """Delete an entry, once nobody else holds it."""
         remove_held(entry.path, LOCK)
+
+
+def export(finished: Path, target: Path, names: Mapping[str, str]) -> None:
+    """Copy a finished file of logits, with these names in its metadata: an earlier run may have given it others."""
+    try:
+        opened = safe_open(finished, framework="np")
+    except (OSError, SafetensorError) as error:  # it was whole when the run ended
+        raise RunError(f"{finished}: is gone or damaged ({reason(error)}). Run it again: it is made anew.") from error
+    with opened as file:
+        stored, labels, logits = file.metadata() or {}, file.get_tensor("labels"), file.get_slice("logits")
+        if {key: stored[key] for key in NAMES if key in stored} == names:
+            with replacing(target) as temporary:
+                shutil.copyfile(finished, temporary)
+            return
+        about = {**names, **{key: stored[key] for key in sorted(stored) if key not in (*NAMES, REST)}}
+        n_samples, n_classes = logits.get_shape()
+        parts = (logits[rows] for rows in row_chunks(n_samples, n_classes))
+        write_safetensors(target, parts, (n_samples, n_classes), labels, {**about, REST: _rest(labels, about)})
 
 
 def recipe_of(info: Mapping[str, Any]) -> Recipe:

@@ -7,7 +7,8 @@ add up exactly, so the end is the same however often a run was interrupted.
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from gfscore.errors import FileError
-from gfscore.files import held, make_folder, remove_held, replacing, write_text
+from gfscore.files import held, make_folder, remove_held, replacing, sweep, write_text
 from gfscore.inputs.store import Recipe
 from gfscore.inputs.summary_files import summary_from_bytes, summary_to_bytes
 from gfscore.summaries import Look, Summary, Tally
@@ -31,15 +32,30 @@ EVERY = 30.0  # seconds of work that a run which is killed may lose
 class SumLog:
     """A sum of summaries, shard by shard, to ``look`` at after each; a context in which no other process adds to it."""
 
-    def __init__(self, root: Path, recipe: Recipe, score: Mapping[str, Any], look: Look = lambda _so_far: None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        recipe: Recipe,
+        score: Mapping[str, Any],
+        look: Look = lambda _so_far: None,
+        *,
+        class_names: Sequence[str] | None = None,
+    ) -> None:
         self.recipe = replace(recipe, measure={"name": FOLDER, **score})
+        self.class_names = class_names  # of this run: names decide no number, and an earlier run may have had others
         self.path = root / FOLDER / self.recipe.key
         self._tally, self._shards, self._saved = Tally(), set[int](), 0.0
+        self._adding = False  # the sum may hold a part of a shard that is not among its shards
         self._look = look
 
     def __enter__(self) -> Self:
-        self._lock = held(self.path / LOCK, "r+b", self._make)
-        self._read()
+        with ExitStack() as until_ready:
+            self._lock = until_ready.enter_context(held(self.path / LOCK, "r+b", lambda: make_folder(self.path)))
+            sweep(self.path, ABOUT, SUM)
+            if not (self.path / ABOUT).exists():
+                write_text(self.path / ABOUT, json.dumps(self.recipe.as_dict(), indent=1) + "\n")
+            self._read()
+            until_ready.pop_all()
         self._saved = time.monotonic()
         return self
 
@@ -60,20 +76,17 @@ class SumLog:
         return self._tally.summary()
 
     def add(self, shard: int, summary: Summary) -> None:
-        """Take in a shard that is missing."""
+        """Take in a shard that is missing. Ctrl-C in between leaves the file as it was: no shard counts twice."""
+        self._adding = True
         self._tally.add(summary)
         self._shards.add(shard)
+        self._adding = False
         if time.monotonic() - self._saved > EVERY:
             self._save()
         self._look(self._tally)
 
-    def _make(self) -> None:
-        make_folder(self.path)
-        if not (self.path / ABOUT).exists():
-            write_text(self.path / ABOUT, json.dumps(self.recipe.as_dict(), indent=1) + "\n")
-
     def _save(self) -> None:
-        if not self._shards:
+        if self._adding or not self._shards:
             return
         content = summary_to_bytes(self.summary)
         shards = np.array(sorted(self._shards), dtype=np.int64)
@@ -84,7 +97,7 @@ class SumLog:
         self._saved = time.monotonic()
 
     def _read(self) -> None:
-        """What an earlier run left; a file that is damaged counts as none."""
+        """What an earlier run left; a file that is damaged, or of other rows than its shards have, counts as none."""
         try:
             stored = (self.path / SUM).read_bytes()
             metadata = json.loads(stored[8 : 8 + int.from_bytes(stored[:8], "little")])["__metadata__"]
@@ -92,16 +105,19 @@ class SumLog:
             content, shards = arrays["summary"].tobytes(), arrays["shards"]
             if metadata["sha256"] != _digest(content, shards.tobytes()):
                 return
-            summary = summary_from_bytes(content)
-        except (OSError, SafetensorError, FileError, ValueError, KeyError, TypeError):
+            summary, in_it = summary_from_bytes(content), set(shards.tolist())
+            rows = self.recipe.shards()
+            if summary.n_samples != sum(rows[shard].stop - rows[shard].start for shard in in_it):
+                return
+        except (OSError, SafetensorError, FileError, ValueError, KeyError, TypeError, IndexError):
             return
-        self._tally.add(summary)
-        self._shards = set(shards.tolist())
+        self._tally.add(summary.named(self.class_names))
+        self._shards = in_it
 
 
 def remove_sums(root: Path) -> int:
     """Delete the sums of all streams below a store, each once nobody adds to it; says of how many."""
-    folders = [path.parent for path in root.glob(f"{FOLDER}/*/{ABOUT}")]
+    folders = [path.parent for path in root.glob(f"{FOLDER}/*/{LOCK}")]
     for folder in folders:
         remove_held(folder, LOCK)
     return len(folders)

@@ -22,6 +22,7 @@ from typing import TypeVar
 from gfscore.errors import TransferError
 from gfscore.files import replacing, write_text
 from gfscore.places.addresses import Address, address_of, is_address, parsed, root
+from gfscore.places.outgoing import UNSENT
 from gfscore.places.remote import ChangedError, Object, download, look, matching
 
 TOGETHER = 8  # transfers at a time
@@ -201,9 +202,9 @@ def clean_once(folder: Path) -> None:
 
 
 def clean(folder: Path, now: float) -> None:
-    """Remove copies that were not used for long, and the oldest ones beyond what all may take."""
+    """Remove copies that were not used for long, and the oldest ones beyond what all may take; nothing but copies."""
     total = 0
-    folders = [path for path in folder.iterdir() if path.is_dir()]
+    folders = [path for path in folder.iterdir() if path.is_dir() and path.name != UNSENT]
     with suppress(FileNotFoundError):  # another process cleans at the same time
         for path in sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True):
             age = now - path.stat().st_mtime

@@ -10,7 +10,7 @@ from gfscore.errors import GFScoreError
 from gfscore.places.addresses import Address, is_address, parsed, root
 from gfscore.places.remote import refuse_unwritable, upload
 
-UNSENT = "unsent"  # beside the copies; removed as those are
+UNSENT = "unsent"  # beside the copies, and never removed: its user was told that it is kept
 
 _bound: dict[Path, Address] = {}  # where the file or folder at a path is to be sent
 

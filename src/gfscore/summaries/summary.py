@@ -1,13 +1,13 @@
 """A summary: what is kept of scored samples, so that an audit needs no array of all of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from gfscore.errors import SamplesError
-from gfscore.samples import FloatArray, IntArray, Samples
+from gfscore.samples import FloatArray, IntArray, Samples, checked_class_names
 from gfscore.scores.local import LocalScores
 from gfscore.summaries.bins import CEILINGS, FLOORS, N_BINS, bins_of
 from gfscore.summaries.exact import high_and_low, ratios
@@ -134,6 +134,11 @@ class Summary:
         """Variance of the scores in [0, 1] of each part with n - 1 in the denominator, ``(P,)``; 0 where n < 2."""
         counts = self.counts
         return np.asarray(np.maximum(self.mean_of("xx") - self.means**2, 0.0) * counts / np.maximum(counts - 1, 1))
+
+    def named(self, class_names: Sequence[str] | None) -> Self:
+        """The same with other names of the classes, or with their numbers."""
+        names = checked_class_names(class_names, len(self.class_names))
+        return replace(self, class_names=names, names=names if self.partition == "class" else self.names)
 
     def column(self, name: str) -> IntArray:
         """One of the sums, ``(P,)``."""
