@@ -12,7 +12,13 @@ from readers import READERS
 from watched import attempt
 
 HERE = Path(__file__).parent
-MADE_WITH = {"parquet": "pyarrow", "images parquet": "pyarrow", "onnx": "onnx", "onnx wire": "onnx"}
+MADE_WITH = {
+    "parquet": "pyarrow",
+    "images parquet": "pyarrow",
+    "onnx": "onnx",
+    "onnx wire": "onnx",
+    "generator": "onnx",
+}
 each_reader = pytest.mark.parametrize("name", READERS)
 
 
