@@ -137,6 +137,28 @@ def test_summaries_add_up_to_the_local_one_however_often_they_come(tmp_path):
 
 
 MODEL = ("--model", "zoo:trades", "--data", "zoo:digits")
+FAKE_DRIVER = """import sys
+sys.stdin.readline()
+sys.stderr.write("the last words\\n")
+sys.stdout.buffer.write({said!r})
+"""
+HEAD = b'{"job": 0, "shard": 0, "halved": 0, "error": "", "unusable": false, "size": 1000}'
+
+
+@pytest.mark.parametrize("command", [("audit",), ("audit", "--stream")])
+@pytest.mark.parametrize(
+    "said",
+    [b"", HEAD[:40], HEAD, b"\xff\xfe\n", b"7\n", b'{"job": 0}\n', HEAD + b"\n" + bytes(999)],
+    ids=["nothing", "part of a head", "a head without its end", "no text", "no head", "no size", "part of a shard"],
+)
+def test_a_driver_that_dies_in_mid_message_is_one_line(tmp_path, monkeypatch, capsys, command, said):
+    (tmp_path / "fake_driver.py").write_text(FAKE_DRIVER.format(said=said))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr("gfscore.engines.ray.DRIVER", "fake_driver")
+    monkeypatch.setattr("gfscore.engines.ray.require", lambda *_, **__: None)  # no Ray is needed to die
+    assert run([*command, *MODEL, "--engine", "ray", "--store", "store", "--quiet"]) == 4
+    resumes = "What was computed is kept: run it again, and it goes on from there."
+    assert capsys.readouterr().err == f"gfscore: Ray ended before the run did (the last words). {resumes}\n"
 
 
 @pytest.mark.parametrize(
