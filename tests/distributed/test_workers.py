@@ -112,14 +112,45 @@ def test_a_worker_without_a_gpu_does_not_run_on_the_cpu_instead(tmp_path, model)
     assert "leave --gpus-per-actor away." in reply["error"][0]
 
 
+def leave_tries(folder, shard):
+    """What those who died over a shard have left."""
+    for n in range(TRIES):
+        (folder / f"gfscore-test-0-{shard}-{n}").mkdir()
+
+
 def test_a_shard_that_kills_workers_is_given_up(tmp_path):
     _, job = planned()
-    (tmp_path / "gfscore-test-0-1").write_bytes(b"." * TRIES)  # what the dead have left
+    leave_tries(tmp_path, 1)
     reply = worker(job, tmp_path)(asked(0, 1))
     assert reply["error"][0] == ""
     assert reply["error"][1].startswith(f"{HERE}: zoo:trades: {TRIES} processes died over rows 2000 to 2999 of")
     assert reply["unusable"].tolist() == [False, False]
     assert not list(tmp_path.glob("gfscore-test-*"))
+
+
+def test_tries_are_counted_in_the_folder_of_the_run_where_it_has_one(tmp_path):
+    _, job = planned()
+    leave_tries(tmp_path, 0)  # elsewhere
+    own = tmp_path / "own"
+    own.mkdir()
+    reply = worker(job, tmp_path, notes=str(own))(asked(0))
+    assert reply["error"].tolist() == [""]
+    leave_tries(own, 0)
+    reply = worker(job, tmp_path, notes=str(own))(asked(0))
+    assert "processes died over rows 0 to 1999" in reply["error"][0]
+    assert not list(own.iterdir())
+
+
+def test_links_that_others_put_there_lead_nowhere(tmp_path):
+    _, job = planned()
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"x")
+    for name in ("gfscore-test-0-0", "gfscore-test-0-0-0"):
+        (tmp_path / name).symlink_to(precious)
+    reply = worker(job, tmp_path)(asked(0))
+    assert reply["error"].tolist() == [""]
+    assert precious.read_bytes() == b"x"
+    assert (tmp_path / "gfscore-test-0-0").is_symlink()  # nor was it taken for a note of ours
 
 
 def test_summaries_add_up_to_the_local_one_however_often_they_come(tmp_path):

@@ -163,9 +163,11 @@ def _answers(ray: Any, order: Order, size: int) -> Iterator[dict[str, Any]]:
         [{"job": job, "shard": shard} for job, shard in order.shards],
         override_num_blocks=min(len(order.shards), BLOCKS),
     )
+    # the folder of a cluster of our own is deleted with it; on other nodes each worker tidies up after itself
+    work = {**order.work, "notes": order.folder if order.address == LOCAL else None}
     computed = shards.map_batches(
         ShardWorker,
-        fn_constructor_args=(order.work,),
+        fn_constructor_args=(work,),
         batch_size=1,
         batch_format="numpy",
         compute=ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=1),
