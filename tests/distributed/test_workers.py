@@ -2,18 +2,22 @@
 
 import os
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from gfscore import read_samples
+from gfscore.auditing import Options, audit_models, audit_summary
 from gfscore.cli.main import run
+from gfscore.engines import ray_driver
 from gfscore.engines.homes import Answer, StoreHome, SumHome
 from gfscore.engines.loading import Loader, Loading
 from gfscore.engines.local import about_run, check_run, recipe_for
+from gfscore.engines.ray_driver import Order
 from gfscore.engines.summarising import Score, summarise
 from gfscore.engines.workers import TRIES, Job, ShardWorker, Work, logits_to_bytes
-from gfscore.errors import RunError
+from gfscore.errors import OptionError, RunError
 from gfscore.inputs.store import Store
 from gfscore.inputs.sum_log import SumLog
 
@@ -88,10 +92,58 @@ def test_a_worker_with_something_else_computes_nothing(tmp_path, changed, named)
     assert reply["unusable"].tolist() == [True]
 
 
-def test_a_worker_of_another_version_computes_nothing(tmp_path):
+@pytest.mark.parametrize("more", [{}, {"jobs": [{"image": "?"}], "queue": 7}])
+def test_a_worker_of_another_version_computes_nothing(tmp_path, more):
     _, job = planned()
-    reply = worker(job, tmp_path, version="0.0.1")(asked(0))
+    said = {**Work(jobs=(job,), how=HOW, folder=str(tmp_path), run="test").as_dict(), "version": "0.0.1", **more}
+    reply = ShardWorker(said)(asked(0))
+    assert reply["error"][0].startswith(f"{HERE}: this is gfscore ")
     assert "and the run was started with 0.0.1. Install the same version everywhere." in reply["error"][0]
+    assert reply["unusable"].tolist() == [True]
+
+
+class OfLittleMemory:
+    """A model that takes a few images at once."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def __getattr__(self, name):
+        return getattr(self.model, name)
+
+    def __call__(self, inputs):
+        if len(inputs) > 30:
+            raise MemoryError
+        return self.model(inputs)
+
+
+@pytest.mark.parametrize("score", [None, Score()], ids=["logits", "summaries"])
+def test_halved_batches_change_little_and_are_flagged(tmp_path, monkeypatch, score):
+    loaded, job = planned()
+    little = replace(loaded, model=OfLittleMemory(loaded.model))
+    poor = worker(job, tmp_path, score=score)
+    monkeypatch.setattr(poor._loader, "open", lambda *_specs: little)
+    reply = answers(poor(asked(0, 1)))
+    assert [answer.halved for answer in reply] == [20, 10]  # each of the 30 batches of 100
+    if score is None:
+        entry = Store(tmp_path / "store").entry(job.recipe, about_run(loaded.model, loaded.data, job.n_classes))
+        with entry.locked():
+            home = StoreHome(job, lambda *_: None, entry, loaded.data)
+            for answer in reply:
+                home.take(answer)
+            (found,) = audit_models({"m": read_samples(home.finished())}).models
+    else:
+        with SumLog(tmp_path / "sums", job.recipe, asdict(score)) as log:
+            home = SumHome(job, lambda *_: None, log)
+            for answer in reply:
+                home.take(answer)
+            found = audit_summary(log.summary, Options(), name="m")
+    local = audit_summary(summarise(loaded, Score(), Store(tmp_path / "ours")).summary, Options(), name="m")
+    scores = np.array([[entry.score for entry in audited.classes] for audited in (found, local)])
+    assert [entry.n for entry in found.classes] == [entry.n for entry in local.classes]
+    assert np.abs(scores[0] - scores[1]).max() <= 1e-5
+    assert "halved_batches" in [flag.code for flag in found.flags]
+    assert "halved_batches" not in [flag.code for flag in local.flags]
 
 
 def test_a_worker_without_the_file_says_so(tmp_path):
@@ -190,6 +242,31 @@ def test_a_driver_that_dies_in_mid_message_is_one_line(tmp_path, monkeypatch, ca
     assert run([*command, *MODEL, "--engine", "ray", "--store", "store", "--quiet"]) == 4
     resumes = "What was computed is kept: run it again, and it goes on from there."
     assert capsys.readouterr().err == f"gfscore: Ray ended before the run did (the last words). {resumes}\n"
+
+
+def order(**changed):
+    return Order(
+        **{"address": "auto", "workers": None, "threads": 1, "gpus_per_actor": 0.0, "work": {}, "shards": []} | changed
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "room"), [(0.1, 10), (0.2, 5), (0.3, 3), (1 / 3, 3), (0.5, 2), (0.7, 1), (1.0, 1), (2.0, 0)]
+)
+def test_as_many_workers_share_a_gpu_as_fit(share, room):
+    nodes = [
+        {"Alive": True, "Resources": {"CPU": 16.0, "GPU": 1.0}},
+        {"Alive": False, "Resources": {"CPU": 1, "GPU": 1}},
+    ]
+    cluster = SimpleNamespace(nodes=lambda: nodes)
+    assert ray_driver._room(cluster, order(gpus_per_actor=share)) == room
+
+
+@pytest.mark.parametrize("address", ["foo", "foo:", ":6379", "foo:bar", ""])
+def test_what_is_no_address_is_refused_in_a_line(address):
+    with pytest.raises(OptionError, match="is no address of a Ray cluster") as told:
+        ray_driver._connected(order(address=address))
+    assert "\n" not in str(told.value)
 
 
 @pytest.mark.parametrize(

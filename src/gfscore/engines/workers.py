@@ -75,7 +75,12 @@ class Work:
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Self:
-        """What :meth:`as_dict` gave."""
+        """What :meth:`as_dict` gave, if it was that of this version: others may say other things."""
+        if said["version"] != __version__:
+            raise OptionError(
+                f"this is gfscore {__version__}, and the run was started with {said['version']}. Install the same "
+                "version everywhere."
+            )
         return cls(
             jobs=tuple(map(Job.of, said["jobs"])),
             how=Loading.of(said["how"]),
@@ -91,7 +96,12 @@ class ShardWorker:
     """Computes shards, a row of a Ray Data batch each: which job, which shard of it."""
 
     def __init__(self, work: Mapping[str, Any]) -> None:
-        self.work = Work.of(work)
+        self._refused: GFScoreError | None = None
+        try:
+            self.work = Work.of(work)
+        except GFScoreError as error:  # to be told as an answer: Ray would start a worker that fails here for ever
+            self._refused = error
+            return
         if Path(self.work.folder).is_dir():
             os.chdir(self.work.folder)
         self._loader = Loader(self.work.how, models=KEPT, data=KEPT)
@@ -109,6 +119,8 @@ class ShardWorker:
     def _answer(self, number: int, shard: int) -> tuple[bytes, int, str, bool]:
         """Content, halved batches, error, and whether the error is about the input."""
         try:
+            if self._refused is not None:
+                raise self._refused
             with self._counted(number, shard):
                 content, halved = self._shard(number, shard)
         except GFScoreError as error:  # in a line, and not as Ray would say it
@@ -150,11 +162,6 @@ class ShardWorker:
 
     def _check(self, job: Job, loaded: Loaded) -> None:
         """Refuse to compute anything else than what was planned."""
-        if self.work.version != __version__:
-            raise OptionError(
-                f"this is gfscore {__version__}, and the run was started with {self.work.version}. Install the same "
-                "version everywhere."
-            )
         model, data, how = loaded.model, loaded.data, self.work.how
         found = recipe_for(model, data, loaded.preprocessing, loaded.batch_size, gpu=how.gpu)
         parts = {"model": f"model {job.model}", "data": f"data {job.data}", "preprocessing": "preprocessing"}
