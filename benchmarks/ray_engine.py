@@ -5,10 +5,11 @@ Needs the extra ``ray`` and the folder of real networks and data (``GFSCORE_REAL
 
 import argparse
 import os
-import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from run import machine, row, verdict
@@ -20,27 +21,45 @@ from gfscore.inputs.store import Store
 
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))
 NETWORK = "cifar_resnet56"
-WORKERS, SHARDS = 2, 4
+WORKERS, SHARDS = 2, 16
 REPEATS = 3
 WHAT = (
-    "Written by `make bench`. A worker has one runtime thread, and a run an empty store. End to end is from specs to "
-    "a finished file, with the start of a Ray cluster on this machine and of its workers; warm is from the moment at "
-    "which each worker has finished its first shard. The median of {repeats} runs, in turns."
+    "Written by `make bench`. A worker has one runtime thread, and a run an empty store. The images are those of the "
+    "test set of CIFAR-10, again from the first after the last. End to end is from specs to a finished file, with the "
+    "start of a Ray cluster on this machine and of its workers, and with its end. Warm is, on Ray, from the moment at "
+    "which as many shards are finished as there are workers (by whichever of them) to the last shard; the local worker "
+    "is warm once model and data are open. Beside each rate, the time it is about. The median of {repeats} runs, in "
+    "turns."
 )
 
 
-def local_rate(specs: tuple[str, str], how: Loading, folder: Path) -> tuple[float, float]:
-    """Images a second of one local worker, end to end, and without opening the model and the data."""
+class Timed(NamedTuple):
+    """Images, and the seconds they took."""
+
+    images: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Images a second."""
+        return self.images / self.seconds
+
+    def __str__(self) -> str:
+        return f"{self.rate:.0f}/s ({self.seconds:.0f} s)"
+
+
+def local_times(specs: tuple[str, str], how: Loading, folder: Path) -> tuple[Timed, Timed]:
+    """One local worker, end to end, and without opening the model and the data."""
     start = time.perf_counter()
     (loaded,) = load([specs[0]], [specs[1]], how)
     opened = time.perf_counter()
     compute_logits(loaded.model, loaded.data, loaded.preprocessing, Store(folder), batch_size=loaded.batch_size)
     end, n = time.perf_counter(), len(loaded.data.labels)
-    return n / (end - start), n / (end - opened)
+    return Timed(n, end - start), Timed(n, end - opened)
 
 
-def ray_rate(specs: tuple[str, str], how: Loading, folder: Path) -> tuple[float, float]:
-    """Images a second of two Ray workers, end to end, and once both have finished a shard."""
+def ray_times(specs: tuple[str, str], how: Loading, folder: Path) -> tuple[Timed, Timed]:
+    """Two Ray workers, end to end, and once two shards are finished."""
     moments: list[tuple[int, float]] = []
     start = time.perf_counter()
     run = logits_on_ray(
@@ -54,26 +73,31 @@ def ray_rate(specs: tuple[str, str], how: Loading, folder: Path) -> tuple[float,
     list(run)  # until Ray has ended, too
     end = time.perf_counter()
     (first, warm), (n, last) = moments[WORKERS], moments[-1]  # before them, that nothing is done yet
-    return n / (end - start), (n - first) / (last - warm)
+    return Timed(n, end - start), Timed(n - first, last - warm)
 
 
-def page(images: Path) -> list[str]:
+def median(times: Sequence[Timed]) -> Timed:
+    """The one with the middle rate."""
+    return sorted(times, key=lambda timed: timed.rate)[len(times) // 2]
+
+
+def page(images: Path, shards: int, repeats: int) -> list[str]:
     """Both engines, in turns."""
     specs, how = (
         (str(REALDATA / f"models/{NETWORK}.onnx"), str(images)),
         Loading(preprocessing={"preset": "cifar10"}, threads=1),
     )
     measured = []
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs:
-            measured.append((*local_rate(specs, how, Path(ours)), *ray_rate(specs, how, Path(theirs))))
-    local, local_warm, ray, ray_warm = (statistics.median(rates) for rates in zip(*measured, strict=True))
+            measured.append((*local_times(specs, how, Path(ours)), *ray_times(specs, how, Path(theirs))))
+    local, local_warm, ray, ray_warm = map(median, zip(*measured, strict=True))
     return [
-        f"## {NETWORK}, {SHARDS * SHARD_ROWS:,} images in {SHARDS} shards\n",
+        f"## {NETWORK}, {shards * SHARD_ROWS:,} images in {shards} shards\n",
         row("", "one local worker", f"{WORKERS} Ray workers", "times as fast"),
         row("---", "--:", "--:", "--:"),
-        row("end to end", f"{local:.0f}/s", f"{ray:.0f}/s", f"{ray / local:.2f}"),
-        row("warm", f"{local_warm:.0f}/s", f"{ray_warm:.0f}/s", verdict(ray_warm / local_warm, 1.5, least=True)),
+        row("end to end", str(local), str(ray), f"{ray.rate / local.rate:.2f}"),
+        row("warm", str(local_warm), str(ray_warm), verdict(ray_warm.rate / local_warm.rate, 1.5, least=True)),
     ]
 
 
@@ -81,18 +105,20 @@ def main() -> None:
     """Print the page and write it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "ray_engine.md")
-    out = parser.parse_args().out
+    parser.add_argument("--shards", type=int, default=SHARDS, help="at least 3; the page has 16")
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    asked = parser.parse_args()
     if not REALDATA.is_dir():
         print("No real networks here: set GFSCORE_REALDATA to their folder to measure the Ray engine.")
         return
-    lines = ["# Two Ray workers beside one local worker\n", WHAT.format(repeats=REPEATS) + "\n", machine() + "\n"]
+    lines = ["# Two Ray workers beside one local worker\n", WHAT.format(repeats=asked.repeats) + "\n", machine() + "\n"]
     with np.load(REALDATA / "cifar10_test.npz") as data, tempfile.TemporaryDirectory() as folder:
         images = Path(folder) / "images.npz"
-        n = SHARDS * SHARD_ROWS
-        np.savez(images, images=data["images"][:n], labels=data["labels"][:n])
-        lines += page(images)
+        rows = np.arange(asked.shards * SHARD_ROWS) % len(data["labels"])
+        np.savez(images, images=data["images"][rows], labels=data["labels"][rows])
+        lines += page(images, asked.shards, asked.repeats)
     print("\n".join(lines))
-    out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    asked.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

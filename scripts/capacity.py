@@ -31,6 +31,7 @@ CIFAR = Preprocessing(mean=(0.4914, 0.4822, 0.4465), std=(0.247, 0.2435, 0.2616)
 IMAGENET = Preprocessing.from_options(preset="imagenet", resize="256", crop="224")
 GPU = 2792.33  # images/s: wide_resnet50_2 at 224 x 224, mixed precision, RTX 4090, as timm's authors measured it
 CORES = 16  # of the node around that GPU
+DRAWN = "cifar_resnet56"  # what a generator is taken to cost on a core
 DAY, HOUR, MINUTE = 86400.0, 3600.0, 60.0
 
 
@@ -193,11 +194,13 @@ def show_predictions(found: Measured) -> None:
     total, nodes = 10**9, 100
     parts = total / SHARD_ROWS
     print(f"\n| {total:,} generated samples on {nodes} nodes | K = 10 | K = 1,000 |\n|---|--:|--:|")
-    rate = GPU / 2  # the generator is taken to cost as much as the classifier
     columns = (10, 1000)
+    drawing = found.forward[DRAWN] * total / (nodes * CORES)  # generators run on the CPU
     cpu = [(found.score[k] + found.summarise[k]) * total / (nodes * CORES) for k in columns]
     rows = {
-        f"GPUs, at {rate:,.0f} samples a second each": [total / (nodes * rate)] * 2,
+        f"GPUs, at {GPU:,.0f} samples a second each": [total / (nodes * GPU)] * 2,
+        f"drawing, {CORES} cores a node (beside the GPUs), a sample as dear as one of `{DRAWN}`": [drawing] * 2,
+        f"instead of both, GPUs that draw as well, at {GPU / 2:,.0f} samples a second": [total / (nodes * GPU / 2)] * 2,
         f"scoring and summing up, {CORES} cores a node (beside the GPUs)": cpu,
         f"merging {parts:,.0f} parts on one core (meanwhile)": [parts * found.merge[k] for k in columns],
     }
@@ -205,6 +208,7 @@ def show_predictions(found: Measured) -> None:
         print(f"| {what} | {' | '.join(span(each) for each in seconds)} |")
     print(f"| sent to the driver | {' | '.join(f'{parts * found.part_bytes[k] / 1e9:.1f} GB' for k in columns)} |")
     print(f"| instead of logits | {' | '.join(f'{4e-9 * total * k:,.0f} GB' for k in columns)} |")
+    print(f"\n{CORES} cores keep one GPU busy as long as one of them draws a sample in {1e3 * CORES / GPU:.1f} ms.")
 
 
 def main() -> None:

@@ -80,8 +80,9 @@ class StreamingAudit:
         """The audit of everything so far, with intervals that hold at every moment of the stream at once.
 
         However often one looks, and whatever one decides by it, all intervals ever shown hold together with probability
-        1 - delta (see :func:`~gfscore.bounds.mixture.mixture_lower`). They are about classes that are known before; a
-        stream over groups, which are known when they come, has none.
+        1 - delta (see :func:`~gfscore.bounds.mixture.mixture_lower`). Each is about the classes seen until then: the
+        numbers of a later look, with more of them, are other numbers. Groups, which are known when they come, have no
+        such intervals.
         """
         return early_look(self.summary(), self.options, name=self.name, source=self.source)
 

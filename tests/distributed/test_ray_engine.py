@@ -188,7 +188,14 @@ def test_a_lost_cluster_is_one_line_and_a_second_run_goes_on(new_lab, tmp_path, 
 def test_a_stopped_run_leaves_no_process_and_no_file(tmp_path, how, code):
     pytest.importorskip("ray", reason="the extra ray is not installed")
     what = [*MANY, *QUICK, "--store", tmp_path / "store", "--out", tmp_path, "--engine", "ray"]
-    process = subprocess.Popen([sys.executable, "-m", "gfscore", "audit", *map(str, what)], stderr=-1, text=True)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gfscore", "audit", *map(str, what)],
+        stderr=-1,
+        text=True,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
     wait_for_shards(tmp_path, process)
     driver = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]
     folder = Path(f"/proc/{driver}/fd/2").readlink().parent  # of the cluster, where its complaints go
@@ -200,6 +207,7 @@ def test_a_stopped_run_leaves_no_process_and_no_file(tmp_path, how, code):
     while subprocess.run(["pgrep", "-g", driver], capture_output=True).returncode == 0 or folder.exists():
         assert time.monotonic() < deadline, "something was left behind"
         time.sleep(0.1)
+    assert not list(temporary.glob("gf*"))  # gfs-* of the cluster, gfscore-* of its workers
 
 
 def test_no_cluster_at_the_address_is_one_line(tmp_path, capsys):

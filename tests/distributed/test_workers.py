@@ -2,18 +2,22 @@
 
 import os
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from gfscore import read_samples
+from gfscore.auditing import Options, audit_models, audit_summary
 from gfscore.cli.main import run
+from gfscore.engines import ray_driver
 from gfscore.engines.homes import Answer, StoreHome, SumHome
 from gfscore.engines.loading import Loader, Loading
 from gfscore.engines.local import about_run, check_run, recipe_for
+from gfscore.engines.ray_driver import Order
 from gfscore.engines.summarising import Score, summarise
 from gfscore.engines.workers import TRIES, Job, ShardWorker, Work, logits_to_bytes
-from gfscore.errors import RunError
+from gfscore.errors import OptionError, RunError
 from gfscore.inputs.store import Store
 from gfscore.inputs.sum_log import SumLog
 
@@ -88,10 +92,58 @@ def test_a_worker_with_something_else_computes_nothing(tmp_path, changed, named)
     assert reply["unusable"].tolist() == [True]
 
 
-def test_a_worker_of_another_version_computes_nothing(tmp_path):
+@pytest.mark.parametrize("more", [{}, {"jobs": [{"image": "?"}], "queue": 7}])
+def test_a_worker_of_another_version_computes_nothing(tmp_path, more):
     _, job = planned()
-    reply = worker(job, tmp_path, version="0.0.1")(asked(0))
+    said = {**Work(jobs=(job,), how=HOW, folder=str(tmp_path), run="test").as_dict(), "version": "0.0.1", **more}
+    reply = ShardWorker(said)(asked(0))
+    assert reply["error"][0].startswith(f"{HERE}: this is gfscore ")
     assert "and the run was started with 0.0.1. Install the same version everywhere." in reply["error"][0]
+    assert reply["unusable"].tolist() == [True]
+
+
+class OfLittleMemory:
+    """A model that takes a few images at once."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def __getattr__(self, name):
+        return getattr(self.model, name)
+
+    def __call__(self, inputs):
+        if len(inputs) > 30:
+            raise MemoryError
+        return self.model(inputs)
+
+
+@pytest.mark.parametrize("score", [None, Score()], ids=["logits", "summaries"])
+def test_halved_batches_change_little_and_are_flagged(tmp_path, monkeypatch, score):
+    loaded, job = planned()
+    little = replace(loaded, model=OfLittleMemory(loaded.model))
+    poor = worker(job, tmp_path, score=score)
+    monkeypatch.setattr(poor._loader, "open", lambda *_specs: little)
+    reply = answers(poor(asked(0, 1)))
+    assert [answer.halved for answer in reply] == [20, 10]  # each of the 30 batches of 100
+    if score is None:
+        entry = Store(tmp_path / "store").entry(job.recipe, about_run(loaded.model, loaded.data, job.n_classes))
+        with entry.locked():
+            home = StoreHome(job, lambda *_: None, entry, loaded.data)
+            for answer in reply:
+                home.take(answer)
+            (found,) = audit_models({"m": read_samples(home.finished())}).models
+    else:
+        with SumLog(tmp_path / "sums", job.recipe, asdict(score)) as log:
+            home = SumHome(job, lambda *_: None, log)
+            for answer in reply:
+                home.take(answer)
+            found = audit_summary(log.summary, Options(), name="m")
+    local = audit_summary(summarise(loaded, Score(), Store(tmp_path / "ours")).summary, Options(), name="m")
+    scores = np.array([[entry.score for entry in audited.classes] for audited in (found, local)])
+    assert [entry.n for entry in found.classes] == [entry.n for entry in local.classes]
+    assert np.abs(scores[0] - scores[1]).max() <= 1e-5
+    assert "halved_batches" in [flag.code for flag in found.flags]
+    assert "halved_batches" not in [flag.code for flag in local.flags]
 
 
 def test_a_worker_without_the_file_says_so(tmp_path):
@@ -112,14 +164,45 @@ def test_a_worker_without_a_gpu_does_not_run_on_the_cpu_instead(tmp_path, model)
     assert "leave --gpus-per-actor away." in reply["error"][0]
 
 
+def leave_tries(folder, shard):
+    """What those who died over a shard have left."""
+    for n in range(TRIES):
+        (folder / f"gfscore-test-0-{shard}-{n}").mkdir()
+
+
 def test_a_shard_that_kills_workers_is_given_up(tmp_path):
     _, job = planned()
-    (tmp_path / "gfscore-test-0-1").write_bytes(b"." * TRIES)  # what the dead have left
+    leave_tries(tmp_path, 1)
     reply = worker(job, tmp_path)(asked(0, 1))
     assert reply["error"][0] == ""
     assert reply["error"][1].startswith(f"{HERE}: zoo:trades: {TRIES} processes died over rows 2000 to 2999 of")
     assert reply["unusable"].tolist() == [False, False]
     assert not list(tmp_path.glob("gfscore-test-*"))
+
+
+def test_tries_are_counted_in_the_folder_of_the_run_where_it_has_one(tmp_path):
+    _, job = planned()
+    leave_tries(tmp_path, 0)  # elsewhere
+    own = tmp_path / "own"
+    own.mkdir()
+    reply = worker(job, tmp_path, notes=str(own))(asked(0))
+    assert reply["error"].tolist() == [""]
+    leave_tries(own, 0)
+    reply = worker(job, tmp_path, notes=str(own))(asked(0))
+    assert "processes died over rows 0 to 1999" in reply["error"][0]
+    assert not list(own.iterdir())
+
+
+def test_links_that_others_put_there_lead_nowhere(tmp_path):
+    _, job = planned()
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"x")
+    for name in ("gfscore-test-0-0", "gfscore-test-0-0-0"):
+        (tmp_path / name).symlink_to(precious)
+    reply = worker(job, tmp_path)(asked(0))
+    assert reply["error"].tolist() == [""]
+    assert precious.read_bytes() == b"x"
+    assert (tmp_path / "gfscore-test-0-0").is_symlink()  # nor was it taken for a note of ours
 
 
 def test_summaries_add_up_to_the_local_one_however_often_they_come(tmp_path):
@@ -137,6 +220,53 @@ def test_summaries_add_up_to_the_local_one_however_often_they_come(tmp_path):
 
 
 MODEL = ("--model", "zoo:trades", "--data", "zoo:digits")
+FAKE_DRIVER = """import sys
+sys.stdin.readline()
+sys.stderr.write("the last words\\n")
+sys.stdout.buffer.write({said!r})
+"""
+HEAD = b'{"job": 0, "shard": 0, "halved": 0, "error": "", "unusable": false, "size": 1000}'
+
+
+@pytest.mark.parametrize("command", [("audit",), ("audit", "--stream")])
+@pytest.mark.parametrize(
+    "said",
+    [b"", HEAD[:40], HEAD, b"\xff\xfe\n", b"7\n", b'{"job": 0}\n', HEAD + b"\n" + bytes(999)],
+    ids=["nothing", "part of a head", "a head without its end", "no text", "no head", "no size", "part of a shard"],
+)
+def test_a_driver_that_dies_in_mid_message_is_one_line(tmp_path, monkeypatch, capsys, command, said):
+    (tmp_path / "fake_driver.py").write_text(FAKE_DRIVER.format(said=said))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr("gfscore.engines.ray.DRIVER", "fake_driver")
+    monkeypatch.setattr("gfscore.engines.ray.require", lambda *_, **__: None)  # no Ray is needed to die
+    assert run([*command, *MODEL, "--engine", "ray", "--store", "store", "--quiet"]) == 4
+    resumes = "What was computed is kept: run it again, and it goes on from there."
+    assert capsys.readouterr().err == f"gfscore: Ray ended before the run did (the last words). {resumes}\n"
+
+
+def order(**changed):
+    return Order(
+        **{"address": "auto", "workers": None, "threads": 1, "gpus_per_actor": 0.0, "work": {}, "shards": []} | changed
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "room"), [(0.1, 10), (0.2, 5), (0.3, 3), (1 / 3, 3), (0.5, 2), (0.7, 1), (1.0, 1), (2.0, 0)]
+)
+def test_as_many_workers_share_a_gpu_as_fit(share, room):
+    nodes = [
+        {"Alive": True, "Resources": {"CPU": 16.0, "GPU": 1.0}},
+        {"Alive": False, "Resources": {"CPU": 1, "GPU": 1}},
+    ]
+    cluster = SimpleNamespace(nodes=lambda: nodes)
+    assert ray_driver._room(cluster, order(gpus_per_actor=share)) == room
+
+
+@pytest.mark.parametrize("address", ["foo", "foo:", ":6379", "foo:bar", ""])
+def test_what_is_no_address_is_refused_in_a_line(address):
+    with pytest.raises(OptionError, match="is no address of a Ray cluster") as told:
+        ray_driver._connected(order(address=address))
+    assert "\n" not in str(told.value)
 
 
 @pytest.mark.parametrize(

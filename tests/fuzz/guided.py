@@ -1,7 +1,8 @@
-"""Coverage-guided fuzzing of one reader with atheris: ``python guided.py READER SECONDS``.
+"""Coverage-guided fuzzing of one reader with atheris, or of all in turns: ``python guided.py READER|all SECONDS``.
 
-Inputs that reach new code of gfscore are kept and damaged further. The first finding stops it, with a traceback and a
-file ``gfscore-crash-...`` in the system's temporary folder.
+The first byte of an input says which reader it is for; the rest is the file. Inputs that reach new code of gfscore are
+kept and damaged further. The first finding stops it, with a traceback and a file ``gfscore-crash-...`` in the system's
+temporary folder.
 """
 
 import os
@@ -26,22 +27,28 @@ from watched import attempt  # noqa: E402
 
 def damaged(content: bytes, max_size: int, seed: int) -> bytes:
     """Half of the time what libFuzzer does to bytes, else what our formats invite."""
-    random = Random(seed)
-    changed = atheris.Mutate(content, max_size) if random.random() < 0.5 else mutated(content, random)
-    return changed[:max_size]
+    random, reader, file = Random(seed), content[:1], content[1:]
+    changed = atheris.Mutate(file, max_size - 1) if random.random() < 0.5 else mutated(file, random)
+    return reader + changed[: max_size - 1]
 
 
 def main(name: str, seconds: str) -> None:
-    reader = READERS[name]
+    readers = list(READERS.values()) if name == "all" else [READERS[name]]
+    seeds = [bytes([index]) + content for index, reader in enumerate(readers) for content in reader.seeds()]
+
+    def attempted(content: bytes) -> None:
+        if content:
+            attempt(readers[content[0] % len(readers)], content[1:])
+
     with tempfile.TemporaryDirectory() as folder:
-        for index, content in enumerate(reader.seeds()):
+        for index, content in enumerate(seeds):
             (Path(folder) / str(index)).write_bytes(content)
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         # The peak that libFuzzer looks at begins with that of the process that started this one.
         limit = MEMORY_MB + resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         arguments = [sys.argv[0], folder, f"-max_total_time={seconds}", "-max_len=200000", f"-rss_limit_mb={limit}"]
         arguments.append(f"-artifact_prefix={tempfile.gettempdir()}/gfscore-")
-        atheris.Setup(arguments, lambda content: attempt(reader, content) and None, custom_mutator=damaged)
+        atheris.Setup(arguments, attempted, custom_mutator=damaged)
         atheris.Fuzz()
 
 

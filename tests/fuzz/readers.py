@@ -164,6 +164,17 @@ def read_onnx(path: Path) -> None:
     model(np.zeros((2, 3, 2, 2), dtype=np.float32))
 
 
+def generator_seeds() -> list[bytes]:
+    from test_generators import save_generator  # which needs onnx, too
+
+    with tempfile.TemporaryDirectory() as folder:
+        return [save_generator(Path(folder) / "g.onnx").read_bytes()]
+
+
+def read_generator(path: Path) -> None:
+    load_data(f"generator:{path}", n_per_class=2, n_classes=3).images(slice(0, 4))
+
+
 def audit_seeds() -> list[bytes]:
     return [audit(LOGITS, LABELS).to_json().encode()]
 
@@ -212,6 +223,7 @@ READERS = {
     "cifar": Reader("test_batch", cifar_seeds, lambda path: read_images(path.parent), beside=cifar_names),
     "onnx": Reader("m.onnx", onnx_seeds, read_onnx),
     "onnx wire": Reader("m.onnx", onnx_seeds, external_files),
+    "generator": Reader("g.onnx", generator_seeds, read_generator),
     "audit": Reader("audit.json", audit_seeds, Audit.load),
     "summary": Reader("s.safetensors", summary_seeds, read_summary),
     "policy": Reader("policy.toml", policy_seeds, read_rules),

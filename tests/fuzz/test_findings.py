@@ -3,8 +3,12 @@
 import gzip
 import io
 import json
+import mmap
+import os
 import pickle
 import struct
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -122,7 +126,6 @@ def test_a_damaged_model_writes_nothing_to_standard_output(capfd):
 
 def test_the_watch_sees_what_it_is_for(monkeypatch):
     """A reader that crashes, takes for ever or takes too much is noticed; one that refuses is not a finding."""
-    monkeypatch.setattr(watched, "SECONDS", 0.2)
 
     def reading(function):
         return watched.Reader("file", lambda: [b"x"], function)
@@ -131,16 +134,46 @@ def test_the_watch_sees_what_it_is_for(monkeypatch):
         while True:
             pass
 
+    def native(_path: Path) -> None:
+        with mmap.mmap(-1, 600 * MB) as memory:  # which Python does not count
+            for _ in range(600):
+                memory.write(bytes(MB))
+
     def refusing(_path: Path) -> None:
         raise FileError("is bad. Save it again.")
 
     assert attempt(reading(refusing), b"x") == "is bad. Save it again."
-    with pytest.raises(watched.TooLongError):
-        attempt(reading(endless), b"x")
     with pytest.raises(watched.TooMuchMemoryError):
         attempt(reading(lambda _path: np.zeros(400 * MB, np.uint8)), b"x")
+    with pytest.raises(watched.TooMuchMemoryError):
+        attempt(reading(native), b"x")
     with pytest.raises(ZeroDivisionError):
         attempt(reading(lambda _path: 1 // 0), b"x")
+    monkeypatch.setattr(watched, "SECONDS", 0.2)
+    with pytest.raises(watched.TooLongError):
+        attempt(reading(endless), b"x")
+
+
+HANGING = """import sys
+sys.path[:0] = {paths}
+import watched
+watched.SECONDS = 0.2
+nested = ()
+for _ in range(60):
+    nested = nested, nested
+watched.attempt(watched.Reader("file", list, lambda _path: hash(nested)), b"the culprit")
+"""
+
+
+def test_the_watch_ends_native_code_that_heeds_no_signal(tmp_path):
+    here = Path(__file__).parent
+    script = HANGING.format(paths=[str(here), str(here.parent / "models"), str(here.parent / "unit")])
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, timeout=60)
+    assert done.returncode == 1
+    (left,) = tmp_path.glob("gfscore-fuzz-*")
+    assert (left / "files" / "file").read_bytes() == b"the culprit"
+    assert "in attempt" in (left / "traceback").read_text()
 
 
 def test_logits_that_repeat_a_little_are_no_bomb(tmp_path):

@@ -12,7 +12,13 @@ from readers import READERS
 from watched import attempt
 
 HERE = Path(__file__).parent
-MADE_WITH = {"parquet": "pyarrow", "images parquet": "pyarrow", "onnx": "onnx", "onnx wire": "onnx"}
+MADE_WITH = {
+    "parquet": "pyarrow",
+    "images parquet": "pyarrow",
+    "onnx": "onnx",
+    "onnx wire": "onnx",
+    "generator": "onnx",
+}
 each_reader = pytest.mark.parametrize("name", READERS)
 
 
@@ -60,9 +66,10 @@ def guided(name, seconds):
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
 
 
-@pytest.mark.parametrize("name", ["cifar"])
-def test_what_new_code_paths_lead_to_is_refused_or_read(reader, name):
-    guided(name, 5)
+def test_what_new_code_paths_lead_to_is_refused_or_read():
+    for package in MADE_WITH.values():
+        pytest.importorskip(package)
+    guided("all", 5)
 
 
 @pytest.mark.long

@@ -1,9 +1,12 @@
 """One attempt at one file, watched: an error that is none of ours, too long, or too much memory is a finding."""
 
+import faulthandler
+import re
 import signal
 import tempfile
 import tracemalloc
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 from readers import Reader
@@ -11,7 +14,9 @@ from readers import Reader
 from gfscore.errors import GFScoreError
 
 SECONDS = 10
-BYTES = 300_000_000  # of memory that a file of a few kilobytes may make a reader take
+BYTES = 300_000_000  # of memory that a file of a few kilobytes may make a reader ask of Python; an array may have 268
+IN_ALL = 500_000_000  # that the process may grow by: native code unpacks in pieces, and keeps no second copy
+KEPT = "gfscore-fuzz-"  # how the folder begins that is left when the process had to be ended
 
 
 class TooLongError(Exception):
@@ -23,31 +28,51 @@ class TooMuchMemoryError(Exception):
 
 
 def attempt(reader: Reader, content: bytes) -> str:
-    """Read the file; returns what the reader says, or "" when it takes it. Whatever it should not do is raised."""
+    """Read the file; returns what the reader says, or "" when it takes it. Whatever it should not do is raised.
+
+    Native code that hangs heeds no signal: then the whole process ends after twice the time, and leaves the file and a
+    traceback in a folder of the system's temporary one.
+    """
 
     def stop(*_args: object) -> None:
         raise TooLongError(f"{SECONDS} s")
 
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    with tempfile.TemporaryDirectory(prefix=KEPT) as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the libraries, about damaged files
-        path = Path(folder) / reader.name
-        reader.beside(Path(folder))
-        path.parent.mkdir(parents=True, exist_ok=True)
+        files = Path(folder) / "files"
+        path = files / reader.name
+        path.parent.mkdir(parents=True)
+        reader.beside(files)
         path.write_bytes(content)
-        earlier = signal.signal(signal.SIGALRM, stop)
-        signal.setitimer(signal.ITIMER_REAL, SECONDS)
-        tracemalloc.start()
-        try:
-            reader.read(path)
-            return ""
-        except GFScoreError as error:
-            message = str(error)
-            assert "\n" not in message, "a message is one line"
-            return message
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, earlier)
-            peak = tracemalloc.get_traced_memory()[1]
-            tracemalloc.stop()
-            if peak > BYTES:
-                raise TooMuchMemoryError(f"{peak / 1e6:.0f} MB for a file of {len(content) / 1e6:.3f} MB")
+        with (Path(folder) / "traceback").open("w") as traceback:
+            earlier = signal.signal(signal.SIGALRM, stop)
+            signal.setitimer(signal.ITIMER_REAL, SECONDS)
+            faulthandler.dump_traceback_later(2 * SECONDS, exit=True, file=traceback)
+            before = resident_peak(forget=True)
+            tracemalloc.start()
+            try:
+                reader.read(path)
+                return ""
+            except GFScoreError as error:
+                message = str(error)
+                assert "\n" not in message, "a message is one line"
+                return message
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                faulthandler.cancel_dump_traceback_later()
+                signal.signal(signal.SIGALRM, earlier)
+                asked, grown = tracemalloc.get_traced_memory()[1], resident_peak() - before
+                tracemalloc.stop()
+                if asked > BYTES or grown > IN_ALL:
+                    raise TooMuchMemoryError(
+                        f"{asked / 1e6:.0f} MB of Python, {grown / 1e6:.0f} MB in all, for {len(content):,} bytes"
+                    )
+
+
+def resident_peak(*, forget: bool = False) -> int:
+    """Most bytes that this process ever had in memory, or, after ``forget``, since then (where Linux allows it)."""
+    if forget:
+        with suppress(OSError):  # without, only what exceeds an older peak is seen
+            Path("/proc/self/clear_refs").write_text("5")
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return 0 if found is None else 1024 * int(found[1])

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 from coverage_table import SETTINGS
-from gfscore.bounds import Method, clopper_pearson
+from gfscore.bounds import Method, audit_intervals, clopper_pearson, simultaneous
 from gfscore.bounds.direct import mean_interval, nrgc_interval
 from gfscore.bounds.methods import lower_bounds
 from gfscore.bounds.part_bounds import PartBounds
@@ -100,6 +100,53 @@ def test_long_streams_that_are_looked_at_all_the_time_are_covered(population):
     for seed, mean in enumerate((population.lowest, population.highest)):
         for missed in ever_missed(population, mean, runs, looks, Method.MIXTURE, alpha, 20 + seed):
             assert_no_more_than(alpha, missed.sum(), runs)
+
+
+COINS = np.array([98, 95, 91, 87, *range(83, 23, -5), 24, 20, 16, 12, 9, 6]) / 100  # each class worse than the last
+N_COINS = 4000  # of each: enough to tell it from the next
+
+
+def sorted_streams_missed(runs, looks, delta, seed):
+    """Which of some streams of coins, sorted by class, had a look at which an interval of a class was wrong.
+
+    Looked is at those moments only at which the newest class, were it the only one, would have a bound that fails at
+    the whole level of the worst class: whoever looks always sees no less.
+    """
+    k, missed = len(COINS), np.zeros(runs, dtype=bool)
+    coins = (np.random.default_rng(seed).random((runs, k, N_COINS)) < COINS[:, None]).astype(float)
+    level = simultaneous.WORST_SHARE * delta
+    for n in looks:
+        newest = lower_bounds(as_parts(coins[:, :, :n].reshape(runs * k, n)), level, Method.MIXTURE)
+        for run, code in np.argwhere(newest.reshape(runs, k) > COINS):
+            if code == 0:
+                continue  # nothing to compare it with yet
+            values = np.concatenate((coins[run, :code].ravel(), coins[run, code, :n]))
+            codes = np.concatenate((np.repeat(np.arange(code), N_COINS), np.full(n, code)))
+            found = audit_intervals(values, codes, k, maximum=1.0, delta=delta, method=Method.MIXTURE)
+            truth = COINS[: code + 1]
+            missed[run] |= bool((found.lower > truth).any() or (found.upper < truth).any())
+    return missed
+
+
+def spend_on_the_worst_class(monkeypatch, share):
+    """Another split of delta: the promise is about any, and with this one a failure of it shows with few classes."""
+    for name, value in (("WORST_SHARE", share), ("BOX_SHARE", 0.7 * (1 - share)), ("DIRECT_SHARE", 0.3 * (1 - share))):
+        monkeypatch.setattr(simultaneous, name, value)
+
+
+def test_classes_that_come_one_after_the_other_are_covered_at_every_look(monkeypatch):
+    spend_on_the_worst_class(monkeypatch, 0.9)
+    delta, runs, looks = 0.2, 40, [2, 4, 7, 12, 25, 60, 150, 400, 1000, 4000]
+    assert_no_more_than(delta, sorted_streams_missed(runs, looks, delta, 0).sum(), runs)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_long_streams_sorted_by_class_are_covered_at_every_look(monkeypatch, share):
+    spend_on_the_worst_class(monkeypatch, share)
+    delta, runs = 0.2, 200
+    looks = np.unique(np.geomspace(1, N_COINS, 30).round().astype(int))
+    assert_no_more_than(delta, sorted_streams_missed(runs, looks, delta, 1).sum(), runs)
 
 
 @by_name

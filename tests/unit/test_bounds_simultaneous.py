@@ -121,6 +121,17 @@ def test_the_worst_class_is_bounded_without_a_correction_for_the_number_of_class
     assert found.lower.min() == pytest.approx(found.wcr[0])  # and so is every other class
 
 
+def test_while_a_class_may_still_come_none_is_bounded_as_the_worst():
+    rng = np.random.default_rng(0)
+    values, codes = 0.3 + 0.4 * rng.random(100 * 200), np.repeat(np.arange(200), 100)
+    all_here, one_absent = (
+        audit_intervals(values, codes, n_parts, maximum=1.0, method=Method.MIXTURE) for n_parts in (200, 201)
+    )
+    assert np.count_nonzero(all_here.lower == all_here.lower.min()) > 1  # cut off by the bound of the worst
+    assert np.count_nonzero(one_absent.lower == one_absent.lower.min()) == 1
+    assert one_absent.wcr[0] < all_here.wcr[0]
+
+
 def test_unusable_options_are_refused():
     values, codes = sample()
     with pytest.raises(OptionError, match="no interval is called"):

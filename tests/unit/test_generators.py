@@ -1,7 +1,9 @@
 """Generators: the same image for the same seed, class and place, however it is asked for."""
 
+import hashlib
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,6 +118,43 @@ def test_the_fingerprint_covers_generator_seed_and_number(spec, tmp_path):
     assert generated(spec).fingerprint == fingerprints[0]
 
 
+def save_with_weights_beside(path, location="weights.bin"):
+    """The generator with its matrix in a file of its own."""
+    onnx = pytest.importorskip("onnx")
+    model = onnx.load(save_generator(path))
+    matrix = model.graph.initializer[0]
+    if location == "weights.bin":
+        (path.parent / location).write_bytes(matrix.raw_data)
+    onnx.external_data_helper.set_external_data(matrix, location=location)
+    matrix.ClearField("raw_data")
+    matrix.data_location = onnx.TensorProto.EXTERNAL
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_the_fingerprint_covers_weights_beside_the_graph(spec, tmp_path):
+    path = save_with_weights_beside(tmp_path / "generator.onnx")
+    before = generated(f"generator:{path}")
+    np.testing.assert_array_equal(before.images(EVERYTHING), generated(spec).images(EVERYTHING))
+    weights = tmp_path / "weights.bin"
+    weights.write_bytes(weights.read_bytes()[:-4] + np.float32(7).tobytes())
+    after = generated(f"generator:{path}")
+    assert after.generator.fingerprint != before.generator.fingerprint
+    assert after.fingerprint != before.fingerprint
+
+
+def test_a_graph_alone_is_known_by_its_hash(spec):
+    path = Path(spec.removeprefix("generator:"))
+    assert generated(spec).generator.fingerprint == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_generator_takes_no_weights_from_elsewhere(tmp_path):
+    (tmp_path / "folder").mkdir()
+    path = save_with_weights_beside(tmp_path / "folder" / "generator.onnx", "../weights.bin")
+    with pytest.raises(InvalidInputError, match=r"takes weights from '../weights.bin', outside its folder"):
+        generated(f"generator:{path}")
+
+
 def test_a_fixed_batch_gives_the_same_images(spec, tmp_path):
     whole = generated(spec).images(EVERYTHING)
     for batch in (1, 16):
@@ -182,7 +221,7 @@ def test_a_classifier_is_no_generator(realdata):
 
 def test_what_is_no_onnx_file_is_refused(tmp_path):
     (tmp_path / "no.onnx").write_bytes(b"nothing of the kind")
-    with pytest.raises(InvalidInputError, match="cannot be run by onnxruntime"):
+    with pytest.raises(InvalidInputError, match="is not an ONNX file, or is cut short"):
         generated(f"generator:{tmp_path / 'no.onnx'}")
     with pytest.raises(InvalidInputError, match="does not exist"):
         generated(f"generator:{tmp_path / 'missing.onnx'}")

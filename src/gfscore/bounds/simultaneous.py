@@ -124,7 +124,12 @@ def _intervals(
     seed: int,
     failure_rate: float = 0.0,
 ) -> AuditIntervals:
-    """Intervals of everything; an anytime method spends nothing on averages, whose bounds need a fixed n."""
+    """Intervals of everything; an anytime method spends nothing on averages, whose bounds need a fixed n.
+
+    Nor has it a bound of the worst class while a part is absent. That one is right at all looks because the worst part
+    is the same at all of them; where parts come one after the other, each may be the worst so far, and each of them
+    would have its own chance to fail. The box is about all parts from the start, so it holds before they come.
+    """
     check_level(delta)
     if not (np.isfinite(fairness_weight) and fairness_weight >= 0):
         raise OptionError(f"a fairness weight of {fairness_weight} is not a number of at least 0. The paper uses 0.5.")
@@ -134,8 +139,10 @@ def _intervals(
     share = BOX_SHARE + DIRECT_SHARE if anytime else BOX_SHARE
     n_bounded = n_parts if anytime else len(means)  # while data come in, a part without a sample may still get some
     lower, upper = class_box(found, share * delta, n_bounded)
-    worst = min(float(found.lower(WORST_SHARE * delta).min()), float(means.min()))
-    lower = np.maximum(np.maximum(lower, worst) - failure_rate, 0.0)
+    if len(means) == n_bounded:
+        worst = min(float(found.lower(WORST_SHARE * delta).min()), float(means.min()))
+        lower = np.maximum(lower, worst)
+    lower = np.maximum(lower - failure_rate, 0.0)
 
     alpha = None if anytime else DIRECT_SHARE * delta / 6
     equal, shares = np.full(len(means), 1.0 / len(means)), found.counts / found.counts.sum()

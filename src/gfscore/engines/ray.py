@@ -187,9 +187,8 @@ def _round(order: Order, *, first: bool) -> Iterator[Answer]:
     """What one process that talks to Ray brings home, until all is done or a node was lost."""
     require("ray", extra="ray", purpose="--engine ray")
     with _driver(order) as (out, log):
-        while head := out.readline():
-            said = json.loads(head)
-            content = out.read(said.pop("size"))
+        while (message := _message(out)) is not None:
+            said, content = message
             match said.pop("ended", None), said:
                 case "done" | "shrunk", _:
                     return
@@ -205,6 +204,20 @@ def _round(order: Order, *, first: bool) -> Iterator[Answer]:
         lines = log.read_text(errors="replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
     raise RunError(f"Ray ended before the run did ({last}). {RESUMES}")
+
+
+def _message(out: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
+    """The head of the next message and what follows it; None after the last, whole or not: one may be cut off."""
+    line = out.readline()
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        head = json.loads(line)
+        size = head.pop("size")
+    except (ValueError, AttributeError, KeyError):  # no JSON, or not of ours: the process is beyond help
+        return None
+    content = out.read(size)
+    return (head, content) if len(content) == size else None
 
 
 @contextmanager

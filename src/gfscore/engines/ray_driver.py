@@ -34,6 +34,7 @@ BLOCKS = 4096  # beyond that, a task is several shards one after the other
 OBJECT_STORE = 1 << 29  # bytes of a cluster of our own: shards on their way, no more
 LOOK = 1.0  # seconds between two looks at the nodes
 KNOCK = 10.0  # seconds in which a cluster must answer
+ROUNDING = 1e-9  # of a number of workers
 LOCAL, AUTO = "local", "auto"
 LOOPBACK_ONLY = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # "0": no node but this one, on any system; that is all it means
 
@@ -94,6 +95,9 @@ class Sender:
 
 
 def _connected(order: Order) -> Any:
+    host, _, port = order.address.rpartition(":")
+    if order.address not in (LOCAL, AUTO) and not (host and port.isdecimal()):
+        raise OptionError(f"{order.address!r} is no address of a Ray cluster. Give --address auto, or HOST:PORT.")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing is reported to anybody
     if order.address == LOCAL:  # before Ray is imported: a cluster of our own listens to this machine only, and to us
         os.environ |= {LOOPBACK_ONLY: "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
@@ -113,7 +117,7 @@ def _connected(order: Order) -> Any:
         return ray
     try:
         if order.address != AUTO:
-            _knock(order.address)
+            _knock(host, int(port))
         ray.init(address=order.address, **common)
     except Exception as error:  # ConnectionError, RuntimeError, ValueError, by what is wrong with it
         raise OptionError(
@@ -123,10 +127,9 @@ def _connected(order: Order) -> Any:
     return ray
 
 
-def _knock(address: str) -> None:
+def _knock(host: str, port: int) -> None:
     """Fail where nobody listens, for which Ray would wait some ten minutes."""
-    host, _, port = address.rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=KNOCK):
+    with socket.create_connection((host, port), timeout=KNOCK):
         pass
 
 
@@ -146,7 +149,8 @@ def _room(ray: Any, order: Order) -> int:
         if node["Alive"]:
             has = node["Resources"]
             by_cpu = int(has.get("CPU", 0) // order.threads)
-            by_gpu = int(has.get("GPU", 0) // order.gpus_per_actor) if order.gpus_per_actor else by_cpu
+            # not //: 1 // 0.2 is 4, as the double 0.2 is a little more than a fifth
+            by_gpu = int(has.get("GPU", 0) / order.gpus_per_actor + ROUNDING) if order.gpus_per_actor else by_cpu
             rooms += min(by_cpu, by_gpu)
     return rooms
 
@@ -163,9 +167,11 @@ def _answers(ray: Any, order: Order, size: int) -> Iterator[dict[str, Any]]:
         [{"job": job, "shard": shard} for job, shard in order.shards],
         override_num_blocks=min(len(order.shards), BLOCKS),
     )
+    # the folder of a cluster of our own is deleted with it; on other nodes each worker tidies up after itself
+    work = {**order.work, "notes": order.folder if order.address == LOCAL else None}
     computed = shards.map_batches(
         ShardWorker,
-        fn_constructor_args=(order.work,),
+        fn_constructor_args=(work,),
         batch_size=1,
         batch_format="numpy",
         compute=ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=1),

@@ -4,7 +4,7 @@ import os
 import socket
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -58,6 +58,7 @@ class Work:
     score: Score | None = None  # then shards are summarised, and their logits not sent
     folder: str  # in which relative paths and the user's modules are found
     run: str  # tells this run from all others
+    notes: str | None = None  # a folder for the tries of shards, of this run alone; None: among the temporary files
     version: str = __version__
 
     def as_dict(self) -> dict[str, Any]:
@@ -68,18 +69,25 @@ class Work:
             "score": None if self.score is None else asdict(self.score),
             "folder": self.folder,
             "run": self.run,
+            "notes": self.notes,
             "version": self.version,
         }
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> Self:
-        """What :meth:`as_dict` gave."""
+        """What :meth:`as_dict` gave, if it was that of this version: others may say other things."""
+        if said["version"] != __version__:
+            raise OptionError(
+                f"this is gfscore {__version__}, and the run was started with {said['version']}. Install the same "
+                "version everywhere."
+            )
         return cls(
             jobs=tuple(map(Job.of, said["jobs"])),
             how=Loading.of(said["how"]),
             score=None if said["score"] is None else Score(**said["score"]),
             folder=said["folder"],
             run=said["run"],
+            notes=said["notes"],
             version=said["version"],
         )
 
@@ -88,7 +96,12 @@ class ShardWorker:
     """Computes shards, a row of a Ray Data batch each: which job, which shard of it."""
 
     def __init__(self, work: Mapping[str, Any]) -> None:
-        self.work = Work.of(work)
+        self._refused: GFScoreError | None = None
+        try:
+            self.work = Work.of(work)
+        except GFScoreError as error:  # to be told as an answer: Ray would start a worker that fails here for ever
+            self._refused = error
+            return
         if Path(self.work.folder).is_dir():
             os.chdir(self.work.folder)
         self._loader = Loader(self.work.how, models=KEPT, data=KEPT)
@@ -106,6 +119,8 @@ class ShardWorker:
     def _answer(self, number: int, shard: int) -> tuple[bytes, int, str, bool]:
         """Content, halved batches, error, and whether the error is about the input."""
         try:
+            if self._refused is not None:
+                raise self._refused
             with self._counted(number, shard):
                 content, halved = self._shard(number, shard)
         except GFScoreError as error:  # in a line, and not as Ray would say it
@@ -125,29 +140,28 @@ class ShardWorker:
 
     @contextmanager
     def _counted(self, number: int, shard: int) -> Iterator[None]:
-        """Refuse a shard over which workers on this node have died again and again: Ray would try it for ever."""
-        note = Path(tempfile.gettempdir()) / f"gfscore-{self.work.run}-{number}-{shard}"
-        tries = len(note.read_bytes()) if note.exists() else 0
+        """Refuse a shard over which workers on this node have died again and again: Ray would try it for ever.
+
+        A try is an empty folder that stays when the process is killed: making one follows no link and overwrites
+        nothing, whatever others have put into a folder that is shared.
+        """
+        place = Path(self.work.notes or tempfile.gettempdir())
+        tries = [place / f"gfscore-{self.work.run}-{number}-{shard}-{n}" for n in range(TRIES)]
         try:
-            if tries == TRIES:
+            if not any(map(_made, tries)):
                 job, rows = self.work.jobs[number], self._rows[number][shard]
                 raise RunError(
                     f"{job.model}: {TRIES} processes died over rows {rows.start} to {rows.stop - 1} of {job.data}. "
                     "Look for a lack of memory there; what was finished before is kept."
                 )
-            with note.open("ab") as file:
-                file.write(b".")
             yield
         finally:
-            note.unlink(missing_ok=True)  # not when the process is killed
+            for folder in tries:
+                with suppress(OSError):  # it was not made, or is not ours
+                    folder.rmdir()
 
     def _check(self, job: Job, loaded: Loaded) -> None:
         """Refuse to compute anything else than what was planned."""
-        if self.work.version != __version__:
-            raise OptionError(
-                f"this is gfscore {__version__}, and the run was started with {self.work.version}. Install the same "
-                "version everywhere."
-            )
         model, data, how = loaded.model, loaded.data, self.work.how
         found = recipe_for(model, data, loaded.preprocessing, loaded.batch_size, gpu=how.gpu)
         parts = {"model": f"model {job.model}", "data": f"data {job.data}", "preprocessing": "preprocessing"}
@@ -157,6 +171,14 @@ class ShardWorker:
                     f"{what} is not the same here as where the run was started. Give every node the same files, and "
                     "the same versions of what runs them."
                 )
+
+
+def _made(folder: Path) -> bool:
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        return False
+    return True
 
 
 def logits_to_bytes(logits: FloatArray) -> bytes:

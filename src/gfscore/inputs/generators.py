@@ -20,7 +20,8 @@ from gfscore.errors import FileError, OptionError
 from gfscore.extras import require
 from gfscore.inputs.layouts import with_channels
 from gfscore.inputs.logits_files import sha256
-from gfscore.inputs.models.onnx_files import with_weights
+from gfscore.inputs.models.fingerprints import combined
+from gfscore.inputs.models.onnx_files import external_files, with_weights
 from gfscore.inputs.protocols import Layout
 from gfscore.inputs.raw import refuse_unreadable
 from gfscore.places.copies import to_read
@@ -158,17 +159,16 @@ def open_generator(
 
 
 def onnx_generator(path: Path) -> Generator:
-    """An ONNX graph with inputs ``z`` and ``label``, or, by other names, its first float and first integer input."""
-    refuse_unreadable(path)
-    import onnxruntime
+    """An ONNX graph with inputs ``z`` and ``label``, or, by other names, its first float and first integer input.
 
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3  # errors only: unused initialisers are no news to the user
-    try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # the runtime has no exception of its own to catch
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise FileError(f"cannot be run by onnxruntime ({reason}). Export the generator again.") from error
+    It is opened as a model is: weights outside the graph stand in its folder, or it is refused. They are part of the
+    fingerprint, which without them is the hash of the graph.
+    """
+    from gfscore.inputs.models.onnx_model import open_session  # with onnxruntime, which takes its time to import
+
+    refuse_unreadable(path)
+    weights = [sha256(file) for file in external_files(path)]
+    session = open_session(path)
     latent = _input(session, "z", FLOATS, "latents (floats)")
     label = _input(session, "label", INTEGERS, "classes (integers)")
     batch, *latent_shape = latent.shape
@@ -196,7 +196,7 @@ def onnx_generator(path: Path) -> Generator:
     return Generator(
         draw=draw,
         latent_shape=tuple(latent_shape),
-        fingerprint=sha256(path),
+        fingerprint=combined(sha256(path), *weights) if weights else sha256(path),
         batch=batch if isinstance(batch, int) else None,
     )
 
