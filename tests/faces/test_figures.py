@@ -12,7 +12,18 @@ from gfscore import Samples, audit_models
 from gfscore.cli.figures import Format
 from gfscore.cli.main import run
 from gfscore.errors import OptionError, ResultError
-from gfscore.outputs.figures import FIGURES, SUFFIXES, class_heatmap, forest, radar, save
+from gfscore.outputs.figures import (
+    FIGURES,
+    SUFFIXES,
+    class_heatmap,
+    disparity_bars,
+    forest,
+    radar,
+    reranking,
+    robustness_disparity,
+    save,
+    side_by_side,
+)
 from gfscore.outputs.figures.labels import _box, place_labels
 from gfscore.planning import rdi_radii
 from gfscore.reproduction import published_audit
@@ -69,6 +80,11 @@ def drawn(name: str, audit: Audit):
     return figure.draw(subject, **({figure.takes: numbers[figure.takes]} if figure.takes else {}))
 
 
+def notes(chart) -> str:
+    """The lines below the title, as one."""
+    return " ".join(chart.to_dict()["title"]["subtitle"])
+
+
 def written(chart, path) -> bytes:
     save(chart, path, scale=1)
     return path.read_bytes()
@@ -109,6 +125,37 @@ def expected_names(name: str, audit: Audit) -> list[str]:
     if name in ("disparity", "robustness-rdi", "reranking", "noise"):
         return [top.name]
     return []
+
+
+SHOW_SCORES = {  # of the models, one beside the other
+    "heatmap": class_heatmap,
+    "disparity": disparity_bars,
+    "robustness-rdi": robustness_disparity,
+    "reranking": reranking,
+    "radar": radar,
+    "side by side": lambda audit: side_by_side(audit.models, 0.5),
+}
+
+
+@pytest.mark.parametrize("draw", SHOW_SCORES.values(), ids=SHOW_SCORES)
+def test_scores_side_by_side_order_no_models(draw, results):
+    zoo = results["zoo"]
+    shown = notes(draw(zoo))
+    assert shown.count("higher score does not make a model more robust than one that was trained differently") == 1
+    radius = {"score": zoo.models[0].score.model_copy(update={"name": "first-order"})}
+    others = zoo.model_copy(update={"models": tuple(model.model_copy(update=radius) for model in zoo.models)})
+    assert "trained differently" not in notes(draw(others))
+
+
+def test_one_model_is_not_warned_of_others(results):
+    for draw in (class_heatmap, disparity_bars, radar):
+        assert "trained differently" not in notes(draw(results["zoo"].models[0]))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_figure_takes_a_score_for_protection(name, results):
+    text = drawn(name, with_temperatures(results["zoo"])).to_json().lower()
+    assert not re.search(r"how robust|well protected|best protected|is better", text)
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -22,18 +22,19 @@ def disparity_bars(result: Audit | ModelAudit) -> ChartType:
     parts = PLURALS[models[0].partition]
     weight = models[0].fp_great.weight
     panels = [
-        _bars(models, SCORE, "all samples: higher is better", labels=True),
-        _bars(models, "WCR", f"worst of the {parts}: higher is better"),
+        _bars(models, SCORE, "mean of the scores: of all samples", labels=True),
+        _bars(models, "WCR", f"lowest score: of the {parts}"),
         _bars(models, "RDI", "best − worst: lower is more even"),
         _bars(models, "NRGC", "Gini, no unit: lower is more even"),
-        _bars(models, "FP-GREAT", f"mean − {weight:g} × RDI: higher is better"),
+        _bars(models, "FP-GREAT", f"mean of the {parts}: − {weight:g} × RDI"),
     ]
     notes = [style.about(models)]
     if any(row["low"] is not None for name in ("WCR", "RDI") for row in _values(models, name)):
         notes.append(style.intervals_note(models[0]))
     if any(model.noise for model in models):
         notes.append("Ticks: what chance alone exceeds in 5 % of cases when all classes are equal.")
-    title = "How robust each model is, and how unevenly"
+    notes += style.no_order(models)
+    title = "Score of each model, and how unevenly it is spread"
     return style.framed(alt.hconcat(*panels, spacing=12), title, notes, width=5 * (PANEL + 45))
 
 

@@ -28,7 +28,8 @@ def class_heatmap(result: Audit | ModelAudit) -> ChartType:
     models = style.several(result)
     names = list(dict.fromkeys(entry.name for model in models for entry in model.classes))
     parts = PLURALS[models[0].partition]
-    notes = [style.about(models), "Models from the highest score of all samples down. Light is well protected."]
+    notes = [style.about(models), "Models from the highest score of all samples down. Light is a higher score."]
+    notes += style.no_order(models)
     if len(names) <= ALL_SHOWN:
         title = f"Score of each {models[0].partition} in each model"
         width = _width(names)

@@ -35,6 +35,7 @@ def radar(result: Audit | ModelAudit, names: Sequence[str] | None = None) -> Cha
     notes = [style.about(chosen), style.score_title(chosen[0]) + f"; the rings are {step:g} apart."]
     if left_out:
         notes.append(f"Shown are the {ENDS} lowest and the {ENDS} highest {parts}, by their mean over these models.")
+    notes += style.no_order(chosen)
     layers = [*_grid(shown, step, largest), *_polygons(chosen, shown, largest)]
     chart = alt.layer(*layers).properties(width=SIDE, height=SIDE)
     title = f"Scores of the {parts}" + (f" in {len(chosen)} models" if len(chosen) > 1 else "")

@@ -33,7 +33,7 @@ def robustness_disparity(result: Audit | ModelAudit) -> ChartType:
         base.mark_rule(**shared).encode(x=x, y=alt.Y("y_low:Q", scale=y_scale), y2="y_high:Q"),
         base.mark_point(filled=True, size=60, opacity=1, color=style.BLUE).encode(x=x, y=y, tooltip=tooltip),
     ]
-    notes = [style.about(models), style.intervals_note(models[0], "Grey lines")]
+    notes = [style.about(models), style.intervals_note(models[0], "Grey lines"), *style.no_order(models)]
     if len(table) <= LABELLED:
         layers += _labels(table, x_domain, y_domain)
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
@@ -124,7 +124,8 @@ def reranking(result: Audit | ModelAudit) -> ChartType:
         ]
     chart = alt.layer(*layers).properties(width=BUMP_WIDTH, height=BUMP_ROW * len(table))
     title = "Places of the models by score, and after a penalty for disparity"
-    return style.framed(chart, title, [style.about(models)], width=BUMP_WIDTH + 400)
+    notes = [style.about(models), *style.no_order(models)]
+    return style.framed(chart, title, notes, width=BUMP_WIDTH + 400)
 
 
 def _move(model: ModelAudit, before: int, after: int) -> dict[str, Any]:
