@@ -27,28 +27,17 @@ from gfscore.outputs.figures import (
 from gfscore.outputs.figures.labels import _box, place_labels
 from gfscore.planning import rdi_radii
 from gfscore.reproduction import published_audit
-from gfscore.results import Audit, Calibration, Curves
+from gfscore.results import Audit, Calibration, Curves, ModelAudit
+from gfscore.temperature.stored import ALL_CLASSES, LOWEST_CLASSES
 
 TEMPERATURES = [0.1, 0.3, 1.0, 3.0, 10.0]
 HOSTILE = ["</script><script>alert(1)</script>", "datum.score", "' + alert(1) + '", "<b>&amp;</b>", "{{x}}", "a\nb"]
 
 
 def with_temperatures(audit: Audit) -> Audit:
-    """The audit with made-up curves: what a calibration will fill in."""
-    models = [
-        model.model_copy(
-            update={
-                "curves": Curves(
-                    temperature=TEMPERATURES,
-                    aggregate=[model.aggregate / (1 + t) for t in TEMPERATURES],
-                    scores={entry.name: [entry.score / (1 + t) for t in TEMPERATURES] for entry in model.classes},
-                    error=0.0,
-                )
-            }
-        )
-        for model in audit.models
-    ]
-    calibration = Calibration(
+    """The audit with its curves and calibration; where it has none, as with published numbers, with made-up ones."""
+    models = [model.model_copy(update={"curves": model.curves or made_up_curves(model)}) for model in audit.models]
+    calibration = audit.calibration or Calibration(
         objective="classes",
         models=tuple(model.name for model in audit.models),
         temperature=1.0,
@@ -59,6 +48,19 @@ def with_temperatures(audit: Audit) -> Audit:
         curve={"edges": TEMPERATURES, "values": [0.5, 0.8, 0.9, 0.7]},
     )
     return audit.model_copy(update={"models": tuple(models), "calibration": calibration})
+
+
+def made_up_curves(model: ModelAudit) -> Curves:
+    """Curves of the classes that an audit keeps them of."""
+    kept = sorted(model.classes, key=lambda entry: entry.score)
+    if len(kept) > ALL_CLASSES:
+        kept = kept[:LOWEST_CLASSES]
+    return Curves(
+        temperature=TEMPERATURES,
+        aggregate=[model.aggregate / (1 + t) for t in TEMPERATURES],
+        scores={entry.name: [entry.score / (1 + t) for t in TEMPERATURES] for entry in kept},
+        error=0.0,
+    )
 
 
 @pytest.fixture(scope="session")
@@ -118,13 +120,47 @@ def expected_names(name: str, audit: Audit) -> list[str]:
     first = audit.models[0]
     highest, lowest = first.rdi.classes
     top = max(audit.models, key=lambda model: model.aggregate)
-    if name in ("forest", "vulnerability", "heatmap", "radar"):
-        return [highest[:12], lowest[:12]] if name == "forest" or len(first.classes) <= 16 else []
+    if name == "forest":
+        return [highest[:12], lowest[:12]]
+    if name in ("heatmap", "radar"):
+        shown = {"heatmap": audit.models, "radar": first_middle_last(audit)}[name]
+        ordered = by_mean(shown)
+        ends = {"heatmap": 10, "radar": 6}[name]
+        return [part[:12] for part in (ordered if len(ordered) <= 2 * ends else ordered[:ends] + ordered[-ends:])]
+    if name == "vulnerability":
+        return [part[:12] for model in audit.models for part in model.rdi.classes]
+    if name == "temperature" and len(first.classes) > ALL_CLASSES:
+        return [f"lowest: {lowest}"[:20], f"Scores of the {LOWEST_CLASSES} lowest classes, by temperature<"]
     if name == "temperature":
         return [f"lowest: {lowest}"[:20], f"highest: {highest}"[:20]]
     if name in ("disparity", "robustness-rdi", "reranking", "noise"):
         return [top.name]
     return []
+
+
+def first_middle_last(audit: Audit) -> list[ModelAudit]:
+    ordered = sorted(audit.models, key=lambda model: -model.aggregate)
+    return [ordered[0], ordered[(len(ordered) - 1) // 2], ordered[-1]]
+
+
+def by_mean(models) -> list[str]:
+    """Class names from the lowest mean over the models up."""
+    means = np.mean([[entry.score for entry in model.classes] for model in models], axis=0)
+    return [models[0].classes[place].name for place in np.argsort(means, kind="stable")]
+
+
+def test_curves_of_the_lowest_classes_show_no_highest(results, tmp_path):
+    """An audit of many classes keeps only the lowest curves: the last of them is far from the highest class."""
+    chart = drawn("temperature", with_temperatures(results["imagenet"]))
+    assert "Shown are the 20 lowest of 1,000 classes in the audit; by name: the lowest." in notes(chart)
+    text = written(chart, tmp_path / "figure.svg").decode()
+    assert "lowest: " in text
+    assert "highest" not in text
+
+
+def test_the_zoo_shows_its_own_curves(zoo):
+    assert with_temperatures(zoo) == zoo
+    assert zoo.calibration is not None
 
 
 SHOW_SCORES = {  # of the models, one beside the other
@@ -165,6 +201,18 @@ def test_pages_work_offline(name, results, tmp_path):
     assert not re.search(r"""<(?:script|link|img|iframe)[^>]+(?:src|href)\s*=\s*["']?(?:https?:)?//""", page)
     assert "default-src 'none'" in page  # so that the browser refuses what the library might ask for
     assert "editor: false" in page
+
+
+def test_a_page_opens_in_a_browser(page, artefact, results, tmp_path):
+    """Without a complaint or a request, which the fixture looks for, and with tooltips."""
+    path = tmp_path / "figure.html"
+    save(drawn("heatmap", results["zoo"]), path)
+    page.goto(path.as_uri())
+    first = max(results["zoo"].models, key=lambda model: model.aggregate)
+    page.locator("#chart svg").get_by_text(first.name).wait_for()
+    page.locator("#chart svg .mark-rect path").first.hover(position={"x": 4, "y": 4})  # beside the number
+    page.locator("#vg-tooltip-element").get_by_text(first.name).wait_for()
+    page.screenshot(path=artefact("page.png"))
 
 
 def test_pdf_and_page_come_from_the_same_chart(results, tmp_path):
