@@ -25,7 +25,7 @@ from gfscore.outputs.figures import (
     side_by_side,
 )
 from gfscore.outputs.figures.labels import _box, place_labels
-from gfscore.planning import rdi_radii
+from gfscore.planning import audit_radii
 from gfscore.reproduction import published_audit
 from gfscore.results import Audit, Calibration, Curves, ModelAudit
 from gfscore.temperature.stored import ALL_CLASSES, LOWEST_CLASSES
@@ -78,7 +78,7 @@ def results(zoo):
 def drawn(name: str, audit: Audit):
     figure = FIGURES[name]
     subject = audit.models[0] if figure.per_model else audit
-    numbers = {"radii": rdi_radii(len(audit.models[0].classes)), "calibration": audit.calibration}
+    numbers = {"radii": audit_radii(audit), "calibration": audit.calibration}
     return figure.draw(subject, **({figure.takes: numbers[figure.takes]} if figure.takes else {}))
 
 
@@ -210,7 +210,7 @@ def test_a_page_opens_in_a_browser(page, artefact, results, tmp_path):
     page.goto(path.as_uri())
     first = max(results["zoo"].models, key=lambda model: model.aggregate)
     page.locator("#chart svg").get_by_text(first.name).wait_for()
-    page.locator("#chart svg .mark-rect path").first.hover(position={"x": 4, "y": 4})  # beside the number
+    page.locator("#chart text[aria-roledescription='text mark']").first.hover()  # the number in the first cell
     page.locator("#vg-tooltip-element").get_by_text(first.name).wait_for()
     page.screenshot(path=artefact("page.png"))
 
@@ -294,6 +294,33 @@ def test_unknown_models_and_endings_are_refused(results, tmp_path):
     with pytest.raises(OptionError, match=r"cannot be written as 'figure.gif'. End its name in .png"):
         save(class_heatmap(results["cifar10"]), tmp_path / "figure.gif")
     assert {f".{form}" for form in Format} == set(SUFFIXES)
+
+
+def few_samples(names, n: int = 5) -> Audit:
+    """Models with ``n`` samples of each of three classes."""
+    rng = np.random.default_rng(2)
+    labels = np.arange(3 * n) % 3
+    return audit_models(
+        {name: Samples.of(2 * np.eye(3)[labels] + rng.normal(size=(3 * n, 3)), labels) for name in names}
+    )
+
+
+@pytest.mark.parametrize("n", [1, 5, 200_000])
+def test_the_range_of_the_concentration_reaches_every_model(n):
+    audit = few_samples(["m"])
+    few = [entry.model_copy(update={"n": n}) for entry in audit.model.classes]
+    sized = audit.model_copy(update={"models": (audit.model.model_copy(update={"classes": tuple(few)}),)})
+    sizes = [size for size, _ in audit_radii(sized)["hoeffding"]]
+    assert (sizes[0], sizes[-1]) == (min(10, n), max(100_000, n))
+    points = drawn("concentration", sized).to_dict()["layer"][-1]
+    low, high = points["encoding"]["x"]["scale"]["domain"]
+    assert low <= n <= high
+
+
+def test_one_model_is_spoken_of_as_one():
+    one, two = notes(drawn("concentration", few_samples(["m"]))), notes(drawn("concentration", few_samples(["a", "b"])))
+    assert re.search(r"Diamond: half of its betting interval.* Grey: the RDI of the model, \d\.\d{3}\. ", one)
+    assert re.search(r"Diamonds: half of each model's betting .* Grey: the RDI of the models, \S+ to \S+\. ", two)
 
 
 def test_labels_do_not_lie_on_each_other():

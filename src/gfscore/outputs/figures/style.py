@@ -65,11 +65,11 @@ def about(models: Sequence[ModelAudit], *, settings: bool = True) -> str:
     counts = [entry.n for model in models for entry in model.classes]
     sizes = [model.samples.n for model in models]
     classes = [len(model.classes) for model in models]
-    how = {", ".join(views.settings(model.score)) for model in models if settings} - {""}
+    how = either(filter(None, (", ".join(views.settings(model.score)) for model in models if settings)))
     who = models[0].name if len(models) == 1 else f"{len(models)} models"
     each = " each" if len(models) > 1 else ""
     text = f"{who}; {_range(sizes)} samples{each}, {_range(classes)} {parts} with n = {_range(counts)}"
-    return f"{text}; {' or '.join(sorted(how))}." if how else f"{text}."
+    return f"{text}; {how}." if how else f"{text}."
 
 
 def no_order(models: Sequence[ModelAudit]) -> list[str]:
@@ -157,6 +157,11 @@ def width_of(text: str, size: int = TEXT_SIZE) -> float:
 def _wrapped(texts: Iterable[str], width: int, size: int) -> list[str]:
     columns = max(30, int(width / (CHARACTER * size)))
     return [line for text in texts for line in textwrap.wrap(text, columns)]
+
+
+def either(values: Iterable[str]) -> str:
+    """What models have in common, or what they differ in: ``betting or KL``."""
+    return " or ".join(sorted(set(values)))
 
 
 def _range(values: Sequence[int]) -> str:

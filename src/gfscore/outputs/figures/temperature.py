@@ -86,7 +86,9 @@ def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | No
         notes.append(f"By name: the lowest and the highest of the {parts} in the audit.")
     else:
         title = f"Scores of the {len(own)} lowest {parts}, by temperature"
-        notes.append(f"Shown are the {len(own)} lowest of {len(model.classes):,} {parts} in the audit; by name: the lowest.")
+        notes.append(
+            f"Shown are the {len(own)} lowest of {len(model.classes):,} {parts} in the audit; by name: the lowest."
+        )
     if len(own) <= ALL_SHOWN:
         layers.append(_lines(temperatures, scores, own[1:], x, y, color=style.GREY, strokeWidth=1))
     else:
