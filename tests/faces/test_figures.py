@@ -18,6 +18,7 @@ from gfscore.outputs.figures import (
     class_heatmap,
     disparity_bars,
     forest,
+    noise_floor,
     radar,
     reranking,
     robustness_disparity,
@@ -31,6 +32,7 @@ from gfscore.results import Audit, Calibration, Curves, ModelAudit
 from gfscore.temperature.stored import ALL_CLASSES, LOWEST_CLASSES
 
 TEMPERATURES = [0.1, 0.3, 1.0, 3.0, 10.0]
+METRICS = ("rdi", "nrgc", "wcr", "fp_great", "theil", "atkinson")
 HOSTILE = ["</script><script>alert(1)</script>", "datum.score", "' + alert(1) + '", "<b>&amp;</b>", "{{x}}", "a\nb"]
 
 
@@ -321,6 +323,43 @@ def test_one_model_is_spoken_of_as_one():
     one, two = notes(drawn("concentration", few_samples(["m"]))), notes(drawn("concentration", few_samples(["a", "b"])))
     assert re.search(r"Diamond: half of its betting interval.* Grey: the RDI of the model, \d\.\d{3}\. ", one)
     assert re.search(r"Diamonds: half of each model's betting .* Grey: the RDI of the models, \S+ to \S+\. ", two)
+
+
+def without_intervals(model: ModelAudit) -> ModelAudit:
+    bare = {name: getattr(model, name).model_copy(update={"interval": None}) for name in METRICS}
+    classes = tuple(entry.model_copy(update={"interval": None}) for entry in model.classes)
+    return model.model_copy(update=bare | {"classes": classes, "aggregate_interval": None, "class_mean_interval": None})
+
+
+def test_intervals_are_named_only_where_they_are_drawn():
+    audit = few_samples(["a", "b"])
+    bare = audit.model_copy(update={"models": tuple(map(without_intervals, audit.models))})
+    for draw, words in {
+        robustness_disparity: "Grey lines are betting intervals",
+        disparity_bars: "Lines are betting intervals",
+        noise_floor: "Lines are betting intervals",
+        reranking: "neighbouring places may differ by less than",
+    }.items():
+        assert words in notes(draw(audit))
+        assert "intervals" not in notes(draw(bare))
+    assert "There are no intervals here" in notes(side_by_side(bare.models, 0.5))
+
+
+def test_intervals_of_all_models_are_described_not_those_of_the_first():
+    first, second = few_samples(["a", "b"]).models
+    other = second.model_copy(update={"interval": second.interval.model_copy(update={"method": "kl", "delta": 0.1})})
+    mixed = few_samples(["a", "b"]).model_copy(update={"models": (first, other)})
+    expected = "are KL or betting intervals: all of a model hold together with probability 0.9 or 0.95."
+    for draw in (disparity_bars, robustness_disparity, noise_floor, lambda audit: side_by_side(audit.models, 0.5)):
+        assert expected in notes(draw(mixed))
+    assert "half of each model's KL or betting interval" in notes(drawn("concentration", mixed))
+    partly = notes(side_by_side([without_intervals(first), other], 0.5))
+    assert "Lines are KL intervals" in partly
+    assert "nothing can be decided: 1 of 2 models." in partly
+
+
+def test_places_are_headed_by_the_name_of_the_score(results, tmp_path):
+    assert ">GREAT score<" in written(reranking(results["cifar10"]), tmp_path / "figure.svg").decode()
 
 
 def test_labels_do_not_lie_on_each_other():

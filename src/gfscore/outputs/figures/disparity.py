@@ -13,6 +13,7 @@ from gfscore.results import Audit, Metric, ModelAudit, Null
 
 PANEL, NOISE_PANEL, ROW = 118, 260, 21
 SCORE = "score"
+METRICS = (SCORE, "WCR", "RDI", "NRGC", "FP-GREAT")
 MORE, MAYBE = "more than noise", "may be noise"
 
 
@@ -29,8 +30,9 @@ def disparity_bars(result: Audit | ModelAudit) -> ChartType:
         _bars(models, "FP-GREAT", f"mean of the {parts}: − {weight:g} × RDI"),
     ]
     notes = [style.about(models)]
-    if any(row["low"] is not None for name in ("WCR", "RDI") for row in _values(models, name)):
-        notes.append(style.intervals_note(models[0]))
+    bounded = [model for model in models if any(_numbers(model, metric)[1] for metric in METRICS)]
+    if bounded:
+        notes.append(style.intervals_note(bounded))
     if any(model.noise for model in models):
         notes.append("Ticks: what chance alone exceeds in 5 % of cases when all classes are equal.")
     notes += style.no_order(models)
@@ -53,8 +55,11 @@ def noise_floor(result: Audit | ModelAudit) -> ChartType:
     notes = [
         style.about(models),
         f"Grey: from 0 to what chance exceeds in 5 % of cases were all {parts} equal; its tick: the mean under chance.",
-        style.intervals_note(models[0]) + " p: how often chance gives as much as was observed.",
+        "p: how often chance gives as much as was observed.",
     ]
+    bounded = [model for model in models if model.rdi.interval or model.nrgc.interval]
+    if bounded:
+        notes.append(style.intervals_note(bounded))
     title = "Is the disparity more than noise?"
     return style.framed(alt.hconcat(*panels, spacing=16), title, notes, width=2 * NOISE_PANEL + 260)
 

@@ -31,7 +31,7 @@ def forest(result: Audit | ModelAudit) -> ChartType:
     title = f"Score of each {model.partition}, from the least protected up"
     notes = [
         style.about([model]),
-        style.intervals_note(model),
+        style.intervals_note([model]),
         f"They leave {found:,} of {len(ordered):,} {parts} as candidates for the worst. Dashed: mean of the {parts}.",
     ]
     if len(ordered) <= ALL_SHOWN:

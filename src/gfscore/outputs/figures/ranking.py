@@ -33,7 +33,9 @@ def robustness_disparity(result: Audit | ModelAudit) -> ChartType:
         base.mark_rule(**shared).encode(x=x, y=alt.Y("y_low:Q", scale=y_scale), y2="y_high:Q"),
         base.mark_point(filled=True, size=60, opacity=1, color=style.BLUE).encode(x=x, y=y, tooltip=tooltip),
     ]
-    notes = [style.about(models), style.intervals_note(models[0], "Grey lines"), *style.no_order(models)]
+    bounded = [model for model in models if model.aggregate_interval or model.rdi.interval]
+    notes = [style.about(models), *([style.intervals_note(bounded, "Grey lines")] if bounded else [])]
+    notes += style.no_order(models)
     if len(table) <= LABELLED:
         layers += _labels(table, x_domain, y_domain)
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
@@ -110,7 +112,7 @@ def reranking(result: Audit | ModelAudit) -> ChartType:
         )
     ]
     sides: tuple[tuple[Any, alt.Y, str, Align, int, str], ...] = (
-        (left, y, "before", "right", -14, "score"),
+        (left, y, "before", "right", -14, views.score_name(models[0].score)),
         (right, y2, "after", "left", 14, f"FP-GREAT = class mean − {weight:g} × RDI"),
     )
     for x, place, field, align, shift, heading in sides:
@@ -124,7 +126,10 @@ def reranking(result: Audit | ModelAudit) -> ChartType:
         ]
     chart = alt.layer(*layers).properties(width=BUMP_WIDTH, height=BUMP_ROW * len(table))
     title = "Places of the models by score, and after a penalty for disparity"
-    notes = [style.about(models), *style.no_order(models)]
+    notes = [style.about(models)]
+    if any(model.aggregate_interval or model.fp_great.interval for model in models):
+        notes.append("The intervals are not drawn: neighbouring places may differ by less than they are wide.")
+    notes += style.no_order(models)
     return style.framed(chart, title, notes, width=BUMP_WIDTH + 400)
 
 

@@ -78,11 +78,12 @@ def no_order(models: Sequence[ModelAudit]) -> list[str]:
     return [ORDERS_NO_MODELS] if several else []
 
 
-def intervals_note(model: ModelAudit, mark: str = "Lines") -> str:
-    """What the intervals of the picture mean."""
-    how = model.interval
-    method = METHODS.get(how.method, how.method)
-    return f"{mark} are {method} intervals: all of a model hold together with probability {1 - how.delta:g}."
+def intervals_note(models: Iterable[ModelAudit], mark: str = "Lines") -> str:
+    """What the intervals of the picture mean, in all models that have some."""
+    found = [model.interval for model in models]
+    method = either(METHODS.get(how.method, how.method) for how in found)
+    level = either(f"{1 - how.delta:g}" for how in found)
+    return f"{mark} are {method} intervals: all of a model hold together with probability {level}."
 
 
 def framed(chart: Part, title: str, notes: Iterable[str], *, width: int) -> ChartType:
