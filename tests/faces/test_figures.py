@@ -4,6 +4,7 @@ import io
 import json
 import re
 
+import altair as alt
 import numpy as np
 import pytest
 from PIL import Image
@@ -18,6 +19,7 @@ from gfscore.outputs.figures import (
     class_heatmap,
     disparity_bars,
     forest,
+    html_page,
     noise_floor,
     radar,
     reranking,
@@ -360,6 +362,54 @@ def test_intervals_of_all_models_are_described_not_those_of_the_first():
 
 def test_places_are_headed_by_the_name_of_the_score(results, tmp_path):
     assert ">GREAT score<" in written(reranking(results["cifar10"]), tmp_path / "figure.svg").decode()
+
+
+def test_the_count_of_worst_classes_says_how_many_are_left_out():
+    rng, labels = np.random.default_rng(4), np.arange(200) % 50
+    models = {f"m{i}": Samples.of(4 * np.eye(50)[labels] + rng.normal(size=(200, 50)), labels) for i in range(30)}
+    audit = audit_models(models)
+    extreme = {name for model in audit.models for name in model.rdi.classes}
+    assert len(extreme) > 24
+    expected = f"Of 50 classes, {len(extreme)} are the worst or the best of a model: shown are 24 of them."
+    assert expected in notes(drawn("vulnerability", audit))
+    few = audit.model_copy(update={"models": audit.models[:3]})
+    extreme = {name for model in few.models for name in model.rdi.classes}
+    assert f"Of 50 classes, {len(extreme)} are the worst or the best" in notes(drawn("vulnerability", few))
+    assert "of a model: they are shown." in notes(drawn("vulnerability", few))
+
+
+@pytest.mark.parametrize("result", ["cifar10", "imagenet"])
+def test_a_single_model_is_not_compared(result, results):
+    one = results[result].models[0]
+    for draw in (class_heatmap, radar):
+        assert " models" not in notes(draw(one)) + " ".join(draw(one).to_dict()["title"]["text"])
+    assert "each model" not in class_heatmap(one).to_json()
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "calibration"])  # its objective is about classes
+def test_groups_are_not_called_classes(name, tmp_path):
+    models = few_samples(["a", "b"]).models
+    grouped = [model.model_copy(update={"partition": "group"}) for model in models]
+    audit = with_temperatures(few_samples(["a", "b"]).model_copy(update={"models": tuple(grouped)}))
+    text = " ".join(re.findall(r">([^<]+)<", written(drawn(name, audit), tmp_path / "figure.svg").decode()))
+    assert "group" in text
+    assert "class" not in text
+
+
+def test_pages_are_named_after_the_figure_and_its_model(results):
+    assert "<title>Score of each class, from the least protected up: Wu2020</title>" in html_page(
+        forest(results["cifar10"]["Wu2020"])
+    )
+    assert "<title>Score of each class in each model: 17 models</title>" in html_page(class_heatmap(results["cifar10"]))
+    assert "<title>gfscore</title>" in html_page(alt.Chart(alt.InlineData([])).mark_point())  # of somebody else
+
+
+def test_a_very_long_name_is_shortened(results, tmp_path):
+    model = results["cifar10"].models[0]
+    named = [forest(model.model_copy(update={"name": name})) for name in ("short", "long" * 1000)]
+    sizes = [Image.open(io.BytesIO(written(chart, tmp_path / "figure.png"))).size for chart in named]
+    assert abs(sizes[1][1] - sizes[0][1]) < 40  # two lines at most
+    assert "long" * 50 not in named[1].to_json()
 
 
 def test_labels_do_not_lie_on_each_other():

@@ -65,7 +65,7 @@ def rdi_concentration(result: Audit | ModelAudit, radii: Radii) -> ChartType:
     )
     chart = alt.layer(band, lines, points).properties(width=WIDTH, height=HEIGHT)
     title = "How well the disparity is known, by number of samples"
-    return style.framed(chart, title, _notes(models, gaps), width=WIDTH + 60)
+    return style.framed(chart, title, _notes(models, gaps), models=models, width=WIDTH + 60)
 
 
 def _notes(models: Sequence[ModelAudit], gaps: Sequence[float]) -> list[str]:

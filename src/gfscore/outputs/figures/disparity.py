@@ -34,10 +34,10 @@ def disparity_bars(result: Audit | ModelAudit) -> ChartType:
     if bounded:
         notes.append(style.intervals_note(bounded))
     if any(model.noise for model in models):
-        notes.append("Ticks: what chance alone exceeds in 5 % of cases when all classes are equal.")
+        notes.append(f"Ticks: what chance alone exceeds in 5 % of cases when all {parts} are equal.")
     notes += style.no_order(models)
     title = "Score of each model, and how unevenly it is spread"
-    return style.framed(alt.hconcat(*panels, spacing=12), title, notes, width=5 * (PANEL + 45))
+    return style.framed(alt.hconcat(*panels, spacing=12), title, notes, models=models, width=5 * (PANEL + 45))
 
 
 def noise_floor(result: Audit | ModelAudit) -> ChartType:
@@ -61,7 +61,7 @@ def noise_floor(result: Audit | ModelAudit) -> ChartType:
     if bounded:
         notes.append(style.intervals_note(bounded))
     title = "Is the disparity more than noise?"
-    return style.framed(alt.hconcat(*panels, spacing=16), title, notes, width=2 * NOISE_PANEL + 260)
+    return style.framed(alt.hconcat(*panels, spacing=16), title, notes, models=models, width=2 * NOISE_PANEL + 260)
 
 
 def _values(models: Sequence[ModelAudit], metric: str) -> list[dict[str, Any]]:

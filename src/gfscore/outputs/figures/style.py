@@ -9,6 +9,7 @@ from altair.typing import ChartType
 
 from gfscore import views
 from gfscore.errors import PLURALS, ResultError
+from gfscore.outputs.escaping import shortened
 from gfscore.results import Audit, ModelAudit
 
 # Okabe and Ito's colours, which colour-blind readers tell apart; the order alternates dark and light for grey printers.
@@ -66,10 +67,14 @@ def about(models: Sequence[ModelAudit], *, settings: bool = True) -> str:
     sizes = [model.samples.n for model in models]
     classes = [len(model.classes) for model in models]
     how = either(filter(None, (", ".join(views.settings(model.score)) for model in models if settings)))
-    who = models[0].name if len(models) == 1 else f"{len(models)} models"
     each = " each" if len(models) > 1 else ""
-    text = f"{who}; {_range(sizes)} samples{each}, {_range(classes)} {parts} with n = {_range(counts)}"
+    text = f"{whose(models)}; {_range(sizes)} samples{each}, {_range(classes)} {parts} with n = {_range(counts)}"
     return f"{text}; {how}." if how else f"{text}."
+
+
+def whose(models: Sequence[ModelAudit]) -> str:
+    """Name of the only model, or how many there are."""
+    return shortened(models[0].name) if len(models) == 1 else f"{len(models)} models"
 
 
 def no_order(models: Sequence[ModelAudit]) -> list[str]:
@@ -86,8 +91,11 @@ def intervals_note(models: Iterable[ModelAudit], mark: str = "Lines") -> str:
     return f"{mark} are {method} intervals: all of a model hold together with probability {level}."
 
 
-def framed(chart: Part, title: str, notes: Iterable[str], *, width: int) -> ChartType:
-    """The chart with its title, wrapped to ``width`` pixels, and the look that all figures share."""
+def framed(chart: Part, title: str, notes: Iterable[str], *, models: Sequence[ModelAudit], width: int) -> ChartType:
+    """The chart with its title, wrapped to ``width`` pixels, and the look that all figures share.
+
+    Its description, which names a page and is read to those who cannot see, is the title and whose picture it is.
+    """
     heading = alt.TitleParams(
         text=_wrapped([title], width, TITLE_SIZE),
         subtitle=_wrapped([views.printable(note) for note in notes], width, NOTE_SIZE),
@@ -105,6 +113,7 @@ def framed(chart: Part, title: str, notes: Iterable[str], *, width: int) -> Char
     # In one go: each call that changes a chart copies it whole, with its data.
     framed: ChartType = chart.properties(
         title=heading,
+        description=f"{title}: {whose(models)}",
         padding=dict.fromkeys(("left", "right", "top", "bottom"), PADDING),  # a page that embeds it may add to one
         background="white",
         config=_look(),

@@ -62,7 +62,9 @@ def calibration_curve(result: Audit) -> ChartType:
             ),
         ]
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return style.framed(chart, "What the calibration maximises, by temperature", notes, width=WIDTH + 60)
+    return style.framed(
+        chart, "What the calibration maximises, by temperature", notes, models=result.models, width=WIDTH + 60
+    )
 
 
 def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | None = None) -> ChartType:
@@ -106,7 +108,7 @@ def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | No
         notes.append("Shaded: the plateau of the calibration.")
     notes.append("No decision of the model changes with T.")
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return style.framed(chart, title, notes, width=WIDTH + 140)
+    return style.framed(chart, title, notes, models=[model], width=WIDTH + 140)
 
 
 def _steps(found: Calibration) -> tuple[list[float], list[float | None]]:

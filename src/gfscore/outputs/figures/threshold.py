@@ -51,7 +51,9 @@ def class_picker(model: ModelAudit, threshold: float, verdicts: Sequence[str]) -
     shown = f"The {len(table)} lowest of {len(model.classes):,} {parts}." if len(table) < len(model.classes) else ""
     notes = [style.about([model]), *_interval_notes([model]), f"{shown} Dashed: the threshold, {threshold:g}.".strip()]
     title = f"Score of each {model.partition}, from the least protected up"
-    return style.framed(chart.properties(width="container", height=ROW * len(table)), title, notes, width=TITLE_WIDTH)
+    return style.framed(
+        chart.properties(models=[model], width="container", height=ROW * len(table)), title, notes, width=TITLE_WIDTH
+    )
 
 
 def side_by_side(models: Sequence[ModelAudit], threshold: float) -> ChartType:
@@ -84,7 +86,7 @@ def side_by_side(models: Sequence[ModelAudit], threshold: float) -> ChartType:
     notes = [style.about(models), *_interval_notes(models), f"Dashed: the threshold, {threshold:g}."]
     notes += style.no_order(models)
     title = f"Each {models[0].partition} in every model, from the least protected of {names[0]} up"
-    return style.framed(chart, title, notes, width=TITLE_WIDTH)
+    return style.framed(chart, title, notes, models=models, width=TITLE_WIDTH)
 
 
 def _entry(entry: ClassResult) -> dict[str, Any]:
