@@ -17,6 +17,7 @@ from gfscore.outputs.figures import (
     FIGURES,
     SUFFIXES,
     class_heatmap,
+    class_picker,
     disparity_bars,
     forest,
     html_page,
@@ -401,6 +402,9 @@ def test_pages_are_named_after_the_figure_and_its_model(results):
         forest(results["cifar10"]["Wu2020"])
     )
     assert "<title>Score of each class in each model: 17 models</title>" in html_page(class_heatmap(results["cifar10"]))
+    one = results["cifar10"]["Wu2020"]
+    picker = class_picker(one, 0.5, ["PASS"] * len(one.classes))
+    assert "<title>Score of each class, from the least protected up: Wu2020</title>" in html_page(picker)
     assert "<title>gfscore</title>" in html_page(alt.Chart(alt.InlineData([])).mark_point())  # of somebody else
 
 

@@ -51,9 +51,8 @@ def class_picker(model: ModelAudit, threshold: float, verdicts: Sequence[str]) -
     shown = f"The {len(table)} lowest of {len(model.classes):,} {parts}." if len(table) < len(model.classes) else ""
     notes = [style.about([model]), *_interval_notes([model]), f"{shown} Dashed: the threshold, {threshold:g}.".strip()]
     title = f"Score of each {model.partition}, from the least protected up"
-    return style.framed(
-        chart.properties(models=[model], width="container", height=ROW * len(table)), title, notes, width=TITLE_WIDTH
-    )
+    chart = chart.properties(width="container", height=ROW * len(table))
+    return style.framed(chart, title, notes, models=[model], width=TITLE_WIDTH)
 
 
 def side_by_side(models: Sequence[ModelAudit], threshold: float) -> ChartType:
