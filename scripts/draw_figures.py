@@ -11,7 +11,7 @@ from PIL import Image
 from gfscore.cli.demo import TEST, zoo_audit
 from gfscore.cli.options import RunOptions
 from gfscore.outputs.figures import FIGURES, save
-from gfscore.planning import rdi_radii
+from gfscore.planning import audit_radii
 from gfscore.reproduction import published_audit
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "figures"
@@ -39,7 +39,7 @@ def main() -> None:
         "noise": (zoo, {}),
         "vulnerability": (cifar10, {}),
         "radar": (cifar10, {}),
-        "concentration": (cifar10, {"radii": rdi_radii(10)}),
+        "concentration": (cifar10, {"radii": audit_radii(cifar10)}),
         "calibration": (zoo, {}),
         "temperature": (zoo["standard"], {"calibration": zoo.calibration}),
     }

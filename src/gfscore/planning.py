@@ -1,6 +1,7 @@
 """How many samples an audit needs, or how sure a number of them makes it: asked before any are run."""
 
 import math
+from collections.abc import Sequence
 
 from gfscore.bounds import Pilot, Plan, plan_radius, plan_samples, rdi_radius
 from gfscore.errors import OptionError
@@ -40,20 +41,25 @@ def plan(
 
 
 def rdi_radii(
-    n_classes: int, *, delta: float = 0.05, maximum: float = SCORE_MAX
+    n_classes: int, *, delta: float = 0.05, maximum: float = SCORE_MAX, counts: Sequence[int] = ()
 ) -> dict[str, tuple[tuple[int, float], ...]]:
-    """The paper's bound of the RDI by samples per class, from 10 to 100,000: what the figure of it draws.
+    """The paper's bound of the RDI by samples per class: what the figure of it draws.
+
+    From 10 to 100,000 of them, and as far as any of ``counts`` lies beyond.
 
     >>> n, radius = rdi_radii(10)["hoeffding"][20]
     >>> n, round(radius, 3)
     (1000, 0.137)
     """
-    sizes = [round(10 ** (1 + step / 10)) for step in range(41)]
+    low, high = min([10, *counts]), max([100_000, *counts])
+    steps = {round(10 ** (step / 10)) for step in range(math.ceil(10 * math.log10(high)))}
+    sizes = sorted({low, high} | {size for size in steps if low <= size <= high})
     return {"hoeffding": tuple((n, rdi_radius(n, delta, n_classes=n_classes, maximum=maximum)) for n in sizes)}
 
 
 def audit_radii(audit: Audit) -> dict[str, tuple[tuple[int, float], ...]]:
-    """The radii for the widest model of an audit, at its level."""
+    """The radii for the widest model of an audit, at its level, over all numbers of samples that its models have."""
     model = audit.models[0]
     largest = max(len(each.classes) for each in audit.models)
-    return rdi_radii(largest, delta=model.interval.delta, maximum=model.score.range[1])
+    counts = [min(entry.n for entry in each.classes) for each in audit.models]
+    return rdi_radii(largest, delta=model.interval.delta, maximum=model.score.range[1], counts=counts)

@@ -4,6 +4,7 @@ import io
 import json
 import re
 
+import altair as alt
 import numpy as np
 import pytest
 from PIL import Image
@@ -12,32 +13,36 @@ from gfscore import Samples, audit_models
 from gfscore.cli.figures import Format
 from gfscore.cli.main import run
 from gfscore.errors import OptionError, ResultError
-from gfscore.outputs.figures import FIGURES, SUFFIXES, class_heatmap, forest, radar, save
+from gfscore.outputs.figures import (
+    FIGURES,
+    SUFFIXES,
+    class_heatmap,
+    class_picker,
+    disparity_bars,
+    forest,
+    html_page,
+    noise_floor,
+    radar,
+    reranking,
+    robustness_disparity,
+    save,
+    side_by_side,
+)
 from gfscore.outputs.figures.labels import _box, place_labels
-from gfscore.planning import rdi_radii
+from gfscore.planning import audit_radii
 from gfscore.reproduction import published_audit
-from gfscore.results import Audit, Calibration, Curves
+from gfscore.results import Audit, Calibration, Curves, ModelAudit
+from gfscore.temperature.stored import ALL_CLASSES, LOWEST_CLASSES
 
 TEMPERATURES = [0.1, 0.3, 1.0, 3.0, 10.0]
+METRICS = ("rdi", "nrgc", "wcr", "fp_great", "theil", "atkinson")
 HOSTILE = ["</script><script>alert(1)</script>", "datum.score", "' + alert(1) + '", "<b>&amp;</b>", "{{x}}", "a\nb"]
 
 
 def with_temperatures(audit: Audit) -> Audit:
-    """The audit with made-up curves: what a calibration will fill in."""
-    models = [
-        model.model_copy(
-            update={
-                "curves": Curves(
-                    temperature=TEMPERATURES,
-                    aggregate=[model.aggregate / (1 + t) for t in TEMPERATURES],
-                    scores={entry.name: [entry.score / (1 + t) for t in TEMPERATURES] for entry in model.classes},
-                    error=0.0,
-                )
-            }
-        )
-        for model in audit.models
-    ]
-    calibration = Calibration(
+    """The audit with its curves and calibration; where it has none, as with published numbers, with made-up ones."""
+    models = [model.model_copy(update={"curves": model.curves or made_up_curves(model)}) for model in audit.models]
+    calibration = audit.calibration or Calibration(
         objective="classes",
         models=tuple(model.name for model in audit.models),
         temperature=1.0,
@@ -48,6 +53,19 @@ def with_temperatures(audit: Audit) -> Audit:
         curve={"edges": TEMPERATURES, "values": [0.5, 0.8, 0.9, 0.7]},
     )
     return audit.model_copy(update={"models": tuple(models), "calibration": calibration})
+
+
+def made_up_curves(model: ModelAudit) -> Curves:
+    """Curves of the classes that an audit keeps them of."""
+    kept = sorted(model.classes, key=lambda entry: entry.score)
+    if len(kept) > ALL_CLASSES:
+        kept = kept[:LOWEST_CLASSES]
+    return Curves(
+        temperature=TEMPERATURES,
+        aggregate=[model.aggregate / (1 + t) for t in TEMPERATURES],
+        scores={entry.name: [entry.score / (1 + t) for t in TEMPERATURES] for entry in kept},
+        error=0.0,
+    )
 
 
 @pytest.fixture(scope="session")
@@ -65,8 +83,13 @@ def results(zoo):
 def drawn(name: str, audit: Audit):
     figure = FIGURES[name]
     subject = audit.models[0] if figure.per_model else audit
-    numbers = {"radii": rdi_radii(len(audit.models[0].classes)), "calibration": audit.calibration}
+    numbers = {"radii": audit_radii(audit), "calibration": audit.calibration}
     return figure.draw(subject, **({figure.takes: numbers[figure.takes]} if figure.takes else {}))
+
+
+def notes(chart) -> str:
+    """The lines below the title, as one."""
+    return " ".join(chart.to_dict()["title"]["subtitle"])
 
 
 def written(chart, path) -> bytes:
@@ -102,13 +125,78 @@ def expected_names(name: str, audit: Audit) -> list[str]:
     first = audit.models[0]
     highest, lowest = first.rdi.classes
     top = max(audit.models, key=lambda model: model.aggregate)
-    if name in ("forest", "vulnerability", "heatmap", "radar"):
-        return [highest[:12], lowest[:12]] if name == "forest" or len(first.classes) <= 16 else []
+    if name == "forest":
+        return [highest[:12], lowest[:12]]
+    if name in ("heatmap", "radar"):
+        shown = {"heatmap": audit.models, "radar": first_middle_last(audit)}[name]
+        ordered = by_mean(shown)
+        ends = {"heatmap": 10, "radar": 6}[name]
+        return [part[:12] for part in (ordered if len(ordered) <= 2 * ends else ordered[:ends] + ordered[-ends:])]
+    if name == "vulnerability":
+        return [part[:12] for model in audit.models for part in model.rdi.classes]
+    if name == "temperature" and len(first.classes) > ALL_CLASSES:
+        return [f"lowest: {lowest}"[:20], f"Scores of the {LOWEST_CLASSES} lowest classes, by temperature<"]
     if name == "temperature":
         return [f"lowest: {lowest}"[:20], f"highest: {highest}"[:20]]
     if name in ("disparity", "robustness-rdi", "reranking", "noise"):
         return [top.name]
     return []
+
+
+def first_middle_last(audit: Audit) -> list[ModelAudit]:
+    ordered = sorted(audit.models, key=lambda model: -model.aggregate)
+    return [ordered[0], ordered[(len(ordered) - 1) // 2], ordered[-1]]
+
+
+def by_mean(models) -> list[str]:
+    """Class names from the lowest mean over the models up."""
+    means = np.mean([[entry.score for entry in model.classes] for model in models], axis=0)
+    return [models[0].classes[place].name for place in np.argsort(means, kind="stable")]
+
+
+def test_curves_of_the_lowest_classes_show_no_highest(results, tmp_path):
+    """An audit of many classes keeps only the lowest curves: the last of them is far from the highest class."""
+    chart = drawn("temperature", with_temperatures(results["imagenet"]))
+    assert "Shown are the 20 lowest of 1,000 classes in the audit; by name: the lowest." in notes(chart)
+    text = written(chart, tmp_path / "figure.svg").decode()
+    assert "lowest: " in text
+    assert "highest" not in text
+
+
+def test_the_zoo_shows_its_own_curves(zoo):
+    assert with_temperatures(zoo) == zoo
+    assert zoo.calibration is not None
+
+
+SHOW_SCORES = {  # of the models, one beside the other
+    "heatmap": class_heatmap,
+    "disparity": disparity_bars,
+    "robustness-rdi": robustness_disparity,
+    "reranking": reranking,
+    "radar": radar,
+    "side by side": lambda audit: side_by_side(audit.models, 0.5),
+}
+
+
+@pytest.mark.parametrize("draw", SHOW_SCORES.values(), ids=SHOW_SCORES)
+def test_scores_side_by_side_order_no_models(draw, results):
+    zoo = results["zoo"]
+    shown = notes(draw(zoo))
+    assert shown.count("higher score does not make a model more robust than one that was trained differently") == 1
+    radius = {"score": zoo.models[0].score.model_copy(update={"name": "first-order"})}
+    others = zoo.model_copy(update={"models": tuple(model.model_copy(update=radius) for model in zoo.models)})
+    assert "trained differently" not in notes(draw(others))
+
+
+def test_one_model_is_not_warned_of_others(results):
+    for draw in (class_heatmap, disparity_bars, radar):
+        assert "trained differently" not in notes(draw(results["zoo"].models[0]))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_figure_takes_a_score_for_protection(name, results):
+    text = drawn(name, with_temperatures(results["zoo"])).to_json().lower()
+    assert not re.search(r"how robust|well protected|best protected|is better", text)
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -118,6 +206,18 @@ def test_pages_work_offline(name, results, tmp_path):
     assert not re.search(r"""<(?:script|link|img|iframe)[^>]+(?:src|href)\s*=\s*["']?(?:https?:)?//""", page)
     assert "default-src 'none'" in page  # so that the browser refuses what the library might ask for
     assert "editor: false" in page
+
+
+def test_a_page_opens_in_a_browser(page, artefact, results, tmp_path):
+    """Without a complaint or a request, which the fixture looks for, and with tooltips."""
+    path = tmp_path / "figure.html"
+    save(drawn("heatmap", results["zoo"]), path)
+    page.goto(path.as_uri())
+    first = max(results["zoo"].models, key=lambda model: model.aggregate)
+    page.locator("#chart svg").get_by_text(first.name).wait_for()
+    page.locator("#chart text[aria-roledescription='text mark']").first.hover()  # the number in the first cell
+    page.locator("#vg-tooltip-element").get_by_text(first.name).wait_for()
+    page.screenshot(path=artefact("page.png"))
 
 
 def test_pdf_and_page_come_from_the_same_chart(results, tmp_path):
@@ -199,6 +299,121 @@ def test_unknown_models_and_endings_are_refused(results, tmp_path):
     with pytest.raises(OptionError, match=r"cannot be written as 'figure.gif'. End its name in .png"):
         save(class_heatmap(results["cifar10"]), tmp_path / "figure.gif")
     assert {f".{form}" for form in Format} == set(SUFFIXES)
+
+
+def few_samples(names, n: int = 5) -> Audit:
+    """Models with ``n`` samples of each of three classes."""
+    rng = np.random.default_rng(2)
+    labels = np.arange(3 * n) % 3
+    return audit_models(
+        {name: Samples.of(2 * np.eye(3)[labels] + rng.normal(size=(3 * n, 3)), labels) for name in names}
+    )
+
+
+@pytest.mark.parametrize("n", [1, 5, 200_000])
+def test_the_range_of_the_concentration_reaches_every_model(n):
+    audit = few_samples(["m"])
+    few = [entry.model_copy(update={"n": n}) for entry in audit.model.classes]
+    sized = audit.model_copy(update={"models": (audit.model.model_copy(update={"classes": tuple(few)}),)})
+    sizes = [size for size, _ in audit_radii(sized)["hoeffding"]]
+    assert (sizes[0], sizes[-1]) == (min(10, n), max(100_000, n))
+    points = drawn("concentration", sized).to_dict()["layer"][-1]
+    low, high = points["encoding"]["x"]["scale"]["domain"]
+    assert low <= n <= high
+
+
+def test_one_model_is_spoken_of_as_one():
+    one, two = notes(drawn("concentration", few_samples(["m"]))), notes(drawn("concentration", few_samples(["a", "b"])))
+    assert re.search(r"Diamond: half of its betting interval.* Grey: the RDI of the model, \d\.\d{3}\. ", one)
+    assert re.search(r"Diamonds: half of each model's betting .* Grey: the RDI of the models, \S+ to \S+\. ", two)
+
+
+def without_intervals(model: ModelAudit) -> ModelAudit:
+    bare = {name: getattr(model, name).model_copy(update={"interval": None}) for name in METRICS}
+    classes = tuple(entry.model_copy(update={"interval": None}) for entry in model.classes)
+    return model.model_copy(update=bare | {"classes": classes, "aggregate_interval": None, "class_mean_interval": None})
+
+
+def test_intervals_are_named_only_where_they_are_drawn():
+    audit = few_samples(["a", "b"])
+    bare = audit.model_copy(update={"models": tuple(map(without_intervals, audit.models))})
+    for draw, words in {
+        robustness_disparity: "Grey lines are betting intervals",
+        disparity_bars: "Lines are betting intervals",
+        noise_floor: "Lines are betting intervals",
+        reranking: "neighbouring places may differ by less than",
+    }.items():
+        assert words in notes(draw(audit))
+        assert "intervals" not in notes(draw(bare))
+    assert "There are no intervals here" in notes(side_by_side(bare.models, 0.5))
+
+
+def test_intervals_of_all_models_are_described_not_those_of_the_first():
+    first, second = few_samples(["a", "b"]).models
+    other = second.model_copy(update={"interval": second.interval.model_copy(update={"method": "kl", "delta": 0.1})})
+    mixed = few_samples(["a", "b"]).model_copy(update={"models": (first, other)})
+    expected = "are KL or betting intervals: all of a model hold together with probability 0.9 or 0.95."
+    for draw in (disparity_bars, robustness_disparity, noise_floor, lambda audit: side_by_side(audit.models, 0.5)):
+        assert expected in notes(draw(mixed))
+    assert "half of each model's KL or betting interval" in notes(drawn("concentration", mixed))
+    partly = notes(side_by_side([without_intervals(first), other], 0.5))
+    assert "Lines are KL intervals" in partly
+    assert "nothing can be decided: 1 of 2 models." in partly
+
+
+def test_places_are_headed_by_the_name_of_the_score(results, tmp_path):
+    assert ">GREAT score<" in written(reranking(results["cifar10"]), tmp_path / "figure.svg").decode()
+
+
+def test_the_count_of_worst_classes_says_how_many_are_left_out():
+    rng, labels = np.random.default_rng(4), np.arange(200) % 50
+    models = {f"m{i}": Samples.of(4 * np.eye(50)[labels] + rng.normal(size=(200, 50)), labels) for i in range(30)}
+    audit = audit_models(models)
+    extreme = {name for model in audit.models for name in model.rdi.classes}
+    assert len(extreme) > 24
+    expected = f"Of 50 classes, {len(extreme)} are the worst or the best of a model: shown are 24 of them."
+    assert expected in notes(drawn("vulnerability", audit))
+    few = audit.model_copy(update={"models": audit.models[:3]})
+    extreme = {name for model in few.models for name in model.rdi.classes}
+    assert f"Of 50 classes, {len(extreme)} are the worst or the best" in notes(drawn("vulnerability", few))
+    assert "of a model: they are shown." in notes(drawn("vulnerability", few))
+
+
+@pytest.mark.parametrize("result", ["cifar10", "imagenet"])
+def test_a_single_model_is_not_compared(result, results):
+    one = results[result].models[0]
+    for draw in (class_heatmap, radar):
+        assert " models" not in notes(draw(one)) + " ".join(draw(one).to_dict()["title"]["text"])
+    assert "each model" not in class_heatmap(one).to_json()
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "calibration"])  # its objective is about classes
+def test_groups_are_not_called_classes(name, tmp_path):
+    models = few_samples(["a", "b"]).models
+    grouped = [model.model_copy(update={"partition": "group"}) for model in models]
+    audit = with_temperatures(few_samples(["a", "b"]).model_copy(update={"models": tuple(grouped)}))
+    text = " ".join(re.findall(r">([^<]+)<", written(drawn(name, audit), tmp_path / "figure.svg").decode()))
+    assert "group" in text
+    assert "class" not in text
+
+
+def test_pages_are_named_after_the_figure_and_its_model(results):
+    assert "<title>Score of each class, from the least protected up: Wu2020</title>" in html_page(
+        forest(results["cifar10"]["Wu2020"])
+    )
+    assert "<title>Score of each class in each model: 17 models</title>" in html_page(class_heatmap(results["cifar10"]))
+    one = results["cifar10"]["Wu2020"]
+    picker = class_picker(one, 0.5, ["PASS"] * len(one.classes))
+    assert "<title>Score of each class, from the least protected up: Wu2020</title>" in html_page(picker)
+    assert "<title>gfscore</title>" in html_page(alt.Chart(alt.InlineData([])).mark_point())  # of somebody else
+
+
+def test_a_very_long_name_is_shortened(results, tmp_path):
+    model = results["cifar10"].models[0]
+    named = [forest(model.model_copy(update={"name": name})) for name in ("short", "long" * 1000)]
+    sizes = [Image.open(io.BytesIO(written(chart, tmp_path / "figure.png"))).size for chart in named]
+    assert abs(sizes[1][1] - sizes[0][1]) < 40  # two lines at most
+    assert "long" * 50 not in named[1].to_json()
 
 
 def test_labels_do_not_lie_on_each_other():

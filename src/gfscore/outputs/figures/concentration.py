@@ -30,9 +30,9 @@ def rdi_concentration(result: Audit | ModelAudit, radii: Radii) -> ChartType:
     counts = [n for pairs in radii.values() for n, _ in pairs]
     x = alt.X(
         "n:Q",
-        title="samples in the class that has fewest (logarithmic)",
+        title=f"samples in the {models[0].partition} that has fewest (logarithmic)",
         scale=alt.Scale(type="log", domain=[min(counts), max(counts)], nice=False),
-        axis=alt.Axis(format=",d", values=[10.0**power for power in range(7)]),
+        axis=alt.Axis(format=",d", values=[10.0**power for power in range(10)]),
     )
     y = alt.Y(
         "radius:Q", title="half-width of the interval of the RDI", scale=alt.Scale(domain=[0, largest], nice=False)
@@ -63,15 +63,28 @@ def rdi_concentration(result: Audit | ModelAudit, radii: Radii) -> ChartType:
             tooltip=["model:N", alt.Tooltip("n:Q", format=","), alt.Tooltip("radius:Q", format=".4f"), "interval:N"],
         )
     )
-    method = style.METHODS.get(models[0].interval.method, models[0].interval.method)
-    probability, gap = 1 - models[0].interval.delta, f"{views.number(min(gaps))} to {views.number(max(gaps))}"
-    notes = [
-        style.about(models),
-        f"Curve: holds with probability {probability:g}. Diamonds: half of each model's {method} interval of the RDI.",
-        f"Grey: the RDI of the models, {gap}. Where the curve is above it, the bound exceeds what it bounds.",
-    ]
     chart = alt.layer(band, lines, points).properties(width=WIDTH, height=HEIGHT)
-    return style.framed(chart, "How well the disparity is known, by number of samples", notes, width=WIDTH + 60)
+    title = "How well the disparity is known, by number of samples"
+    return style.framed(chart, title, _notes(models, gaps), models=models, width=WIDTH + 60)
+
+
+def _notes(models: Sequence[ModelAudit], gaps: Sequence[float]) -> list[str]:
+    method = style.either(style.METHODS.get(model.interval.method, model.interval.method) for model in models)
+    whose = (
+        f"Diamonds: half of each model's {method} interval"
+        if len(models) > 1
+        else f"Diamond: half of its {method} interval"
+    )
+    gap = (
+        f"models, {views.number(min(gaps))} to {views.number(max(gaps))}"
+        if len(models) > 1
+        else f"model, {views.number(gaps[0])}"
+    )
+    return [
+        style.about(models),
+        f"Curve: holds with probability {1 - models[0].interval.delta:g}. {whose} of the RDI.",
+        f"Grey: the RDI of the {gap}. Where the curve is above it, the bound exceeds what it bounds.",
+    ]
 
 
 def _curves(radii: Radii) -> list[dict[str, Any]]:

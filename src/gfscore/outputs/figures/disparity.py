@@ -13,6 +13,7 @@ from gfscore.results import Audit, Metric, ModelAudit, Null
 
 PANEL, NOISE_PANEL, ROW = 118, 260, 21
 SCORE = "score"
+METRICS = (SCORE, "WCR", "RDI", "NRGC", "FP-GREAT")
 MORE, MAYBE = "more than noise", "may be noise"
 
 
@@ -22,19 +23,21 @@ def disparity_bars(result: Audit | ModelAudit) -> ChartType:
     parts = PLURALS[models[0].partition]
     weight = models[0].fp_great.weight
     panels = [
-        _bars(models, SCORE, "all samples: higher is better", labels=True),
-        _bars(models, "WCR", f"worst of the {parts}: higher is better"),
+        _bars(models, SCORE, "mean of the scores: of all samples", labels=True),
+        _bars(models, "WCR", f"lowest score: of the {parts}"),
         _bars(models, "RDI", "best − worst: lower is more even"),
         _bars(models, "NRGC", "Gini, no unit: lower is more even"),
-        _bars(models, "FP-GREAT", f"mean − {weight:g} × RDI: higher is better"),
+        _bars(models, "FP-GREAT", f"mean of the {parts}: − {weight:g} × RDI"),
     ]
     notes = [style.about(models)]
-    if any(row["low"] is not None for name in ("WCR", "RDI") for row in _values(models, name)):
-        notes.append(style.intervals_note(models[0]))
+    bounded = [model for model in models if any(_numbers(model, metric)[1] for metric in METRICS)]
+    if bounded:
+        notes.append(style.intervals_note(bounded))
     if any(model.noise for model in models):
-        notes.append("Ticks: what chance alone exceeds in 5 % of cases when all classes are equal.")
-    title = "How robust each model is, and how unevenly"
-    return style.framed(alt.hconcat(*panels, spacing=12), title, notes, width=5 * (PANEL + 45))
+        notes.append(f"Ticks: what chance alone exceeds in 5 % of cases when all {parts} are equal.")
+    notes += style.no_order(models)
+    title = "Score of each model, and how unevenly it is spread"
+    return style.framed(alt.hconcat(*panels, spacing=12), title, notes, models=models, width=5 * (PANEL + 45))
 
 
 def noise_floor(result: Audit | ModelAudit) -> ChartType:
@@ -52,10 +55,13 @@ def noise_floor(result: Audit | ModelAudit) -> ChartType:
     notes = [
         style.about(models),
         f"Grey: from 0 to what chance exceeds in 5 % of cases were all {parts} equal; its tick: the mean under chance.",
-        style.intervals_note(models[0]) + " p: how often chance gives as much as was observed.",
+        "p: how often chance gives as much as was observed.",
     ]
+    bounded = [model for model in models if model.rdi.interval or model.nrgc.interval]
+    if bounded:
+        notes.append(style.intervals_note(bounded))
     title = "Is the disparity more than noise?"
-    return style.framed(alt.hconcat(*panels, spacing=16), title, notes, width=2 * NOISE_PANEL + 260)
+    return style.framed(alt.hconcat(*panels, spacing=16), title, notes, models=models, width=2 * NOISE_PANEL + 260)
 
 
 def _values(models: Sequence[ModelAudit], metric: str) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ def forest(result: Audit | ModelAudit) -> ChartType:
     title = f"Score of each {model.partition}, from the least protected up"
     notes = [
         style.about([model]),
-        style.intervals_note(model),
+        style.intervals_note([model]),
         f"They leave {found:,} of {len(ordered):,} {parts} as candidates for the worst. Dashed: mean of the {parts}.",
     ]
     if len(ordered) <= ALL_SHOWN:
@@ -43,7 +43,7 @@ def forest(result: Audit | ModelAudit) -> ChartType:
             _rows(model, ordered[-ENDS:], height=ROW * ENDS, title=f"The {ENDS} highest", axis=True),
             spacing=14,
         ).resolve_scale(color="shared", shape="shared")
-    return style.framed(chart, title, notes, width=WIDTH + 280)
+    return style.framed(chart, title, notes, models=[model], width=WIDTH + 280)
 
 
 def _entry(model: ModelAudit, entry: ClassResult, rank: int) -> dict[str, Any]:

@@ -28,15 +28,18 @@ def class_heatmap(result: Audit | ModelAudit) -> ChartType:
     models = style.several(result)
     names = list(dict.fromkeys(entry.name for model in models for entry in model.classes))
     parts = PLURALS[models[0].partition]
-    notes = [style.about(models), "Models from the highest score of all samples down. Light is well protected."]
+    several = len(models) > 1
+    order = "Models from the highest score of all samples down. " if several else ""
+    notes = [style.about(models), f"{order}Light is a higher score.", *style.no_order(models)]
+    everywhere = " in each model" if several else ""
     if len(names) <= ALL_SHOWN:
-        title = f"Score of each {models[0].partition} in each model"
+        title = f"Score of each {models[0].partition}{everywhere}"
         width = _width(names)
         chart: style.Part = _cells(models, names, width=width, numbers=len(names) <= NUMBERED)
-        return style.framed(chart, title, notes, width=width + 150)
+        return style.framed(chart, title, notes, models=models, width=width + 150)
     ordered = _by_mean(models, names)
-    notes.append(f"The {parts} are sorted by their mean over the models.")
-    title = f"Scores of all {len(names):,} {parts} in each model"
+    notes.append(f"The {parts} are sorted by their {'mean over the models' if several else 'score'}.")
+    title = f"Scores of all {len(names):,} {parts}{everywhere}"
     width = len(names) * max(1, round(STRIP / len(names)))  # whole pixels, else neighbours blend
     half = (width - GAP) // 2
     ends = alt.hconcat(
@@ -46,7 +49,7 @@ def class_heatmap(result: Audit | ModelAudit) -> ChartType:
         bounds="flush",
     )
     chart = alt.vconcat(_strip(models, ordered, width=width), ends, spacing=24).resolve_scale(color="shared")
-    return style.framed(chart, title, notes, width=width + 150)
+    return style.framed(chart, title, notes, models=models, width=width + 150)
 
 
 def _width(names: Sequence[str]) -> int:
@@ -130,7 +133,7 @@ def _strip(models: Sequence[ModelAudit], names: Sequence[str], *, width: int) ->
     """All columns side by side, too narrow for names."""
     scale = alt.Scale(domain=[1, len(names) + 1], nice=False)
     axis = alt.Axis(format=",d", grid=False, tickCount=10)
-    place = f"place of the {models[0].partition}, from the lowest mean score to the highest"
+    place = f"place of the {models[0].partition}, from the lowest {'mean ' * (len(models) > 1)}score to the highest"
     return (
         alt.Chart(style.rows(_table(models, names)))
         .mark_rect(strokeWidth=0)

@@ -56,7 +56,7 @@ def lorenz(result: Audit | ModelAudit) -> ChartType:
     ]
     title = f"How the score is shared among the {parts}"
     chart = alt.layer(diagonal, *curves).properties(width=SIDE, height=SIDE)
-    return style.framed(chart, title, notes, width=SIDE + 60)
+    return style.framed(chart, title, notes, models=models, width=SIDE + 60)
 
 
 def _label(model: ModelAudit) -> str:

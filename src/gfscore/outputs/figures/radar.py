@@ -34,11 +34,13 @@ def radar(result: Audit | ModelAudit, names: Sequence[str] | None = None) -> Cha
     step = _round_step(largest / RINGS)
     notes = [style.about(chosen), style.score_title(chosen[0]) + f"; the rings are {step:g} apart."]
     if left_out:
-        notes.append(f"Shown are the {ENDS} lowest and the {ENDS} highest {parts}, by their mean over these models.")
+        mean = ", by their mean over these models" if len(chosen) > 1 else ""
+        notes.append(f"Shown are the {ENDS} lowest and the {ENDS} highest {parts}{mean}.")
+    notes += style.no_order(chosen)
     layers = [*_grid(shown, step, largest), *_polygons(chosen, shown, largest)]
     chart = alt.layer(*layers).properties(width=SIDE, height=SIDE)
     title = f"Scores of the {parts}" + (f" in {len(chosen)} models" if len(chosen) > 1 else "")
-    return style.framed(chart, title, notes, width=SIDE + 180)
+    return style.framed(chart, title, notes, models=chosen, width=SIDE + 180)
 
 
 def _named(models: Sequence[ModelAudit], names: Sequence[str]) -> list[ModelAudit]:

@@ -24,7 +24,7 @@ def robustness_disparity(result: Audit | ModelAudit) -> ChartType:
     x_domain, y_domain = _padded(table, "x"), _padded(table, "y")
     x_scale, y_scale = (alt.Scale(domain=domain, nice=False) for domain in (x_domain, y_domain))
     x = alt.X("x:Q", scale=x_scale, title=style.score_title(models[0], " of all samples"))
-    y = alt.Y("y:Q", scale=y_scale, title="RDI: score of the best class − score of the worst")
+    y = alt.Y("y:Q", scale=y_scale, title=f"RDI: score of the best {models[0].partition} − score of the worst")
     tooltip = ["name:N", alt.Tooltip("x:Q", title="score", format=".4f"), alt.Tooltip("y:Q", title="RDI", format=".4f")]
     base = alt.Chart(style.rows(table))
     shared: dict[str, Any] = {"color": style.GREY, "opacity": 0.35}
@@ -33,11 +33,13 @@ def robustness_disparity(result: Audit | ModelAudit) -> ChartType:
         base.mark_rule(**shared).encode(x=x, y=alt.Y("y_low:Q", scale=y_scale), y2="y_high:Q"),
         base.mark_point(filled=True, size=60, opacity=1, color=style.BLUE).encode(x=x, y=y, tooltip=tooltip),
     ]
-    notes = [style.about(models), style.intervals_note(models[0], "Grey lines")]
+    bounded = [model for model in models if model.aggregate_interval or model.rdi.interval]
+    notes = [style.about(models), *([style.intervals_note(bounded, "Grey lines")] if bounded else [])]
+    notes += style.no_order(models)
     if len(table) <= LABELLED:
         layers += _labels(table, x_domain, y_domain)
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return style.framed(chart, "Score of each model against its disparity", notes, width=WIDTH + 60)
+    return style.framed(chart, "Score of each model against its disparity", notes, models=models, width=WIDTH + 60)
 
 
 def _point(model: ModelAudit) -> dict[str, Any]:
@@ -110,8 +112,8 @@ def reranking(result: Audit | ModelAudit) -> ChartType:
         )
     ]
     sides: tuple[tuple[Any, alt.Y, str, Align, int, str], ...] = (
-        (left, y, "before", "right", -14, "score"),
-        (right, y2, "after", "left", 14, f"FP-GREAT = class mean − {weight:g} × RDI"),
+        (left, y, "before", "right", -14, views.score_name(models[0].score)),
+        (right, y2, "after", "left", 14, f"FP-GREAT = {models[0].partition} mean − {weight:g} × RDI"),
     )
     for x, place, field, align, shift, heading in sides:
         names = base.mark_text(align=align, dx=shift, limit=2 * style.NAME_LIMIT)
@@ -124,7 +126,11 @@ def reranking(result: Audit | ModelAudit) -> ChartType:
         ]
     chart = alt.layer(*layers).properties(width=BUMP_WIDTH, height=BUMP_ROW * len(table))
     title = "Places of the models by score, and after a penalty for disparity"
-    return style.framed(chart, title, [style.about(models)], width=BUMP_WIDTH + 400)
+    notes = [style.about(models)]
+    if any(model.aggregate_interval or model.fp_great.interval for model in models):
+        notes.append("The intervals are not drawn: neighbouring places may differ by less than they are wide.")
+    notes += style.no_order(models)
+    return style.framed(chart, title, notes, models=models, width=BUMP_WIDTH + 400)
 
 
 def _move(model: ModelAudit, before: int, after: int) -> dict[str, Any]:

@@ -62,9 +62,11 @@ def figure_bytes(chart: ChartType, suffix: str, *, scale: float = 2) -> bytes:
     return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=scale, ppi=ppi))
 
 
-def html_page(chart: ChartType, title: str = "gfscore") -> str:
-    """A page that shows the chart with its tooltips, and asks no other host for anything."""
-    return PAGE.format(policy=POLICY, title=escape(title), library=javascript(), chart=script_json(chart.to_dict()))
+def html_page(chart: ChartType) -> str:
+    """A page that shows the chart with its tooltips, named by its description, and asks no other host for anything."""
+    spec = chart.to_dict()
+    title = escape(spec.get("description", "gfscore"))
+    return PAGE.format(policy=POLICY, title=title, library=javascript(), chart=script_json(spec))
 
 
 @cache

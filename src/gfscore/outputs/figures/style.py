@@ -9,6 +9,7 @@ from altair.typing import ChartType
 
 from gfscore import views
 from gfscore.errors import PLURALS, ResultError
+from gfscore.outputs.escaping import shortened
 from gfscore.results import Audit, ModelAudit
 
 # Okabe and Ito's colours, which colour-blind readers tell apart; the order alternates dark and light for grey printers.
@@ -22,6 +23,7 @@ TITLE_SIZE, NOTE_SIZE, TEXT_SIZE = 15, 11, 11
 PADDING = 12
 CHARACTER = 0.54  # mean width of one, as a share of the font size
 METHODS = {"hoeffding": "Hoeffding", "bernstein": "Bernstein", "kl": "KL"}  # names as people write them
+ORDERS_NO_MODELS = "A higher score does not make a model more robust than one that was trained differently."
 NAME_LIMIT = 190  # pixels of a name; longer ones end in an ellipsis
 HALO: dict[str, Any] = {"stroke": "white", "strokeWidth": 3}  # below a text, to keep lines out of its letters
 
@@ -64,22 +66,36 @@ def about(models: Sequence[ModelAudit], *, settings: bool = True) -> str:
     counts = [entry.n for model in models for entry in model.classes]
     sizes = [model.samples.n for model in models]
     classes = [len(model.classes) for model in models]
-    how = {", ".join(views.settings(model.score)) for model in models if settings} - {""}
-    who = models[0].name if len(models) == 1 else f"{len(models)} models"
+    how = either(filter(None, (", ".join(views.settings(model.score)) for model in models if settings)))
     each = " each" if len(models) > 1 else ""
-    text = f"{who}; {_range(sizes)} samples{each}, {_range(classes)} {parts} with n = {_range(counts)}"
-    return f"{text}; {' or '.join(sorted(how))}." if how else f"{text}."
+    text = f"{whose(models)}; {_range(sizes)} samples{each}, {_range(classes)} {parts} with n = {_range(counts)}"
+    return f"{text}; {how}." if how else f"{text}."
 
 
-def intervals_note(model: ModelAudit, mark: str = "Lines") -> str:
-    """What the intervals of the picture mean."""
-    how = model.interval
-    method = METHODS.get(how.method, how.method)
-    return f"{mark} are {method} intervals: all of a model hold together with probability {1 - how.delta:g}."
+def whose(models: Sequence[ModelAudit]) -> str:
+    """Name of the only model, or how many there are."""
+    return shortened(models[0].name) if len(models) == 1 else f"{len(models)} models"
 
 
-def framed(chart: Part, title: str, notes: Iterable[str], *, width: int) -> ChartType:
-    """The chart with its title, wrapped to ``width`` pixels, and the look that all figures share."""
+def no_order(models: Sequence[ModelAudit]) -> list[str]:
+    """What a picture of several models' scores must not be read as: no note for one model, or a score that orders."""
+    several = len(models) > 1 and any(model.score.name == "great" for model in models)
+    return [ORDERS_NO_MODELS] if several else []
+
+
+def intervals_note(models: Iterable[ModelAudit], mark: str = "Lines") -> str:
+    """What the intervals of the picture mean, in all models that have some."""
+    found = [model.interval for model in models]
+    method = either(METHODS.get(how.method, how.method) for how in found)
+    level = either(f"{1 - how.delta:g}" for how in found)
+    return f"{mark} are {method} intervals: all of a model hold together with probability {level}."
+
+
+def framed(chart: Part, title: str, notes: Iterable[str], *, models: Sequence[ModelAudit], width: int) -> ChartType:
+    """The chart with its title, wrapped to ``width`` pixels, and the look that all figures share.
+
+    Its description, which names a page and is read to those who cannot see, is the title and whose picture it is.
+    """
     heading = alt.TitleParams(
         text=_wrapped([title], width, TITLE_SIZE),
         subtitle=_wrapped([views.printable(note) for note in notes], width, NOTE_SIZE),
@@ -97,6 +113,7 @@ def framed(chart: Part, title: str, notes: Iterable[str], *, width: int) -> Char
     # In one go: each call that changes a chart copies it whole, with its data.
     framed: ChartType = chart.properties(
         title=heading,
+        description=f"{title}: {whose(models)}",
         padding=dict.fromkeys(("left", "right", "top", "bottom"), PADDING),  # a page that embeds it may add to one
         background="white",
         config=_look(),
@@ -150,6 +167,11 @@ def width_of(text: str, size: int = TEXT_SIZE) -> float:
 def _wrapped(texts: Iterable[str], width: int, size: int) -> list[str]:
     columns = max(30, int(width / (CHARACTER * size)))
     return [line for text in texts for line in textwrap.wrap(text, columns)]
+
+
+def either(values: Iterable[str]) -> str:
+    """What models have in common, or what they differ in: ``betting or KL``."""
+    return " or ".join(sorted(set(values)))
 
 
 def _range(values: Sequence[int]) -> str:

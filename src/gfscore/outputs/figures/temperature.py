@@ -62,11 +62,16 @@ def calibration_curve(result: Audit) -> ChartType:
             ),
         ]
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return style.framed(chart, "What the calibration maximises, by temperature", notes, width=WIDTH + 60)
+    return style.framed(
+        chart, "What the calibration maximises, by temperature", notes, models=result.models, width=WIDTH + 60
+    )
 
 
 def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | None = None) -> ChartType:
-    """Score of each class against the temperature, with the calibration's plateau shaded."""
+    """Score of each class against the temperature, with the calibration's plateau shaded.
+
+    A result with many classes keeps the curves of the lowest ones only: then the highest cannot be shown.
+    """
     model = style.one(result)
     if isinstance(result, Audit):
         calibration = calibration or result.calibration
@@ -77,17 +82,25 @@ def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | No
     y = alt.Y("score:Q", title=style.score_title(model))
     own = [entry.name for entry in sorted(model.classes, key=lambda entry: entry.score) if entry.name in scores]
     layers: list[style.Part] = list(_plateau(calibration, x))
-    notes = [style.about([model], settings=False), f"By name: the lowest and the highest of the {parts} in the audit."]
+    notes, title = [style.about([model], settings=False)], f"Score of each {model.partition}, by temperature"
+    complete = len(own) == len(model.classes)
+    if complete:
+        notes.append(f"By name: the lowest and the highest of the {parts} in the audit.")
+    else:
+        title = f"Scores of the {len(own)} lowest {parts}, by temperature"
+        notes.append(
+            f"Shown are the {len(own)} lowest of {len(model.classes):,} {parts} in the audit; by name: the lowest."
+        )
     if len(own) <= ALL_SHOWN:
-        layers.append(_lines(temperatures, scores, own[1:-1], x, y, color=style.GREY, strokeWidth=1))
+        layers.append(_lines(temperatures, scores, own[1:], x, y, color=style.GREY, strokeWidth=1))
     else:
         layers.append(_spread(temperatures, list(scores.values()), x))
         notes.append(f"Band: from the lowest to the highest of {len(scores):,} {parts} at each temperature.")
-    layers += [
-        _lines(temperatures, scores, own[:1], x, y, color=style.VERMILION, strokeWidth=2.5, strokeDash=style.DASHES[1]),
-        _lines(temperatures, scores, own[-1:], x, y, color=style.BLUE, strokeWidth=2.5),
-        *_names(scores, own[0], own[-1], y),
-    ]
+    low: dict[str, Any] = {"color": style.VERMILION, "strokeWidth": 2.5, "strokeDash": style.DASHES[1]}
+    layers.append(_lines(temperatures, scores, own[:1], x, y, **low))
+    if complete:
+        layers.append(_lines(temperatures, scores, own[-1:], x, y, color=style.BLUE, strokeWidth=2.5))
+    layers += _names(scores, own[0], own[-1] if complete else None, y)
     if model.score.temperature is not None:
         layers.append(_mark(model.score.temperature, x))
         notes.append(f"Dashed: T = {model.score.temperature:g}, the audit's.")
@@ -95,7 +108,7 @@ def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | No
         notes.append("Shaded: the plateau of the calibration.")
     notes.append("No decision of the model changes with T.")
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return style.framed(chart, f"Score of each {model.partition}, by temperature", notes, width=WIDTH + 140)
+    return style.framed(chart, title, notes, models=[model], width=WIDTH + 140)
 
 
 def _steps(found: Calibration) -> tuple[list[float], list[float | None]]:
@@ -145,19 +158,22 @@ def _lines(
     )
 
 
-def _names(scores: Mapping[str, Sequence[float]], lowest: str, highest: str, y: alt.Y) -> list[style.Part]:
-    """Names at the right end of the two lines, moved apart where they would lie on each other."""
-    ends = [scores[lowest][-1], scores[highest][-1]]
-    height = max(max(own) for own in scores.values())
-    push = max(0.0, APART * height - abs(ends[1] - ends[0])) / 2 * (1 if ends[1] >= ends[0] else -1)
+def _names(scores: Mapping[str, Sequence[float]], lowest: str, highest: str | None, y: alt.Y) -> list[style.Part]:
+    """Names at the right end of their lines, moved apart where they would lie on each other."""
+    texts = [(f"lowest: {views.printable(lowest)}", scores[lowest][-1], style.VERMILION)]
+    if highest is not None:
+        top, bottom = scores[highest][-1], scores[lowest][-1]
+        height = max(max(own) for own in scores.values())
+        push = max(0.0, APART * height - abs(top - bottom)) / 2 * (1 if top >= bottom else -1)
+        texts = [
+            (f"lowest: {views.printable(lowest)}", bottom - push, style.VERMILION),
+            (f"highest: {views.printable(highest)}", top + push, style.BLUE),
+        ]
     return [
         alt.Chart(style.rows([{"text": text, "score": end}]))
         .mark_text(align="left", dx=6, color=color, fontWeight="bold", limit=style.NAME_LIMIT)
         .encode(x=alt.value(WIDTH), y=y, text="text:N")
-        for text, end, color in (
-            (f"lowest: {views.printable(lowest)}", ends[0] - push, style.VERMILION),
-            (f"highest: {views.printable(highest)}", ends[1] + push, style.BLUE),
-        )
+        for text, end, color in texts
     ]
 
 

@@ -49,9 +49,10 @@ def class_picker(model: ModelAudit, threshold: float, verdicts: Sequence[str]) -
     chart = alt.layer(target, lines, points.add_params(picked), _rule(threshold, scale))
     parts = PLURALS[model.partition]
     shown = f"The {len(table)} lowest of {len(model.classes):,} {parts}." if len(table) < len(model.classes) else ""
-    notes = [style.about([model]), *_interval_note(model), f"{shown} Dashed: the threshold, {threshold:g}.".strip()]
+    notes = [style.about([model]), *_interval_notes([model]), f"{shown} Dashed: the threshold, {threshold:g}.".strip()]
     title = f"Score of each {model.partition}, from the least protected up"
-    return style.framed(chart.properties(width="container", height=ROW * len(table)), title, notes, width=TITLE_WIDTH)
+    chart = chart.properties(width="container", height=ROW * len(table))
+    return style.framed(chart, title, notes, models=[model], width=TITLE_WIDTH)
 
 
 def side_by_side(models: Sequence[ModelAudit], threshold: float) -> ChartType:
@@ -81,9 +82,10 @@ def side_by_side(models: Sequence[ModelAudit], threshold: float) -> ChartType:
     )
     height = len(first) * (8 + ROWS_OF_MODELS * len(names))
     chart = alt.layer(lines, points, _rule(threshold, scale)).properties(width="container", height=height)
-    notes = [style.about(models), *_interval_note(models[0]), f"Dashed: the threshold, {threshold:g}."]
+    notes = [style.about(models), *_interval_notes(models), f"Dashed: the threshold, {threshold:g}."]
+    notes += style.no_order(models)
     title = f"Each {models[0].partition} in every model, from the least protected of {names[0]} up"
-    return style.framed(chart, title, notes, width=TITLE_WIDTH)
+    return style.framed(chart, title, notes, models=models, width=TITLE_WIDTH)
 
 
 def _entry(entry: ClassResult) -> dict[str, Any]:
@@ -123,6 +125,13 @@ def _rule(threshold: float, scale: alt.Scale) -> style.Part:
     return rule.encode(x=alt.X("threshold:Q", scale=scale))
 
 
-def _interval_note(model: ModelAudit) -> list[str]:
-    has_all = all(entry.interval is not None for entry in model.classes)
-    return [style.intervals_note(model)] if has_all else ["There are no intervals here, so nothing can be decided."]
+def _interval_notes(models: Sequence[ModelAudit]) -> list[str]:
+    bounded = [model for model in models if all(entry.interval is not None for entry in model.classes)]
+    if not bounded:
+        return ["There are no intervals here, so nothing can be decided."]
+    notes = [style.intervals_note(bounded)]
+    if len(bounded) < len(models):
+        notes.append(
+            f"Without intervals, so that nothing can be decided: {len(models) - len(bounded)} of {len(models)} models."
+        )
+    return notes
