@@ -2,16 +2,18 @@
 
 import io
 import json
+import math
 import socket
 import subprocess
 import sys
 import zipfile
+from functools import partial
 
 import numpy as np
 import pytest
 
 import gfscore
-from gfscore import auditing, comparing, views
+from gfscore import auditing, certifying, comparing, views
 from gfscore.cli.main import run
 from gfscore.dashboard import serving
 from gfscore.dashboard.controls import TEMPERATURES
@@ -57,12 +59,13 @@ def logits_file(tmp_path):
 
 
 def cards(app) -> dict[str, tuple[str, str]]:
-    return {card.label: (card.value, card.delta) for card in app.metric}
+    return {card.label.replace("\\", ""): (card.value, card.delta) for card in app.metric}
 
 
 def expected_cards(model) -> dict[str, tuple[str, str]]:
+    digits = views.digits_of(model.score)
     rows = {
-        "GREAT score": (model.aggregate, model.aggregate_interval),
+        views.score_name(model.score): (model.aggregate, model.aggregate_interval),
         "class mean": (model.class_mean, model.class_mean_interval),
         "WCR": (model.wcr.value, model.wcr.interval),
         "RDI": (model.rdi.value, model.rdi.interval),
@@ -71,10 +74,12 @@ def expected_cards(model) -> dict[str, tuple[str, str]]:
         "Theil": (model.theil.value, model.theil.interval),
         "Atkinson": (model.atkinson.value, model.atkinson.interval),
     }
-    return {
-        name: (views.number(value), " to ".join(map(views.number, interval)) if interval else "no interval")
-        for name, (value, interval) in rows.items()
-    }
+    relative = {"NRGC", "Theil", "Atkinson"}
+    found = {}
+    for name, (value, interval) in rows.items():
+        shown = partial(views.number, digits=3 if name in relative else digits)
+        found[name] = (shown(value), " to ".join(map(shown, interval)) if interval else "no interval")
+    return found
 
 
 def sentences(app) -> str:
@@ -117,6 +122,82 @@ def test_the_threshold_is_judged_by_intervals(logits_file):
         assert f"**{verdict}**" in sentences(app)
         table = app.dataframe[0].value
         assert list(table["verdict"]) == [str(each) for each in auditing.verdicts(model, round(threshold, 2))[1]]
+
+
+def radius_audits() -> dict[str, gfscore.Audit]:
+    """An audit by each score that is no GREAT score."""
+    rng, weights = np.random.default_rng(0), np.eye(4)
+    labels = np.arange(200) % 4
+    pixels = 0.02 * rng.random((200, 4)) + 0.03 * weights[labels]
+    samples = samples_of()
+    return {
+        "first-order": auditing.audit_first_order(
+            lambda x: x @ weights,
+            pixels,
+            labels,
+            norm="linf",
+            eps=8 / 255,
+            gradients=lambda _, y, rivals: weights[y][:, None] - weights[rivals],
+            name="first",
+        ),
+        "lipschitz": certifying.certify_lipschitz(samples.logits, samples.labels, 10.0, name="second"),
+        "given": certifying.certify_given(
+            samples.logits, samples.labels, 0.03 * rng.random(200), norm="linf", name="third"
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("score", "label", "largest", "step"),
+    [
+        ("first-order", "first-order radius", 0.125, 0.001),
+        ("lipschitz", "lipschitz", 1.0, 0.01),
+        ("given", "given", 0.0627, 0.0001),
+    ],
+)
+def test_audits_by_other_scores_are_shown_on_their_own_scale(tmp_path, score, label, largest, step):
+    audit = radius_audits()[score]
+    audit.save(tmp_path / "audit.json")
+    app = opened(tmp_path)
+    assert "failed inside" not in sentences(app)
+    assert cards(app) == expected_cards(audit.model)
+    assert label in cards(app)
+    assert not any(slider.label == "Temperature T" for slider in app.select_slider)
+    threshold = next(slider for slider in app.slider if slider.label == "Threshold τ")
+    assert (threshold.max, threshold.step) == (largest, step)
+    lowest = audit.wcr.interval[0]
+    threshold.set_value(math.floor(lowest / step) * step).run()
+    assert "**PASS**" in sentences(app)
+    app.session_state["tab"] = "Compare models"
+    app.run()
+    table = app.dataframe[0].value
+    wanted = views.estimate(audit.aggregate, audit.model.aggregate_interval, views.digits_of(audit.model.score))
+    assert list(table[views.column_name(audit.model.score)]) == [wanted]
+    assert "GREAT" not in table
+    assert "failed inside" not in sentences(app)
+
+
+def test_different_scores_are_not_put_side_by_side(logits_file, tmp_path):
+    for name, audit in radius_audits().items():
+        audit.save(tmp_path / "runs" / name / "audit.json")
+    app = opened(logits_file, tmp_path / "runs")
+    assert [slider.label.replace("\\", "") for slider in app.slider if "Threshold" in slider.label] == [
+        "Threshold τ (GREAT score)",
+        "Threshold τ (first-order radius, Linf)",
+        "Threshold τ (given, Linf)",
+        "Threshold τ (lipschitz, L2)",
+    ]
+    app.selectbox[0].select_index(3).run()
+    app.select_slider[0].set_value(T).run()
+    assert "The temperature does not apply: the score of second has none." in sentences(app)
+    app.session_state["tab"] = "Compare models"
+    app.run()
+    assert list(app.dataframe[0].value["model"]) == ["net"]  # of the first one's kind
+    box = app.multiselect[0]
+    box.set_value([*box.value, app.selectbox[0].options[1]]).run()
+    assert "Different scores are not comparable (GREAT score; first-order radius, Linf)." in sentences(app)
+    assert all("model" not in table.value for table in app.dataframe)
+    assert "failed inside" not in sentences(app)
 
 
 def test_a_class_shows_its_samples_and_confusions(logits_file):

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from gfscore import views
 from gfscore.dashboard.numbers import Settings, compared
 from gfscore.dashboard.subjects import Subject
 from gfscore.dashboard.text import plain
@@ -27,10 +28,10 @@ def show_change(subjects: dict[str, Subject], names: list[str], settings: Settin
     for text in (found.reason, found.hidden, *(flag.message for flag in found.flags)):
         if text:
             st.text(shortened(text, 1000))
-    _show_table(found)
+    _show_table(found, views.digits_of(subjects[old].score))
 
 
-def _show_table(found: Comparison) -> None:
+def _show_table(found: Comparison, digits: int) -> None:
     rows = [
         {
             found.partition: shortened(entry.name),
@@ -43,6 +44,6 @@ def _show_table(found: Comparison) -> None:
         }
         for entry in found.classes
     ]
-    digits = st.column_config.NumberColumn(format="%.3f")
-    columns = dict.fromkeys(("from", "to", "change", "lower", "upper"), digits)
+    shown = st.column_config.NumberColumn(format=f"%.{digits}f")
+    columns = dict.fromkeys(("from", "to", "change", "lower", "upper"), shown)
     st.dataframe(rows, hide_index=True, column_config=columns)

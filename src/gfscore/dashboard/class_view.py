@@ -24,8 +24,8 @@ def show_class(subject: Subject, model: ModelAudit, settings: Settings, key: str
     )
     entry = next(entry for entry in model.classes if entry.name == chosen)
     st.text(
-        f"Score {views.estimate(entry.score, entry.interval)}; clean accuracy {views.percent(entry.accuracy)}; "
-        f"n = {entry.n:,}"
+        f"Score {views.estimate(entry.score, entry.interval, views.digits_of(model.score))}; "
+        f"clean accuracy {views.percent(entry.accuracy)}; n = {entry.n:,}"
     )
     samples = class_samples(subject, settings, entry.name)
     st.markdown("**Most often mistaken for**")

@@ -1,5 +1,6 @@
 """The sidebar: what is open, and the sliders."""
 
+import math
 from collections.abc import Sequence
 
 import streamlit as st
@@ -7,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from gfscore.auditing import Options
 from gfscore.dashboard.numbers import Settings
-from gfscore.dashboard.subjects import Subject, uploaded_subject
+from gfscore.dashboard.subjects import Subject, kind_of, uploaded_subject
 from gfscore.dashboard.text import plain
 from gfscore.errors import GFScoreError
 from gfscore.inputs.logits_files import SUFFIXES
@@ -16,6 +17,7 @@ DEFAULTS = Options()
 TEMPERATURES = tuple(10 ** (step / 20) for step in range(-40, 21))  # 0.01 to 10, twenty to a decade
 DELTAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 AS_AUDITED = "as audited"
+STEPS_UP = 10  # of a threshold, at first
 UPLOADS, MODEL = "uploads", "model"  # keys of the session
 
 
@@ -50,16 +52,9 @@ def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:
     """The sliders; those that nothing open can follow are switched off."""
     computed = any(subject.samples is not None for subject in subjects)
     curves = any(subject.stored is not None and subject.stored.curves is not None for subject in subjects)
-    choices: list[float | str] = [*TEMPERATURES] if computed else [AS_AUDITED, *TEMPERATURES]
+    tempered = any(subject.score.temperature is not None for subject in subjects)
     with place:
-        temperature = st.select_slider(
-            "Temperature T",
-            choices,
-            value=DEFAULTS.temperature if computed else AS_AUDITED,
-            format_func=lambda value: value if isinstance(value, str) else f"{value:.3g}",
-            disabled=not (computed or curves),
-            help="Divides the logits. It changes every score, but no decision of the model.",
-        )
+        temperature = _temperature(computed=computed, disabled=not (computed or curves)) if tempered else None
         weight = st.slider(
             "Fairness weight λ",
             0.0,
@@ -68,7 +63,7 @@ def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:
             0.05,
             help="FP-GREAT = class mean − λ × RDI",
         )
-        threshold = st.slider("Threshold τ", 0.0, 1.25, 0.1, 0.01, help="No class may score below it.")
+        thresholds = _thresholds(subjects)
         delta = st.select_slider(
             "Error level δ",
             DELTAS,
@@ -78,10 +73,50 @@ def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:
         )
         if not computed:
             applies = "λ and τ apply, and T where its curves were stored" if curves else "only λ and τ apply"
-            st.caption(f"These audits hold no logits: {applies}. δ stays as audited. Open the logits to change all.")
-    return Settings(
-        temperature=None if isinstance(temperature, str) else temperature,
-        fairness_weight=weight,
-        threshold=threshold,
-        delta=delta,
+            more = " Open the logits to change all." if tempered else ""
+            st.caption(f"These audits hold no logits: {applies}. δ stays as audited.{more}")
+    return Settings(temperature=temperature, fairness_weight=weight, thresholds=thresholds, delta=delta)
+
+
+def _temperature(*, computed: bool, disabled: bool) -> float | None:
+    choices: list[float | str] = [*TEMPERATURES] if computed else [AS_AUDITED, *TEMPERATURES]
+    chosen = st.select_slider(
+        "Temperature T",
+        choices,
+        value=DEFAULTS.temperature if computed else AS_AUDITED,
+        format_func=lambda value: value if isinstance(value, str) else f"{value:.3g}",
+        disabled=disabled,
+        help="Divides the logits. It changes every score, but no decision of the model.",
     )
+    return None if isinstance(chosen, str) else chosen
+
+
+def _thresholds(subjects: Sequence[Subject]) -> dict[str, float]:
+    """A threshold for each kind of score, on its own scale: a radius in Linf ends where GREAT scores begin."""
+    largest: dict[str, float] = {}
+    for subject in subjects:
+        kind = kind_of(subject.score)
+        largest[kind] = max(largest.get(kind, 0.0), subject.score.range[1])
+    found = {}
+    for kind, top in largest.items():
+        step, decimals = _step(top)
+        found[kind] = st.slider(
+            "Threshold τ" if len(largest) == 1 else f"Threshold τ ({plain(kind)})",
+            0.0,
+            round(math.floor(top / step) * step, decimals),
+            round(STEPS_UP * step, decimals),
+            step,
+            format=f"%.{decimals}f",
+            help="No class may score below it.",
+        )
+    return found
+
+
+def _step(top: float) -> tuple[float, int]:
+    """A power of ten that goes 100 to 1,000 times into the range up to ``top``, and its digits after the point.
+
+    >>> _step(1.25), _step(16 / 255)
+    ((0.01, 2), (0.0001, 4))
+    """
+    exponent = math.floor(math.log10(top)) - 2
+    return 10.0**exponent, max(0, -exponent)

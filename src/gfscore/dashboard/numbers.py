@@ -9,7 +9,7 @@ import streamlit as st
 
 from gfscore import assembling, auditing, calibrating, comparing, restating
 from gfscore.auditing import Options
-from gfscore.dashboard.subjects import Subject
+from gfscore.dashboard.subjects import Subject, kind_of
 from gfscore.errors import ResultError
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
@@ -25,8 +25,12 @@ class Settings:
 
     temperature: float | None  # None: each stored audit at its own
     fairness_weight: float
-    threshold: float
+    thresholds: Mapping[str, float]  # by the kind of score
     delta: float
+
+    def threshold(self, model: ModelAudit) -> float:
+        """What no class of the model may be below."""
+        return self.thresholds[kind_of(model.score)]
 
 
 def audited(subject: Subject, settings: Settings) -> tuple[ModelAudit, list[str]]:
@@ -82,7 +86,9 @@ def _restated(stored: ModelAudit, settings: Settings) -> tuple[ModelAudit, list[
     """What a stored audit can say at the settings."""
     notes = []
     model = stored
-    if settings.temperature is not None:
+    if settings.temperature is not None and stored.score.temperature is None:
+        notes.append(f"The temperature does not apply: the score of {stored.name} has none.")
+    elif settings.temperature is not None:
         try:
             model = restating.at_temperature(stored, settings.temperature)
         except ResultError as error:

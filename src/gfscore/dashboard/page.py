@@ -13,7 +13,7 @@ from gfscore.dashboard.comparison import show_comparison
 from gfscore.dashboard.downloads import show_downloads
 from gfscore.dashboard.numbers import Settings, audited
 from gfscore.dashboard.overview import show_model
-from gfscore.dashboard.subjects import Subject, file_subjects, zoo_subjects
+from gfscore.dashboard.subjects import Subject, file_subjects, kind_of, zoo_subjects
 from gfscore.dashboard.text import plain
 from gfscore.errors import GFScoreError
 from gfscore.inputs.data import load_data
@@ -47,17 +47,30 @@ def _show_tabs(subjects: dict[str, Subject], settings: Settings) -> None:
             show_model(subjects[name], *audited(subjects[name], settings), settings)
     if several.open:
         with several:
-            show_comparison(_chosen(subjects, names, settings, "compared"), settings)
+            models = _chosen(subjects, names, settings, "compared")
+            if models:
+                show_comparison(models, settings)
             if len(names) > 1:
                 show_change(subjects, names, settings)
     if take.open:
         with take:
-            show_downloads(_chosen(subjects, names, settings, "taken"))
+            models = _chosen(subjects, names, settings, "taken")
+            if models:
+                show_downloads(models)
 
 
 def _chosen(subjects: dict[str, Subject], names: Sequence[str], settings: Settings, key: str) -> list[ModelAudit]:
-    """Audits of the models that are chosen in a box."""
-    wanted = st.multiselect("Models", names, names[:COMPARED], key=key, format_func=shortened)
+    """Audits of the models that are chosen in a box: none where they do not belong side by side."""
+    kinds = {name: kind_of(subjects[name].score) for name in names}
+    alike = [name for name in names if kinds[name] == kinds[names[0]]]
+    wanted = st.multiselect("Models", names, alike[:COMPARED], key=key, format_func=shortened)
+    if not wanted:
+        st.info("Choose at least one model.")
+        return []
+    chosen = sorted({kinds[name] for name in wanted})
+    if len(chosen) > 1:
+        st.info(plain(f"Different scores are not comparable ({'; '.join(chosen)}). Choose models that have the same."))
+        return []
     found, notes = [], []
     for name in wanted:
         model, unmet = audited(subjects[name], settings)

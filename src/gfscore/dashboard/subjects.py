@@ -6,20 +6,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gfscore import zoo
+from gfscore import views, zoo
 from gfscore.engines.local import compute_logits
 from gfscore.errors import FileError, GFScoreError, InvalidInputError
+from gfscore.gating import SCORE_MAX
 from gfscore.inputs.data import load_data
 from gfscore.inputs.logits_files import SUFFIXES, read_samples
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.store import Store
-from gfscore.results import Audit, ModelAudit
+from gfscore.results import Audit, ModelAudit, ScoreInfo
 from gfscore.samples import Samples
 
 RESULT = "audit.json"
 DIGITS = "zoo:digits"
+GREAT = ScoreInfo(name="great", range=(0.0, SCORE_MAX), temperature=1.0)  # what is computed from samples
 
 Progress = Callable[[float, str], object]  # share done, and with what
 
@@ -35,6 +37,21 @@ class Subject:
     stored: ModelAudit | None = None
     images: Dataset | None = None  # behind the samples, row by row, where they are there
     run: dict[str, Any] | None = None
+
+    @property
+    def score(self) -> ScoreInfo:
+        """Which local score it has, as it was audited."""
+        return GREAT if self.stored is None else self.stored.score
+
+
+def kind_of(score: ScoreInfo) -> str:
+    """The name of a score and its norm: numbers of one kind can stand side by side.
+
+    >>> kind_of(ScoreInfo(name="first-order", range=(0, 1), norm="l2"))
+    'first-order radius, L2'
+    """
+    norm = [] if score.norm is None else [views.printable(score.norm.capitalize())]
+    return ", ".join([views.score_name(score), *norm])
 
 
 def zoo_subjects(progress: Progress, store: Path | None = None) -> list[Subject]:
