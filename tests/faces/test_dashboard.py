@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -18,7 +19,7 @@ from gfscore.cli.main import run
 from gfscore.dashboard import serving
 from gfscore.dashboard.controls import TEMPERATURES
 from gfscore.dashboard.downloads import figures
-from gfscore.dashboard.subjects import file_subjects, uploaded_subject
+from gfscore.dashboard.subjects import Subject, file_subjects, told_apart, uploaded_subject
 from gfscore.dashboard.text import JOINER, plain
 from gfscore.errors import FileError
 from gfscore.samples import Samples
@@ -193,8 +194,7 @@ def test_different_scores_are_not_put_side_by_side(logits_file, tmp_path):
     app.session_state["tab"] = "Compare models"
     app.run()
     assert list(app.dataframe[0].value["model"]) == ["net"]  # of the first one's kind
-    box = app.multiselect[0]
-    box.set_value([*box.value, app.selectbox[0].options[1]]).run()
+    app.multiselect[0].select(str(tmp_path / "runs" / "first-order" / "audit.json") + "#0").run()
     assert "Different scores are not comparable (GREAT score; first-order radius, Linf)." in sentences(app)
     assert all("model" not in table.value for table in app.dataframe)
     assert "failed inside" not in sentences(app)
@@ -245,7 +245,7 @@ def test_models_are_compared_side_by_side(tmp_path):
     assert change.paired
     assert list(app.dataframe[1].value["lower"]) == [entry.change.interval[0] for entry in change.classes]
     assert list(app.dataframe[1].value["verdict"]) == [entry.verdict for entry in change.classes]
-    app.multiselect[0].set_value(["two"]).run()
+    app.multiselect[0].unselect(app.multiselect[0].value[0]).run()
     assert list(app.dataframe[0].value["model"]) == ["two"]
     assert not app.exception
 
@@ -288,7 +288,8 @@ def test_an_audit_without_curves_stays_at_its_temperature(logits_file, tmp_path)
     bare = audit.model_copy(update={"models": (audit.model.model_copy(update={"curves": None}),)})
     bare.save(tmp_path / "audit.json")
     app = opened(tmp_path / "audit.json", logits_file)
-    app.selectbox[0].set_value("net (" + str(tmp_path / "audit.json") + ")").run()
+    assert app.selectbox[0].options[0] == f"net ({tmp_path / 'audit.json'})"
+    app.selectbox[0].select_index(0).run()
     app.select_slider[0].set_value(T).run()
     app.select_slider[1].set_value(0.2).run()
     assert cards(app) == expected_cards(audit.model)
@@ -319,7 +320,7 @@ def test_uploads_are_opened_and_broken_ones_are_sentences(logits_file):
     broken = ("torn.npz", npz(samples_of())[:200], "application/zip")
     app.file_uploader[0].set_value([good, broken]).run()
     assert app.selectbox[0].options == ["mine", "net"]
-    assert app.selectbox[0].value == "mine"
+    assert app.selectbox[0].format_func(app.selectbox[0].value) == "mine"
     wanted = gfscore.audit_models({"mine": samples_of(seed=5)}).model
     assert cards(app) == expected_cards(wanted)
     assert "torn.npz: is not an npz archive, or is cut short. Save it again with numpy.savez." in sentences(app)
@@ -352,12 +353,37 @@ def test_what_should_not_happen_is_a_sentence_too(logits_file, monkeypatch):
 
 def test_models_of_one_name_are_told_apart(logits_file, tmp_path):
     audit = gfscore.audit_models({"net": gfscore.read_samples(logits_file)})
-    for folder in "ab":
+    for folder in "abc":
         audit.save(tmp_path / folder / "audit.json")
     subjects, broken = file_subjects([str(tmp_path), str(tmp_path / "a")])
-    names = [subject.name for subject in subjects]
-    assert len(set(names)) == len(names) == 3
+    names = [subject.name for subject in told_apart(subjects)]
+    assert len(set(names)) == len(names) == 3  # a file that is named twice is opened once
     assert broken == []
+
+
+def test_uploads_of_a_name_that_is_open_stay_beside_it(logits_file):
+    app = opened(logits_file)
+    found = {seed: samples_of(seed=seed) for seed in (5, 6)}
+    app.file_uploader[0].set_value([("net.npz", npz(samples), "application/zip") for samples in found.values()]).run()
+    box = app.selectbox[0]
+    assert box.options == ["net (net.npz) 3", "net (net.npz) 2", "net (net.npz)"]
+    shown = {}
+    for position, name in enumerate(box.options):
+        app.selectbox[0].select_index(position).run()
+        assert any(text.value.startswith(f"{name}: ") for text in app.text)
+        shown[name] = cards(app)
+    models = gfscore.audit_models({"1": gfscore.read_samples(logits_file), "2": found[5], "3": found[6]}).models
+    assert list(shown.values()) == [expected_cards(model) for model in reversed(models)]
+
+
+def test_a_number_that_is_taken_is_not_given_again():
+    sample = Subject(name="a", key="k", source="s")
+    names = ["a", "a", "a (s) 2"]
+    assert [each.name for each in told_apart([replace(sample, name=name) for name in names])] == [
+        "a (s)",
+        "a (s) 2",
+        "a (s) 2 2",
+    ]
 
 
 @pytest.mark.parametrize(

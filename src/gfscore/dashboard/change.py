@@ -11,12 +11,13 @@ from gfscore.outputs.escaping import shortened
 from gfscore.verdicts import Comparison
 
 
-def show_change(subjects: dict[str, Subject], names: list[str], settings: Settings) -> None:
+def show_change(subjects: dict[str, Subject], settings: Settings) -> None:
     """Two boxes to choose from, and what changes between the two."""
     st.markdown("**What changes from one model to another**")
     left, right = st.columns(2)
-    old = left.selectbox("From", names, index=0, key="from", format_func=shortened)
-    new = right.selectbox("To", names, index=1, key="to", format_func=shortened)
+    keys = list(subjects)
+    old = left.selectbox("From", keys, index=0, key="from", format_func=lambda key: shortened(subjects[key].name))
+    new = right.selectbox("To", keys, index=1, key="to", format_func=lambda key: shortened(subjects[key].name))
     if old == new:
         st.caption("Choose two models.")
         return

@@ -22,7 +22,7 @@ UPLOADS, MODEL = "uploads", "model"  # keys of the session
 
 
 def uploads(place: DeltaGenerator) -> list[Subject]:
-    """Models from files that came through the browser, the newest first; a broken one is a sentence."""
+    """Models from files that came through the browser, the newest last; a broken one is a sentence."""
     with place:
         files = st.file_uploader(
             "Open a logits file",
@@ -33,14 +33,14 @@ def uploads(place: DeltaGenerator) -> list[Subject]:
         probabilities = st.checkbox("It holds probabilities", help="Softmax is not applied again.", key="probabilities")
         known: dict[tuple[str, bool], Subject] = st.session_state.setdefault(UPLOADS, {})
         found = []
-        for file in reversed(files):
+        for file in files:
             key = (file.file_id, probabilities)
             try:
                 if key not in known:
                     known[key] = uploaded_subject(
                         file.name, file.getvalue(), f"{file.file_id}-{probabilities}", probabilities=probabilities
                     )
-                    st.session_state[MODEL] = known[key].name  # what was just uploaded is what is looked at
+                    st.session_state[MODEL] = known[key].key  # what was just uploaded is what is looked at
                 found.append(known[key])
             except GFScoreError as error:
                 st.error(plain(str(error)))

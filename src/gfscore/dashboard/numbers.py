@@ -35,18 +35,22 @@ class Settings:
 
 def audited(subject: Subject, settings: Settings) -> tuple[ModelAudit, list[str]]:
     """The model's audit at the settings, and a sentence for each of them that it cannot follow."""
+    notes: list[str] = []
     if subject.samples is not None:
-        return _computed(subject.key, _options(settings), subject, subject.samples), []
-    if subject.stored is None:
+        model = _computed(subject.key, _options(settings), subject, subject.samples)
+    elif subject.stored is not None:
+        model, notes = _restated(subject.stored, settings)
+    else:
         raise ResultError(f"{subject.name} has neither samples nor a stored audit.")
-    return _restated(subject.stored, settings)
+    return model.model_copy(update={"name": subject.name}), notes  # others of its name may have come since
 
 
 def compared(old: Subject, new: Subject, settings: Settings) -> Comparison:
     """What changes from one model to another: sample by sample, or from their intervals where one has no samples."""
     if old.samples is None or new.samples is None:
         return comparing.compare_audits(audited(old, settings)[0], audited(new, settings)[0])
-    return _compared((old.key, new.key), _options(settings), (old, new), (old.samples, new.samples))
+    names = (old.name, new.name)
+    return _compared((old.key, new.key), _options(settings), names, (old.samples, new.samples))
 
 
 def audit_of(models: Sequence[ModelAudit]) -> Audit:
@@ -121,11 +125,10 @@ def _curve(key: str, _samples: Samples) -> Any:  # noqa: ARG001 (the key is what
 def _compared(
     keys: tuple[str, str],  # noqa: ARG001 (what is remembered)
     options: Options,
-    _subjects: tuple[Subject, Subject],
+    names: tuple[str, str],
     _samples: tuple[Samples, Samples],
 ) -> Comparison:
-    old, new = _subjects
-    return comparing.compare(*_samples, options, names=(old.name, new.name))
+    return comparing.compare(*_samples, options, names=names)
 
 
 @st.cache_resource(max_entries=TABLES, show_spinner=False)

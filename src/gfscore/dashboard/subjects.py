@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ def file_subjects(paths: Sequence[str], data: Dataset | None = None) -> tuple[li
             found += _logits(path, data) if path.suffix.lower() in SUFFIXES else _stored(path)
         except GFScoreError as error:
             broken.append(str(error))
-    return _told_apart(found), broken
+    return list({subject.key: subject for subject in found}.values()), broken  # a file named twice is opened once
 
 
 def uploaded_subject(name: str, content: bytes, key: str, *, probabilities: bool = False) -> Subject:
@@ -135,16 +136,16 @@ def _stored(path: Path) -> list[Subject]:
     ]
 
 
-def _told_apart(subjects: Sequence[Subject]) -> list[Subject]:
+def told_apart(subjects: Sequence[Subject]) -> list[Subject]:
     """The subjects with a name each: the file's before the model's where several have the same, then a number."""
     names = [subject.name for subject in subjects]
     named = [
         subject if names.count(subject.name) == 1 else replace(subject, name=f"{subject.name} ({subject.source})")
         for subject in subjects
     ]
-    seen: dict[str, int] = {}
-    found = []
+    found: dict[str, Subject] = {}
     for subject in named:
-        seen[subject.name] = count = seen.get(subject.name, 0) + 1
-        found.append(subject if count == 1 else replace(subject, name=f"{subject.name} {count}"))
-    return found
+        numbered = (f"{subject.name} {number}" for number in count(2))
+        name = next(name for name in chain([subject.name], numbered) if name not in found)
+        found[name] = replace(subject, name=name)
+    return list(found.values())
