@@ -59,6 +59,10 @@ def logits_file(tmp_path):
     return path
 
 
+def slider(app, label):
+    return next(each for each in (*app.slider, *app.select_slider) if each.label == label)
+
+
 def cards(app) -> dict[str, tuple[str, str]]:
     return {card.label.replace("\\", ""): (card.value, card.delta) for card in app.metric}
 
@@ -95,15 +99,15 @@ def test_every_slider_gives_the_numbers_of_an_audit_with_it(logits_file):
     samples = gfscore.read_samples(logits_file)
     wanted = {"temperature": 1.0, "fairness_weight": 0.5, "delta": 0.05}
     moves = [
-        ("temperature", "select_slider", 0, T),
-        ("fairness_weight", "slider", 0, 1.5),
-        ("delta", "select_slider", 1, 0.2),
+        ("temperature", "Temperature T", T),
+        ("fairness_weight", "Fairness weight λ", 1.5),
+        ("delta", "Error level δ", 0.2),
     ]
-    for option, kind, position, value in moves:
+    for option, label, value in moves:
         assert cards(app) == expected_cards(
             gfscore.audit(samples.logits, samples.labels, class_names=samples.class_names, **wanted).model
         )
-        app.get(kind)[position].set_value(value).run()
+        slider(app, label).set_value(value).run()
         wanted[option] = value
     audit = gfscore.audit(samples.logits, samples.labels, class_names=samples.class_names, **wanted)
     assert cards(app) == expected_cards(audit.model)
@@ -119,7 +123,7 @@ def test_the_threshold_is_judged_by_intervals(logits_file):
         ((lowest + highest) / 2, "UNDECIDED"),
         (highest + 0.02, "FAIL"),
     ]:
-        app.slider[1].set_value(round(threshold, 2)).run()
+        slider(app, "Threshold τ").set_value(round(threshold, 2)).run()
         assert f"**{verdict}**" in sentences(app)
         table = app.dataframe[0].value
         assert list(table["verdict"]) == [str(each) for each in auditing.verdicts(model, round(threshold, 2))[1]]
@@ -163,8 +167,8 @@ def test_audits_by_other_scores_are_shown_on_their_own_scale(tmp_path, score, la
     assert "failed inside" not in sentences(app)
     assert cards(app) == expected_cards(audit.model)
     assert label in cards(app)
-    assert not any(slider.label == "Temperature T" for slider in app.select_slider)
-    threshold = next(slider for slider in app.slider if slider.label == "Threshold τ")
+    assert "Temperature T" not in [each.label for each in app.select_slider]
+    threshold = slider(app, "Threshold τ")
     assert (threshold.max, threshold.step) == (largest, step)
     lowest = audit.wcr.interval[0]
     threshold.set_value(math.floor(lowest / step) * step).run()
@@ -182,14 +186,14 @@ def test_different_scores_are_not_put_side_by_side(logits_file, tmp_path):
     for name, audit in radius_audits().items():
         audit.save(tmp_path / "runs" / name / "audit.json")
     app = opened(logits_file, tmp_path / "runs")
-    assert [slider.label.replace("\\", "") for slider in app.slider if "Threshold" in slider.label] == [
+    assert [each.label.replace("\\", "") for each in app.slider] == [
         "Threshold τ (GREAT score)",
         "Threshold τ (first-order radius, Linf)",
         "Threshold τ (given, Linf)",
         "Threshold τ (lipschitz, L2)",
     ]
     app.selectbox[0].select_index(3).run()
-    app.select_slider[0].set_value(T).run()
+    slider(app, "Temperature T").set_value(T).run()
     assert "The temperature does not apply: the score of second has none." in sentences(app)
     app.session_state["tab"] = "Compare models"
     app.run()
@@ -254,18 +258,33 @@ def test_a_stored_audit_follows_what_it_can_and_says_what_not(logits_file, tmp_p
     samples = gfscore.read_samples(logits_file)
     gfscore.audit_models({"net": samples}).save(tmp_path / "runs" / "a" / "audit.json")
     app = opened(tmp_path / "runs")
-    assert app.select_slider[1].disabled  # delta
-    app.slider[0].set_value(1.0).run()
+    assert slider(app, "Error level δ").disabled
+    slider(app, "Fairness weight λ").set_value(1.0).run()
     assert cards(app) == expected_cards(
         gfscore.audit_models({"net": samples}, auditing.Options(fairness_weight=1)).model
     )
-    app.select_slider[0].set_value(T).run()
+    slider(app, "Temperature T").set_value(T).run()
     wanted = expected_cards(
         gfscore.audit_models({"net": samples}, auditing.Options(fairness_weight=1, temperature=T)).model
     )
     assert cards(app) == {name: (value, "no interval") for name, (value, _) in wanted.items()}
     assert "no intervals and no noise floor without the samples" in sentences(app)
     assert "**UNDECIDED**" in sentences(app)
+
+
+def test_a_stored_audit_opens_with_its_own_weight_and_temperature(logits_file, tmp_path):
+    samples = gfscore.read_samples(logits_file)
+    audit = gfscore.audit_models({"net": samples}, auditing.Options(fairness_weight=1.23, temperature=3))
+    audit.save(tmp_path / "audit.json")
+    for others in ([], [logits_file]):
+        app = opened(tmp_path, *others)
+        assert cards(app) == expected_cards(audit.model)
+    app.selectbox[0].select_index(1).run()  # of logits: as an audit gives it when nothing is said
+    assert cards(app) == expected_cards(gfscore.audit_models({"net": samples}).model)
+    slider(app, "Fairness weight λ").set_value(2.0).run()
+    app.selectbox[0].select_index(0).run()
+    wanted = auditing.Options(fairness_weight=2, temperature=3)
+    assert cards(app) == expected_cards(gfscore.audit_models({"net": samples}, wanted).model)
 
 
 def test_stored_audits_are_compared_by_their_intervals_while_they_have_any(tmp_path):
@@ -276,7 +295,7 @@ def test_stored_audits_are_compared_by_their_intervals_while_they_have_any(tmp_p
     app.session_state["tab"] = "Compare models"
     app.run()
     assert any("not compared sample by sample" in text.value for text in app.text)
-    app.select_slider[0].set_value(T).run()
+    slider(app, "Temperature T").set_value(T).run()
     table = app.dataframe[1].value
     assert list(table["verdict"]) == ["unclear"] * 4
     assert table["lower"].isna().all()
@@ -290,8 +309,8 @@ def test_an_audit_without_curves_stays_at_its_temperature(logits_file, tmp_path)
     app = opened(tmp_path / "audit.json", logits_file)
     assert app.selectbox[0].options[0] == f"net ({tmp_path / 'audit.json'})"
     app.selectbox[0].select_index(0).run()
-    app.select_slider[0].set_value(T).run()
-    app.select_slider[1].set_value(0.2).run()
+    slider(app, "Temperature T").set_value(T).run()
+    slider(app, "Error level δ").set_value(0.2).run()
     assert cards(app) == expected_cards(audit.model)
     assert "The temperature does not apply: this result holds the scores by temperature of 0 of 4" in sentences(app)
     assert "Delta does not apply: these intervals are for 0.05" in sentences(app)

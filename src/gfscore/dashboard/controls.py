@@ -6,15 +6,14 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gfscore.auditing import Options
-from gfscore.dashboard.numbers import Settings
+from gfscore.dashboard.numbers import DEFAULTS, Settings
 from gfscore.dashboard.subjects import Subject, kind_of, uploaded_subject
 from gfscore.dashboard.text import plain
 from gfscore.errors import GFScoreError
 from gfscore.inputs.logits_files import SUFFIXES
 
-DEFAULTS = Options()
 TEMPERATURES = tuple(10 ** (step / 20) for step in range(-40, 21))  # 0.01 to 10, twenty to a decade
+WEIGHTS = tuple(round(0.05 * step, 2) for step in range(41))
 DELTAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 AS_AUDITED = "as audited"
 STEPS_UP = 10  # of a threshold, at first
@@ -51,17 +50,26 @@ def uploads(place: DeltaGenerator) -> list[Subject]:
 def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:
     """The sliders; those that nothing open can follow are switched off."""
     computed = any(subject.samples is not None for subject in subjects)
+    stored = any(subject.stored is not None for subject in subjects)
     curves = any(subject.stored is not None and subject.stored.curves is not None for subject in subjects)
     tempered = any(subject.score.temperature is not None for subject in subjects)
     with place:
-        temperature = _temperature(computed=computed, disabled=not (computed or curves)) if tempered else None
-        weight = st.slider(
+        temperature = None
+        if tempered:
+            temperature = _chosen(
+                "Temperature T",
+                TEMPERATURES,
+                DEFAULTS.temperature,
+                stored=stored,
+                disabled=not (computed or curves),
+                meaning="Divides the logits. It changes every score, but no decision of the model.",
+            )
+        weight = _chosen(
             "Fairness weight λ",
-            0.0,
-            2.0,
+            WEIGHTS,
             DEFAULTS.fairness_weight,
-            0.05,
-            help="FP-GREAT = class mean − λ × RDI",
+            stored=stored,
+            meaning="FP-GREAT = class mean − λ × RDI.",
         )
         thresholds = _thresholds(subjects)
         delta = st.select_slider(
@@ -78,15 +86,18 @@ def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:
     return Settings(temperature=temperature, fairness_weight=weight, thresholds=thresholds, delta=delta)
 
 
-def _temperature(*, computed: bool, disabled: bool) -> float | None:
-    choices: list[float | str] = [*TEMPERATURES] if computed else [AS_AUDITED, *TEMPERATURES]
+def _chosen(
+    label: str, choices: Sequence[float], usual: float, *, stored: bool, meaning: str, disabled: bool = False
+) -> float | None:
+    """What a slider says; None, at first where there are stored audits, leaves each of them as it is."""
+    offered: list[float | str] = [AS_AUDITED, *choices] if stored else [*choices]
     chosen = st.select_slider(
-        "Temperature T",
-        choices,
-        value=DEFAULTS.temperature if computed else AS_AUDITED,
+        label,
+        offered,
+        value=AS_AUDITED if stored else usual,
         format_func=lambda value: value if isinstance(value, str) else f"{value:.3g}",
         disabled=disabled,
-        help="Divides the logits. It changes every score, but no decision of the model.",
+        help=f"{meaning} As audited: each audit keeps its own; of logits it is {usual:g}." if stored else meaning,
     )
     return None if isinstance(chosen, str) else chosen
 

@@ -15,6 +15,7 @@ from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
 from gfscore.verdicts import Comparison
 
+DEFAULTS = Options()
 KEPT = 64  # audits; at 1,000 classes each takes about a megabyte
 TABLES = 4  # of samples
 
@@ -24,7 +25,7 @@ class Settings:
     """Where the sliders stand."""
 
     temperature: float | None  # None: each stored audit at its own
-    fairness_weight: float
+    fairness_weight: float | None  # likewise
     thresholds: Mapping[str, float]  # by the kind of score
     delta: float
 
@@ -80,8 +81,8 @@ def confusions(samples: Sequence[Mapping[str, Any]], most: int = 5) -> list[tupl
 
 def _options(settings: Settings) -> Options:
     return Options(
-        temperature=1.0 if settings.temperature is None else settings.temperature,
-        fairness_weight=settings.fairness_weight,
+        temperature=DEFAULTS.temperature if settings.temperature is None else settings.temperature,
+        fairness_weight=DEFAULTS.fairness_weight if settings.fairness_weight is None else settings.fairness_weight,
         delta=settings.delta,
     )
 
@@ -101,7 +102,8 @@ def _restated(stored: ModelAudit, settings: Settings) -> tuple[ModelAudit, list[
         notes.append(
             f"Delta does not apply: these intervals are for {stored.interval.delta:g}; others need the samples."
         )
-    return restating.reweighted(model, settings.fairness_weight), notes
+    weight = stored.fp_great.weight if settings.fairness_weight is None else settings.fairness_weight
+    return restating.reweighted(model, weight), notes
 
 
 # What follows is remembered by key and options; arguments with a leading underscore are not looked at.
