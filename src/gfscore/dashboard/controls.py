@@ -29,6 +29,9 @@ def uploads(place: DeltaGenerator) -> list[Subject]:
             accept_multiple_files=True,
             help="An npz with logits and labels, or the same as safetensors, parquet or csv. No pickle is loaded.",
         )
+        st.caption(
+            f"Larger than {st.get_option('server.maxUploadSize')} MB is refused."
+        )  # the uploader hides its reason
         probabilities = st.checkbox("It holds probabilities", help="Softmax is not applied again.", key="probabilities")
         known: dict[tuple[str, bool], Subject] = st.session_state.setdefault(UPLOADS, {})
         found = []
