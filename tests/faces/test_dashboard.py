@@ -118,13 +118,18 @@ def test_the_threshold_is_judged_by_intervals(logits_file):
     app = opened(logits_file)
     model = gfscore.audit_models({"net": gfscore.read_samples(logits_file)}).model
     lowest, highest = model.wcr.interval
-    for threshold, verdict in [
-        (lowest - 0.02, "PASS"),
-        ((lowest + highest) / 2, "UNDECIDED"),
-        (highest + 0.02, "FAIL"),
+    sure = "(wrong with probability at most 0.05)"
+    for threshold, verdict, said in [
+        (lowest - 0.02, "PASS", f"no class has a mean score below {{}} {sure}."),
+        (
+            (lowest + highest) / 2,
+            "UNDECIDED",
+            "the intervals do not tell whether some class has a mean score below {};",
+        ),
+        (highest + 0.02, "FAIL", f"some class has a mean score below {{}} {sure};"),
     ]:
         slider(app, "Threshold τ").set_value(round(threshold, 2)).run()
-        assert f"**{verdict}**" in sentences(app)
+        assert f"**{verdict}**: {said.format(round(threshold, 2))}" in sentences(app)
         table = app.dataframe[0].value
         assert list(table["verdict"]) == [str(each) for each in auditing.verdicts(model, round(threshold, 2))[1]]
 
@@ -243,6 +248,8 @@ def test_models_are_compared_side_by_side(tmp_path):
     table = app.dataframe[0].value
     wanted = gfscore.audit_models({name: gfscore.read_samples(tmp_path / f"{name}.npz") for name in ("one", "two")})
     assert list(table["model"]) == ["one", "two"]
+    warning = "A higher score does not make a model more robust than one that was trained differently."
+    assert warning in [caption.value for caption in app.caption]
     assert list(table["RDI"]) == [views.estimate(model.rdi.value, model.rdi.interval) for model in wanted.models]
     samples = {name: gfscore.read_samples(tmp_path / f"{name}.npz") for name in ("one", "two")}
     change = comparing.compare(samples["one"], samples["two"])
@@ -251,6 +258,7 @@ def test_models_are_compared_side_by_side(tmp_path):
     assert list(app.dataframe[1].value["verdict"]) == [entry.verdict for entry in change.classes]
     app.multiselect[0].unselect(app.multiselect[0].value[0]).run()
     assert list(app.dataframe[0].value["model"]) == ["two"]
+    assert warning not in [caption.value for caption in app.caption]  # nothing beside it
     assert not app.exception
 
 

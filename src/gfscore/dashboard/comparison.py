@@ -28,11 +28,14 @@ FIGURES: tuple[Callable[[Audit], ChartType], ...] = (
     noise_floor,
     class_heatmap,
 )
+ORDERS_NO_MODELS = "A higher score does not make a model more robust than one that was trained differently."
 
 
 def show_comparison(models: Sequence[ModelAudit], settings: Settings) -> None:
     """A table of all metrics with their intervals, and the pictures that compare; the models have one kind of score."""
     _show_table(models, settings)
+    if len(models) > 1 and models[0].score.name == "great":
+        st.caption(ORDERS_NO_MODELS)
     show_chart(side_by_side(models, settings.threshold(models[0])), stretch=True)
     audit = audit_of(models)
     for draw in FIGURES:

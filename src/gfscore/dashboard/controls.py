@@ -121,7 +121,7 @@ def _thresholds(subjects: Sequence[Subject]) -> dict[str, float]:
             round(STEPS_UP * step, decimals),
             step,
             format=f"%.{decimals}f",
-            help="No class may score below it.",
+            help="No class may have a mean score below it.",
         )
     return found
 

@@ -62,10 +62,12 @@ def _show_verdict(model: ModelAudit, overall: str, verdicts: Sequence[str], thre
     parts = PLURALS[model.partition]
     counts = {kind: [str(verdict) for verdict in verdicts].count(kind) for kind in BOXES}
     worst = plain(model.wcr.class_)
+    below = f"a mean score below {threshold:g}"
+    sure = f"(wrong with probability at most {model.interval.delta:g})"
     sentence = {
-        "PASS": f"no {model.partition} is below {threshold:g}.",
-        "FAIL": f"some {model.partition} is below {threshold:g}; the lowest score has {worst}.",
-        "UNDECIDED": f"the intervals do not tell whether some {model.partition} is below {threshold:g}; "
+        "PASS": f"no {model.partition} has {below} {sure}.",
+        "FAIL": f"some {model.partition} has {below} {sure}; the lowest score has {worst}.",
+        "UNDECIDED": f"the intervals do not tell whether some {model.partition} has {below}; "
         f"the lowest score has {worst}.",
     }[str(overall)]
     BOXES[str(overall)](
