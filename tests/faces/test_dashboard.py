@@ -83,7 +83,7 @@ def expected_cards(model) -> dict[str, tuple[str, str]]:
     found = {}
     for name, (value, interval) in rows.items():
         shown = partial(views.number, digits=3 if name in relative else digits)
-        found[name] = (shown(value), " to ".join(map(shown, interval)) if interval else "no interval")
+        found[name] = (shown(value), f"interval {' to '.join(map(shown, interval))}" if interval else "no interval")
     return found
 
 
@@ -112,6 +112,15 @@ def test_every_slider_gives_the_numbers_of_an_audit_with_it(logits_file):
     audit = gfscore.audit(samples.logits, samples.labels, class_names=samples.class_names, **wanted)
     assert cards(app) == expected_cards(audit.model)
     assert not app.exception
+
+
+def test_the_temperature_that_is_shown_is_the_one_that_is_computed(logits_file):
+    app = opened(logits_file)
+    shown = slider(app, "Temperature T")
+    assert [float(option) for option in shown.options] == list(TEMPERATURES)
+    shown.set_value(2).run()
+    samples = gfscore.read_samples(logits_file)
+    assert cards(app) == expected_cards(gfscore.audit_models({"net": samples}, auditing.Options(temperature=2)).model)
 
 
 def test_the_threshold_is_judged_by_intervals(logits_file):

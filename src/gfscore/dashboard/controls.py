@@ -12,7 +12,8 @@ from gfscore.dashboard.text import plain
 from gfscore.errors import GFScoreError
 from gfscore.inputs.logits_files import SUFFIXES
 
-TEMPERATURES = tuple(10 ** (step / 20) for step in range(-40, 21))  # 0.01 to 10, twenty to a decade
+# 0.01 to 10, some twenty to a decade; rounded, so that what is shown is what is computed.
+TEMPERATURES = tuple(float(f"{10 ** (step / 20):.3g}") for step in range(-40, 21))
 WEIGHTS = tuple(round(0.05 * step, 2) for step in range(41))
 DELTAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 AS_AUDITED = "as audited"

@@ -18,6 +18,7 @@ from gfscore.results import Interval, ModelAudit
 
 BOXES = {"PASS": st.success, "FAIL": st.error, "UNDECIDED": st.warning}
 TABLE_ROWS = 12
+VERDICT_WIDTH = 125  # pixels, of the longest and its margins
 RELATIVE = ("NRGC", "Theil", "Atkinson")  # metrics that have no scale
 
 
@@ -93,11 +94,11 @@ def _show_metrics(model: ModelAudit) -> None:
     columns = st.columns(4)
     for position, (name, (value, interval)) in enumerate(values.items()):
         places = 3 if name in RELATIVE else digits
-        low, high = (None, None) if interval is None else interval
+        ends = None if interval is None else " to ".join(views.number(end, places) for end in interval)
         columns[position % 4].metric(
             plain(name),
             views.number(value, places),
-            delta="no interval" if interval is None else f"{views.number(low, places)} to {views.number(high, places)}",
+            delta="no interval" if ends is None else f"interval {ends}",
             delta_color="off",
             delta_arrow="off",
             help=plain(meanings[name]),
@@ -129,7 +130,7 @@ def _show_table(model: ModelAudit, verdicts: Sequence[str], table_key: str, clas
         height=min(len(rows), TABLE_ROWS) * 35 + 38,
         column_config={
             **dict.fromkeys(("score", "lower", "upper"), digits),
-            "verdict": st.column_config.TextColumn(width=105),
+            "verdict": st.column_config.TextColumn(width=VERDICT_WIDTH),
             "accuracy": st.column_config.NumberColumn(format="percent"),
         },
         on_select=lambda: _follow_table(table_key, class_key, names),
