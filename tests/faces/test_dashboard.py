@@ -465,9 +465,21 @@ def test_the_command_refuses_what_cannot_work(capsys, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert run(["dashboard", "--port", str(port)]) == 2
-    assert f"cannot listen at 127.0.0.1, port {port}" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert f"cannot listen at 127.0.0.1, port {port}" in said.err
+    assert said.err.endswith("Choose another with --port.\n")
+    assert said.out == ""  # no address that nothing answers at
     assert run(["dashboard", str(tmp_path / "none.json")]) == 2
     assert "none.json: does not exist." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "192.0.2.1", "a..b"])  # unknown, another's, no name
+def test_a_host_that_is_not_this_machine_is_refused(capsys, host):
+    assert run(["dashboard", "--host", host]) == 2
+    said = capsys.readouterr()
+    assert f"cannot listen at {host}, port 8501 (" in said.err
+    assert said.err.endswith("Choose another with --host.\n")
+    assert said.out == ""
 
 
 def test_a_missing_extra_is_named(tmp_path):

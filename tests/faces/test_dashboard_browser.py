@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 import zipfile
 from contextlib import contextmanager
+from statistics import median
 
 import numpy as np
 import pytest
@@ -296,7 +297,7 @@ def test_a_slider_is_answered_in_time(page, store, tmp_path, n, k, limit, artefa
         page.screenshot(path=artefact("page.png"))
         page.goto("about:blank")  # it would miss the server
     say(f"{n:,} x {k:,}", seconds)
-    assert min(seconds) < limit
+    assert median(seconds) < limit
 
 
 @pytest.mark.long
@@ -309,4 +310,4 @@ def test_real_logits_of_a_thousand_classes(page, store, realdata, artefact):
         page.screenshot(path=artefact("page.png"))
         page.goto("about:blank")
     say("real logits, 5,000 x 1,000", seconds)
-    assert min(seconds) < 3.0
+    assert median(seconds) < 3.0
