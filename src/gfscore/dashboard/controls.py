@@ -30,9 +30,8 @@ def uploads(place: DeltaGenerator) -> list[Subject]:
             accept_multiple_files=True,
             help="An npz with logits and labels, or the same as safetensors, parquet or csv. No pickle is loaded.",
         )
-        st.caption(
-            f"Larger than {st.get_option('server.maxUploadSize')} MB is refused."
-        )  # the uploader hides its reason
+        # The uploader says it to screen readers only, and a caption would be too pale.
+        st.text(f"Larger than {st.get_option('server.maxUploadSize')} MB is refused.")
         probabilities = st.checkbox("It holds probabilities", help="Softmax is not applied again.", key="probabilities")
         known: dict[tuple[str, bool], Subject] = st.session_state.setdefault(UPLOADS, {})
         found = []

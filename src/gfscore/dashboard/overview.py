@@ -18,7 +18,7 @@ from gfscore.results import Interval, ModelAudit
 
 BOXES = {"PASS": st.success, "FAIL": st.error, "UNDECIDED": st.warning}
 TABLE_ROWS = 12
-VERDICT_WIDTH = 125  # pixels, of the longest and its margins
+VERDICT_WIDTH = 105  # pixels; the longest, UNDECIDED, takes 71 and its margins
 RELATIVE = ("NRGC", "Theil", "Atkinson")  # metrics that have no scale
 
 
