@@ -2,21 +2,24 @@
 
 import io
 import json
+import math
 import socket
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 import gfscore
-from gfscore import auditing, comparing, views
+from gfscore import auditing, certifying, comparing, views
 from gfscore.cli.main import run
 from gfscore.dashboard import serving
 from gfscore.dashboard.controls import TEMPERATURES
 from gfscore.dashboard.downloads import figures
-from gfscore.dashboard.subjects import file_subjects, uploaded_subject
+from gfscore.dashboard.subjects import Subject, file_subjects, told_apart, uploaded_subject
 from gfscore.dashboard.text import JOINER, plain
 from gfscore.errors import FileError
 from gfscore.samples import Samples
@@ -56,13 +59,18 @@ def logits_file(tmp_path):
     return path
 
 
+def slider(app, label):
+    return next(each for each in (*app.slider, *app.select_slider) if each.label == label)
+
+
 def cards(app) -> dict[str, tuple[str, str]]:
-    return {card.label: (card.value, card.delta) for card in app.metric}
+    return {card.label.replace("\\", ""): (card.value, card.delta) for card in app.metric}
 
 
 def expected_cards(model) -> dict[str, tuple[str, str]]:
+    digits = views.digits_of(model.score)
     rows = {
-        "GREAT score": (model.aggregate, model.aggregate_interval),
+        views.score_name(model.score): (model.aggregate, model.aggregate_interval),
         "class mean": (model.class_mean, model.class_mean_interval),
         "WCR": (model.wcr.value, model.wcr.interval),
         "RDI": (model.rdi.value, model.rdi.interval),
@@ -71,10 +79,12 @@ def expected_cards(model) -> dict[str, tuple[str, str]]:
         "Theil": (model.theil.value, model.theil.interval),
         "Atkinson": (model.atkinson.value, model.atkinson.interval),
     }
-    return {
-        name: (views.number(value), " to ".join(map(views.number, interval)) if interval else "no interval")
-        for name, (value, interval) in rows.items()
-    }
+    relative = {"NRGC", "Theil", "Atkinson"}
+    found = {}
+    for name, (value, interval) in rows.items():
+        shown = partial(views.number, digits=3 if name in relative else digits)
+        found[name] = (shown(value), f"interval {' to '.join(map(shown, interval))}" if interval else "no interval")
+    return found
 
 
 def sentences(app) -> str:
@@ -89,34 +99,123 @@ def test_every_slider_gives_the_numbers_of_an_audit_with_it(logits_file):
     samples = gfscore.read_samples(logits_file)
     wanted = {"temperature": 1.0, "fairness_weight": 0.5, "delta": 0.05}
     moves = [
-        ("temperature", "select_slider", 0, T),
-        ("fairness_weight", "slider", 0, 1.5),
-        ("delta", "select_slider", 1, 0.2),
+        ("temperature", "Temperature T", T),
+        ("fairness_weight", "Fairness weight λ", 1.5),
+        ("delta", "Error level δ", 0.2),
     ]
-    for option, kind, position, value in moves:
+    for option, label, value in moves:
         assert cards(app) == expected_cards(
             gfscore.audit(samples.logits, samples.labels, class_names=samples.class_names, **wanted).model
         )
-        app.get(kind)[position].set_value(value).run()
+        slider(app, label).set_value(value).run()
         wanted[option] = value
     audit = gfscore.audit(samples.logits, samples.labels, class_names=samples.class_names, **wanted)
     assert cards(app) == expected_cards(audit.model)
     assert not app.exception
 
 
+def test_the_temperature_that_is_shown_is_the_one_that_is_computed(logits_file):
+    app = opened(logits_file)
+    shown = slider(app, "Temperature T")
+    assert [float(option) for option in shown.options] == list(TEMPERATURES)
+    shown.set_value(2).run()
+    samples = gfscore.read_samples(logits_file)
+    assert cards(app) == expected_cards(gfscore.audit_models({"net": samples}, auditing.Options(temperature=2)).model)
+
+
 def test_the_threshold_is_judged_by_intervals(logits_file):
     app = opened(logits_file)
     model = gfscore.audit_models({"net": gfscore.read_samples(logits_file)}).model
     lowest, highest = model.wcr.interval
-    for threshold, verdict in [
-        (lowest - 0.02, "PASS"),
-        ((lowest + highest) / 2, "UNDECIDED"),
-        (highest + 0.02, "FAIL"),
+    sure = "(wrong with probability at most 0.05)"
+    for threshold, verdict, said in [
+        (lowest - 0.02, "PASS", f"no class has a mean score below {{}} {sure}."),
+        (
+            (lowest + highest) / 2,
+            "UNDECIDED",
+            "the intervals do not tell whether some class has a mean score below {};",
+        ),
+        (highest + 0.02, "FAIL", f"some class has a mean score below {{}} {sure};"),
     ]:
-        app.slider[1].set_value(round(threshold, 2)).run()
-        assert f"**{verdict}**" in sentences(app)
+        slider(app, "Threshold τ").set_value(round(threshold, 2)).run()
+        assert f"**{verdict}**: {said.format(round(threshold, 2))}" in sentences(app)
         table = app.dataframe[0].value
         assert list(table["verdict"]) == [str(each) for each in auditing.verdicts(model, round(threshold, 2))[1]]
+
+
+def radius_audits() -> dict[str, gfscore.Audit]:
+    """An audit by each score that is no GREAT score."""
+    rng, weights = np.random.default_rng(0), np.eye(4)
+    labels = np.arange(200) % 4
+    pixels = 0.02 * rng.random((200, 4)) + 0.03 * weights[labels]
+    samples = samples_of()
+    return {
+        "first-order": auditing.audit_first_order(
+            lambda x: x @ weights,
+            pixels,
+            labels,
+            norm="linf",
+            eps=8 / 255,
+            gradients=lambda _, y, rivals: weights[y][:, None] - weights[rivals],
+            name="first",
+        ),
+        "lipschitz": certifying.certify_lipschitz(samples.logits, samples.labels, 10.0, name="second"),
+        "given": certifying.certify_given(
+            samples.logits, samples.labels, 0.03 * rng.random(200), norm="linf", name="third"
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("score", "label", "largest", "step"),
+    [
+        ("first-order", "first-order radius", 0.125, 0.001),
+        ("lipschitz", "lipschitz", 1.0, 0.01),
+        ("given", "given", 0.0627, 0.0001),
+    ],
+)
+def test_audits_by_other_scores_are_shown_on_their_own_scale(tmp_path, score, label, largest, step):
+    audit = radius_audits()[score]
+    audit.save(tmp_path / "audit.json")
+    app = opened(tmp_path)
+    assert "failed inside" not in sentences(app)
+    assert cards(app) == expected_cards(audit.model)
+    assert label in cards(app)
+    assert "Temperature T" not in [each.label for each in app.select_slider]
+    threshold = slider(app, "Threshold τ")
+    assert (threshold.max, threshold.step) == (largest, step)
+    lowest = audit.wcr.interval[0]
+    threshold.set_value(math.floor(lowest / step) * step).run()
+    assert "**PASS**" in sentences(app)
+    app.session_state["tab"] = "Compare models"
+    app.run()
+    table = app.dataframe[0].value
+    wanted = views.estimate(audit.aggregate, audit.model.aggregate_interval, views.digits_of(audit.model.score))
+    assert list(table[views.column_name(audit.model.score)]) == [wanted]
+    assert "GREAT" not in table
+    assert "failed inside" not in sentences(app)
+
+
+def test_different_scores_are_not_put_side_by_side(logits_file, tmp_path):
+    for name, audit in radius_audits().items():
+        audit.save(tmp_path / "runs" / name / "audit.json")
+    app = opened(logits_file, tmp_path / "runs")
+    assert [each.label.replace("\\", "") for each in app.slider] == [
+        "Threshold τ (GREAT score)",
+        "Threshold τ (first-order radius, Linf)",
+        "Threshold τ (given, Linf)",
+        "Threshold τ (lipschitz, L2)",
+    ]
+    app.selectbox[0].select_index(3).run()
+    slider(app, "Temperature T").set_value(T).run()
+    assert "The temperature does not apply: the score of second has none." in sentences(app)
+    app.session_state["tab"] = "Compare models"
+    app.run()
+    assert list(app.dataframe[0].value["model"]) == ["net"]  # of the first one's kind
+    app.multiselect[0].select(str(tmp_path / "runs" / "first-order" / "audit.json") + "#0").run()
+    assert "Different scores are not comparable (GREAT score; first-order radius, Linf)." in sentences(app)
+    assert all("model" not in table.value for table in app.dataframe)
+    assert "failed inside" not in sentences(app)
 
 
 def test_a_class_shows_its_samples_and_confusions(logits_file):
@@ -158,14 +257,17 @@ def test_models_are_compared_side_by_side(tmp_path):
     table = app.dataframe[0].value
     wanted = gfscore.audit_models({name: gfscore.read_samples(tmp_path / f"{name}.npz") for name in ("one", "two")})
     assert list(table["model"]) == ["one", "two"]
+    warning = "A higher score does not make a model more robust than one that was trained differently."
+    assert warning in [caption.value for caption in app.caption]
     assert list(table["RDI"]) == [views.estimate(model.rdi.value, model.rdi.interval) for model in wanted.models]
     samples = {name: gfscore.read_samples(tmp_path / f"{name}.npz") for name in ("one", "two")}
     change = comparing.compare(samples["one"], samples["two"])
     assert change.paired
     assert list(app.dataframe[1].value["lower"]) == [entry.change.interval[0] for entry in change.classes]
     assert list(app.dataframe[1].value["verdict"]) == [entry.verdict for entry in change.classes]
-    app.multiselect[0].set_value(["two"]).run()
+    app.multiselect[0].unselect(app.multiselect[0].value[0]).run()
     assert list(app.dataframe[0].value["model"]) == ["two"]
+    assert warning not in [caption.value for caption in app.caption]  # nothing beside it
     assert not app.exception
 
 
@@ -173,18 +275,33 @@ def test_a_stored_audit_follows_what_it_can_and_says_what_not(logits_file, tmp_p
     samples = gfscore.read_samples(logits_file)
     gfscore.audit_models({"net": samples}).save(tmp_path / "runs" / "a" / "audit.json")
     app = opened(tmp_path / "runs")
-    assert app.select_slider[1].disabled  # delta
-    app.slider[0].set_value(1.0).run()
+    assert slider(app, "Error level δ").disabled
+    slider(app, "Fairness weight λ").set_value(1.0).run()
     assert cards(app) == expected_cards(
         gfscore.audit_models({"net": samples}, auditing.Options(fairness_weight=1)).model
     )
-    app.select_slider[0].set_value(T).run()
+    slider(app, "Temperature T").set_value(T).run()
     wanted = expected_cards(
         gfscore.audit_models({"net": samples}, auditing.Options(fairness_weight=1, temperature=T)).model
     )
     assert cards(app) == {name: (value, "no interval") for name, (value, _) in wanted.items()}
     assert "no intervals and no noise floor without the samples" in sentences(app)
     assert "**UNDECIDED**" in sentences(app)
+
+
+def test_a_stored_audit_opens_with_its_own_weight_and_temperature(logits_file, tmp_path):
+    samples = gfscore.read_samples(logits_file)
+    audit = gfscore.audit_models({"net": samples}, auditing.Options(fairness_weight=1.23, temperature=3))
+    audit.save(tmp_path / "audit.json")
+    for others in ([], [logits_file]):
+        app = opened(tmp_path, *others)
+        assert cards(app) == expected_cards(audit.model)
+    app.selectbox[0].select_index(1).run()  # of logits: as an audit gives it when nothing is said
+    assert cards(app) == expected_cards(gfscore.audit_models({"net": samples}).model)
+    slider(app, "Fairness weight λ").set_value(2.0).run()
+    app.selectbox[0].select_index(0).run()
+    wanted = auditing.Options(fairness_weight=2, temperature=3)
+    assert cards(app) == expected_cards(gfscore.audit_models({"net": samples}, wanted).model)
 
 
 def test_stored_audits_are_compared_by_their_intervals_while_they_have_any(tmp_path):
@@ -195,7 +312,7 @@ def test_stored_audits_are_compared_by_their_intervals_while_they_have_any(tmp_p
     app.session_state["tab"] = "Compare models"
     app.run()
     assert any("not compared sample by sample" in text.value for text in app.text)
-    app.select_slider[0].set_value(T).run()
+    slider(app, "Temperature T").set_value(T).run()
     table = app.dataframe[1].value
     assert list(table["verdict"]) == ["unclear"] * 4
     assert table["lower"].isna().all()
@@ -207,9 +324,10 @@ def test_an_audit_without_curves_stays_at_its_temperature(logits_file, tmp_path)
     bare = audit.model_copy(update={"models": (audit.model.model_copy(update={"curves": None}),)})
     bare.save(tmp_path / "audit.json")
     app = opened(tmp_path / "audit.json", logits_file)
-    app.selectbox[0].set_value("net (" + str(tmp_path / "audit.json") + ")").run()
-    app.select_slider[0].set_value(T).run()
-    app.select_slider[1].set_value(0.2).run()
+    assert app.selectbox[0].options[0] == f"net ({tmp_path / 'audit.json'})"
+    app.selectbox[0].select_index(0).run()
+    slider(app, "Temperature T").set_value(T).run()
+    slider(app, "Error level δ").set_value(0.2).run()
     assert cards(app) == expected_cards(audit.model)
     assert "The temperature does not apply: this result holds the scores by temperature of 0 of 4" in sentences(app)
     assert "Delta does not apply: these intervals are for 0.05" in sentences(app)
@@ -238,7 +356,7 @@ def test_uploads_are_opened_and_broken_ones_are_sentences(logits_file):
     broken = ("torn.npz", npz(samples_of())[:200], "application/zip")
     app.file_uploader[0].set_value([good, broken]).run()
     assert app.selectbox[0].options == ["mine", "net"]
-    assert app.selectbox[0].value == "mine"
+    assert app.selectbox[0].format_func(app.selectbox[0].value) == "mine"
     wanted = gfscore.audit_models({"mine": samples_of(seed=5)}).model
     assert cards(app) == expected_cards(wanted)
     assert "torn.npz: is not an npz archive, or is cut short. Save it again with numpy.savez." in sentences(app)
@@ -271,12 +389,37 @@ def test_what_should_not_happen_is_a_sentence_too(logits_file, monkeypatch):
 
 def test_models_of_one_name_are_told_apart(logits_file, tmp_path):
     audit = gfscore.audit_models({"net": gfscore.read_samples(logits_file)})
-    for folder in "ab":
+    for folder in "abc":
         audit.save(tmp_path / folder / "audit.json")
     subjects, broken = file_subjects([str(tmp_path), str(tmp_path / "a")])
-    names = [subject.name for subject in subjects]
-    assert len(set(names)) == len(names) == 3
+    names = [subject.name for subject in told_apart(subjects)]
+    assert len(set(names)) == len(names) == 3  # a file that is named twice is opened once
     assert broken == []
+
+
+def test_uploads_of_a_name_that_is_open_stay_beside_it(logits_file):
+    app = opened(logits_file)
+    found = {seed: samples_of(seed=seed) for seed in (5, 6)}
+    app.file_uploader[0].set_value([("net.npz", npz(samples), "application/zip") for samples in found.values()]).run()
+    box = app.selectbox[0]
+    assert box.options == ["net (net.npz) 3", "net (net.npz) 2", "net (net.npz)"]
+    shown = {}
+    for position, name in enumerate(box.options):
+        app.selectbox[0].select_index(position).run()
+        assert any(text.value.startswith(f"{name}: ") for text in app.text)
+        shown[name] = cards(app)
+    models = gfscore.audit_models({"1": gfscore.read_samples(logits_file), "2": found[5], "3": found[6]}).models
+    assert list(shown.values()) == [expected_cards(model) for model in reversed(models)]
+
+
+def test_a_number_that_is_taken_is_not_given_again():
+    sample = Subject(name="a", key="k", source="s")
+    names = ["a", "a", "a (s) 2"]
+    assert [each.name for each in told_apart([replace(sample, name=name) for name in names])] == [
+        "a (s)",
+        "a (s) 2",
+        "a (s) 2 2",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -322,9 +465,21 @@ def test_the_command_refuses_what_cannot_work(capsys, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert run(["dashboard", "--port", str(port)]) == 2
-    assert f"cannot listen at 127.0.0.1, port {port}" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert f"cannot listen at 127.0.0.1, port {port}" in said.err
+    assert said.err.endswith("Choose another with --port.\n")
+    assert said.out == ""  # no address that nothing answers at
     assert run(["dashboard", str(tmp_path / "none.json")]) == 2
     assert "none.json: does not exist." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "192.0.2.1", "a..b"])  # unknown, another's, no name
+def test_a_host_that_is_not_this_machine_is_refused(capsys, host):
+    assert run(["dashboard", "--host", host]) == 2
+    said = capsys.readouterr()
+    assert f"cannot listen at {host}, port 8501 (" in said.err
+    assert said.err.endswith("Choose another with --host.\n")
+    assert said.out == ""
 
 
 def test_a_missing_extra_is_named(tmp_path):

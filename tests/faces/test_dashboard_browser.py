@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 import zipfile
 from contextlib import contextmanager
+from statistics import median
 
 import numpy as np
 import pytest
@@ -172,7 +173,7 @@ def test_models_compare_and_downloads_work(page, zoo, standard, artefact):
     started(page, zoo)
     press(page, "Temperature T", "ArrowRight", 2)
     page.get_by_role("tab", name="Compare models").click()
-    page.get_by_text("How robust each model is, and how unevenly").wait_for(timeout=PATIENCE)
+    page.get_by_text("Score of each model, and how unevenly it is spread").wait_for(timeout=PATIENCE)
     settled(page)
     page.set_viewport_size({"width": 1400, "height": 3600})
     page.wait_for_timeout(1000)
@@ -233,17 +234,29 @@ def test_uploads_work_and_bad_ones_are_sentences(page, zoo, tmp_path, artefact):
     with huge.open("wb") as file:
         file.truncate(1 << 30)
     upload(page, huge)
-    page.get_by_text(f"File must be {LIMIT}.0MB or smaller.").wait_for()
+    page.get_by_text(f"File must be {LIMIT}.0MB or smaller.").wait_for(state="attached")  # for screen readers only
+    box = page.get_by_text(f"Larger than {LIMIT} MB is refused.").bounding_box()
+    assert box["width"] > 100
+    assert box["height"] > 10
     page.screenshot(path=artefact("refused.png"))
     assert cards(page) == wanted  # what was open stays open
 
 
-def test_the_server_refuses_what_the_page_would_not_send(zoo):
-    request = urllib.request.Request(f"{zoo}/_stcore/upload_file/no-session/no-file", data=b"x", method="PUT")
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(request)
-    refused.value.close()
-    assert refused.value.code in (400, 403)
+def test_the_server_refuses_what_the_page_would_not_send(page, zoo):
+    started(page, zoo)
+    with page.expect_request(lambda request: request.method == "PUT") as sent:
+        upload(page, {"name": "torn.npz", "mimeType": "", "buffer": b"x"})
+    url, token = sent.value.url, sent.value.headers.get("x-xsrftoken")
+    headers = {} if token is None else {"X-Xsrftoken": token}
+
+    def answer(address: str, megabytes: int) -> int:
+        file = {"name": "a.npz", "mimeType": "application/zip", "buffer": bytes(megabytes << 20)}
+        return page.request.put(address, headers=headers, multipart={"a.npz": file}).status
+
+    page.get_by_text("torn.npz: is not an npz archive").wait_for(timeout=PATIENCE)
+    assert answer(url, LIMIT - 1) == 204  # the frame around a file counts, too
+    assert answer(url, LIMIT + 1) == 413
+    assert answer(f"{zoo}/_stcore/upload_file/no-session/no-file", 1) == 400
 
 
 def test_its_own_content_is_accessible(page, zoo, accessibility):
@@ -284,7 +297,7 @@ def test_a_slider_is_answered_in_time(page, store, tmp_path, n, k, limit, artefa
         page.screenshot(path=artefact("page.png"))
         page.goto("about:blank")  # it would miss the server
     say(f"{n:,} x {k:,}", seconds)
-    assert min(seconds) < limit
+    assert median(seconds) < limit
 
 
 @pytest.mark.long
@@ -297,4 +310,4 @@ def test_real_logits_of_a_thousand_classes(page, store, realdata, artefact):
         page.screenshot(path=artefact("page.png"))
         page.goto("about:blank")
     say("real logits, 5,000 x 1,000", seconds)
-    assert min(seconds) < 3.0
+    assert median(seconds) < 3.0

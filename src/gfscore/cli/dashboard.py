@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gfscore.dashboard.serving import address, serve
+from gfscore.dashboard.serving import address, check_address, serve
 from gfscore.errors import FileError
 
 
@@ -29,5 +29,6 @@ def dashboard_command(
     for path in paths or []:
         if not path.exists():
             raise FileError("does not exist. Check the path.").found_in(path)
+    check_address(host, port)
     typer.echo(f"gfscore dashboard at {address(host, port)} (stop with Ctrl-C)")
     serve(paths or [], data=data, host=host, port=port, upload_limit=upload_limit)

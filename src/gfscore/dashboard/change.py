@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from gfscore import views
 from gfscore.dashboard.numbers import Settings, compared
 from gfscore.dashboard.subjects import Subject
 from gfscore.dashboard.text import plain
@@ -10,12 +11,13 @@ from gfscore.outputs.escaping import shortened
 from gfscore.verdicts import Comparison
 
 
-def show_change(subjects: dict[str, Subject], names: list[str], settings: Settings) -> None:
+def show_change(subjects: dict[str, Subject], settings: Settings) -> None:
     """Two boxes to choose from, and what changes between the two."""
     st.markdown("**What changes from one model to another**")
     left, right = st.columns(2)
-    old = left.selectbox("From", names, index=0, key="from", format_func=shortened)
-    new = right.selectbox("To", names, index=1, key="to", format_func=shortened)
+    keys = list(subjects)
+    old = left.selectbox("From", keys, index=0, key="from", format_func=lambda key: shortened(subjects[key].name))
+    new = right.selectbox("To", keys, index=1, key="to", format_func=lambda key: shortened(subjects[key].name))
     if old == new:
         st.caption("Choose two models.")
         return
@@ -27,10 +29,10 @@ def show_change(subjects: dict[str, Subject], names: list[str], settings: Settin
     for text in (found.reason, found.hidden, *(flag.message for flag in found.flags)):
         if text:
             st.text(shortened(text, 1000))
-    _show_table(found)
+    _show_table(found, views.digits_of(subjects[old].score))
 
 
-def _show_table(found: Comparison) -> None:
+def _show_table(found: Comparison, digits: int) -> None:
     rows = [
         {
             found.partition: shortened(entry.name),
@@ -43,6 +45,6 @@ def _show_table(found: Comparison) -> None:
         }
         for entry in found.classes
     ]
-    digits = st.column_config.NumberColumn(format="%.3f")
-    columns = dict.fromkeys(("from", "to", "change", "lower", "upper"), digits)
+    shown = st.column_config.NumberColumn(format=f"%.{digits}f")
+    columns = dict.fromkeys(("from", "to", "change", "lower", "upper"), shown)
     st.dataframe(rows, hide_index=True, column_config=columns)

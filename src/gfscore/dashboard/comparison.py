@@ -28,15 +28,15 @@ FIGURES: tuple[Callable[[Audit], ChartType], ...] = (
     noise_floor,
     class_heatmap,
 )
+ORDERS_NO_MODELS = "A higher score does not make a model more robust than one that was trained differently."
 
 
 def show_comparison(models: Sequence[ModelAudit], settings: Settings) -> None:
-    """A table of all metrics with their intervals, and the pictures that compare."""
-    if not models:
-        st.info("Choose at least one model.")
-        return
+    """A table of all metrics with their intervals, and the pictures that compare; the models have one kind of score."""
     _show_table(models, settings)
-    show_chart(side_by_side(models, settings.threshold), stretch=True)
+    if len(models) > 1 and models[0].score.name == "great":
+        st.caption(ORDERS_NO_MODELS)
+    show_chart(side_by_side(models, settings.threshold(models[0])), stretch=True)
     audit = audit_of(models)
     for draw in FIGURES:
         try:
@@ -46,17 +46,19 @@ def show_comparison(models: Sequence[ModelAudit], settings: Settings) -> None:
 
 
 def _show_table(models: Sequence[ModelAudit], settings: Settings) -> None:
+    score = models[0].score
+    digits = views.digits_of(score)
     rows = [
         {
             "model": shortened(model.name),
-            "verdict": str(auditing.verdicts(model, settings.threshold)[0]),
+            "verdict": str(auditing.verdicts(model, settings.threshold(model))[0]),
             "accuracy": model.accuracy,
-            "GREAT": views.estimate(model.aggregate, model.aggregate_interval),
-            "WCR": views.estimate(model.wcr.value, model.wcr.interval),
+            views.column_name(score): views.estimate(model.aggregate, model.aggregate_interval, digits),
+            "WCR": views.estimate(model.wcr.value, model.wcr.interval, digits),
             "worst": shortened(model.wcr.class_),
-            "RDI": views.estimate(model.rdi.value, model.rdi.interval),
+            "RDI": views.estimate(model.rdi.value, model.rdi.interval, digits),
             "NRGC": views.estimate(model.nrgc.value, model.nrgc.interval),
-            "FP-GREAT": views.estimate(model.fp_great.value, model.fp_great.interval),
+            "FP-GREAT": views.estimate(model.fp_great.value, model.fp_great.interval, digits),
         }
         for model in models
     ]

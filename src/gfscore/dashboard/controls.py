@@ -1,26 +1,28 @@
 """The sidebar: what is open, and the sliders."""
 
+import math
 from collections.abc import Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gfscore.auditing import Options
-from gfscore.dashboard.numbers import Settings
-from gfscore.dashboard.subjects import Subject, uploaded_subject
+from gfscore.dashboard.numbers import DEFAULTS, Settings
+from gfscore.dashboard.subjects import Subject, kind_of, uploaded_subject
 from gfscore.dashboard.text import plain
 from gfscore.errors import GFScoreError
 from gfscore.inputs.logits_files import SUFFIXES
 
-DEFAULTS = Options()
-TEMPERATURES = tuple(10 ** (step / 20) for step in range(-40, 21))  # 0.01 to 10, twenty to a decade
+# 0.01 to 10, some twenty to a decade; rounded, so that what is shown is what is computed.
+TEMPERATURES = tuple(float(f"{10 ** (step / 20):.3g}") for step in range(-40, 21))
+WEIGHTS = tuple(round(0.05 * step, 2) for step in range(41))
 DELTAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 AS_AUDITED = "as audited"
+STEPS_UP = 10  # of a threshold, at first
 UPLOADS, MODEL = "uploads", "model"  # keys of the session
 
 
 def uploads(place: DeltaGenerator) -> list[Subject]:
-    """Models from files that came through the browser, the newest first; a broken one is a sentence."""
+    """Models from files that came through the browser, the newest last; a broken one is a sentence."""
     with place:
         files = st.file_uploader(
             "Open a logits file",
@@ -28,17 +30,19 @@ def uploads(place: DeltaGenerator) -> list[Subject]:
             accept_multiple_files=True,
             help="An npz with logits and labels, or the same as safetensors, parquet or csv. No pickle is loaded.",
         )
+        # The uploader says it to screen readers only, and a caption would be too pale.
+        st.text(f"Larger than {st.get_option('server.maxUploadSize')} MB is refused.")
         probabilities = st.checkbox("It holds probabilities", help="Softmax is not applied again.", key="probabilities")
         known: dict[tuple[str, bool], Subject] = st.session_state.setdefault(UPLOADS, {})
         found = []
-        for file in reversed(files):
+        for file in files:
             key = (file.file_id, probabilities)
             try:
                 if key not in known:
                     known[key] = uploaded_subject(
                         file.name, file.getvalue(), f"{file.file_id}-{probabilities}", probabilities=probabilities
                     )
-                    st.session_state[MODEL] = known[key].name  # what was just uploaded is what is looked at
+                    st.session_state[MODEL] = known[key].key  # what was just uploaded is what is looked at
                 found.append(known[key])
             except GFScoreError as error:
                 st.error(plain(str(error)))
@@ -49,26 +53,28 @@ def uploads(place: DeltaGenerator) -> list[Subject]:
 def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:
     """The sliders; those that nothing open can follow are switched off."""
     computed = any(subject.samples is not None for subject in subjects)
+    stored = any(subject.stored is not None for subject in subjects)
     curves = any(subject.stored is not None and subject.stored.curves is not None for subject in subjects)
-    choices: list[float | str] = [*TEMPERATURES] if computed else [AS_AUDITED, *TEMPERATURES]
+    tempered = any(subject.score.temperature is not None for subject in subjects)
     with place:
-        temperature = st.select_slider(
-            "Temperature T",
-            choices,
-            value=DEFAULTS.temperature if computed else AS_AUDITED,
-            format_func=lambda value: value if isinstance(value, str) else f"{value:.3g}",
-            disabled=not (computed or curves),
-            help="Divides the logits. It changes every score, but no decision of the model.",
-        )
-        weight = st.slider(
+        temperature = None
+        if tempered:
+            temperature = _chosen(
+                "Temperature T",
+                TEMPERATURES,
+                DEFAULTS.temperature,
+                stored=stored,
+                disabled=not (computed or curves),
+                meaning="Divides the logits. It changes every score, but no decision of the model.",
+            )
+        weight = _chosen(
             "Fairness weight λ",
-            0.0,
-            2.0,
+            WEIGHTS,
             DEFAULTS.fairness_weight,
-            0.05,
-            help="FP-GREAT = class mean − λ × RDI",
+            stored=stored,
+            meaning="FP-GREAT = class mean − λ × RDI.",
         )
-        threshold = st.slider("Threshold τ", 0.0, 1.25, 0.1, 0.01, help="No class may score below it.")
+        thresholds = _thresholds(subjects)
         delta = st.select_slider(
             "Error level δ",
             DELTAS,
@@ -78,10 +84,53 @@ def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:
         )
         if not computed:
             applies = "λ and τ apply, and T where its curves were stored" if curves else "only λ and τ apply"
-            st.caption(f"These audits hold no logits: {applies}. δ stays as audited. Open the logits to change all.")
-    return Settings(
-        temperature=None if isinstance(temperature, str) else temperature,
-        fairness_weight=weight,
-        threshold=threshold,
-        delta=delta,
+            more = " Open the logits to change all." if tempered else ""
+            st.caption(f"These audits hold no logits: {applies}. δ stays as audited.{more}")
+    return Settings(temperature=temperature, fairness_weight=weight, thresholds=thresholds, delta=delta)
+
+
+def _chosen(
+    label: str, choices: Sequence[float], usual: float, *, stored: bool, meaning: str, disabled: bool = False
+) -> float | None:
+    """What a slider says; None, at first where there are stored audits, leaves each of them as it is."""
+    offered: list[float | str] = [AS_AUDITED, *choices] if stored else [*choices]
+    chosen = st.select_slider(
+        label,
+        offered,
+        value=AS_AUDITED if stored else usual,
+        format_func=lambda value: value if isinstance(value, str) else f"{value:.3g}",
+        disabled=disabled,
+        help=f"{meaning} As audited: each audit keeps its own; of logits it is {usual:g}." if stored else meaning,
     )
+    return None if isinstance(chosen, str) else chosen
+
+
+def _thresholds(subjects: Sequence[Subject]) -> dict[str, float]:
+    """A threshold for each kind of score, on its own scale: a radius in Linf ends where GREAT scores begin."""
+    largest: dict[str, float] = {}
+    for subject in subjects:
+        kind = kind_of(subject.score)
+        largest[kind] = max(largest.get(kind, 0.0), subject.score.range[1])
+    found = {}
+    for kind, top in largest.items():
+        step, decimals = _step(top)
+        found[kind] = st.slider(
+            "Threshold τ" if len(largest) == 1 else f"Threshold τ ({plain(kind)})",
+            0.0,
+            round(math.floor(top / step) * step, decimals),
+            round(STEPS_UP * step, decimals),
+            step,
+            format=f"%.{decimals}f",
+            help="No class may have a mean score below it.",
+        )
+    return found
+
+
+def _step(top: float) -> tuple[float, int]:
+    """A power of ten that goes 100 to 1,000 times into the range up to ``top``, and its digits after the point.
+
+    >>> _step(1.25), _step(16 / 255)
+    ((0.01, 2), (0.0001, 4))
+    """
+    exponent = math.floor(math.log10(top)) - 2
+    return 10.0**exponent, max(0, -exponent)

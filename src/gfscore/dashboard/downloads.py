@@ -17,9 +17,6 @@ PREPARED = "prepared"  # key of the session
 
 def show_downloads(models: Sequence[ModelAudit]) -> None:
     """Files are made when asked for, and kept in the session: a button that made its own would lose it in a rerun."""
-    if not models:
-        st.info("Choose at least one model.")
-        return
     suffix = st.selectbox("Format of the figures", SUFFIXES, index=SUFFIXES.index(".svg"))
     wanted = (models, suffix)
     if st.button("Prepare the files"):

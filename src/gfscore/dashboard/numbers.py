@@ -9,12 +9,13 @@ import streamlit as st
 
 from gfscore import assembling, auditing, calibrating, comparing, restating
 from gfscore.auditing import Options
-from gfscore.dashboard.subjects import Subject
+from gfscore.dashboard.subjects import Subject, kind_of
 from gfscore.errors import ResultError
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
 from gfscore.verdicts import Comparison
 
+DEFAULTS = Options()
 KEPT = 64  # audits; at 1,000 classes each takes about a megabyte
 TABLES = 4  # of samples
 
@@ -24,25 +25,33 @@ class Settings:
     """Where the sliders stand."""
 
     temperature: float | None  # None: each stored audit at its own
-    fairness_weight: float
-    threshold: float
+    fairness_weight: float | None  # likewise
+    thresholds: Mapping[str, float]  # by the kind of score
     delta: float
+
+    def threshold(self, model: ModelAudit) -> float:
+        """What no class of the model may be below."""
+        return self.thresholds[kind_of(model.score)]
 
 
 def audited(subject: Subject, settings: Settings) -> tuple[ModelAudit, list[str]]:
     """The model's audit at the settings, and a sentence for each of them that it cannot follow."""
+    notes: list[str] = []
     if subject.samples is not None:
-        return _computed(subject.key, _options(settings), subject, subject.samples), []
-    if subject.stored is None:
+        model = _computed(subject.key, _options(settings), subject, subject.samples)
+    elif subject.stored is not None:
+        model, notes = _restated(subject.stored, settings)
+    else:
         raise ResultError(f"{subject.name} has neither samples nor a stored audit.")
-    return _restated(subject.stored, settings)
+    return model.model_copy(update={"name": subject.name}), notes  # others of its name may have come since
 
 
 def compared(old: Subject, new: Subject, settings: Settings) -> Comparison:
     """What changes from one model to another: sample by sample, or from their intervals where one has no samples."""
     if old.samples is None or new.samples is None:
         return comparing.compare_audits(audited(old, settings)[0], audited(new, settings)[0])
-    return _compared((old.key, new.key), _options(settings), (old, new), (old.samples, new.samples))
+    names = (old.name, new.name)
+    return _compared((old.key, new.key), _options(settings), names, (old.samples, new.samples))
 
 
 def audit_of(models: Sequence[ModelAudit]) -> Audit:
@@ -72,8 +81,8 @@ def confusions(samples: Sequence[Mapping[str, Any]], most: int = 5) -> list[tupl
 
 def _options(settings: Settings) -> Options:
     return Options(
-        temperature=1.0 if settings.temperature is None else settings.temperature,
-        fairness_weight=settings.fairness_weight,
+        temperature=DEFAULTS.temperature if settings.temperature is None else settings.temperature,
+        fairness_weight=DEFAULTS.fairness_weight if settings.fairness_weight is None else settings.fairness_weight,
         delta=settings.delta,
     )
 
@@ -82,7 +91,9 @@ def _restated(stored: ModelAudit, settings: Settings) -> tuple[ModelAudit, list[
     """What a stored audit can say at the settings."""
     notes = []
     model = stored
-    if settings.temperature is not None:
+    if settings.temperature is not None and stored.score.temperature is None:
+        notes.append(f"The temperature does not apply: the score of {stored.name} has none.")
+    elif settings.temperature is not None:
         try:
             model = restating.at_temperature(stored, settings.temperature)
         except ResultError as error:
@@ -91,7 +102,8 @@ def _restated(stored: ModelAudit, settings: Settings) -> tuple[ModelAudit, list[
         notes.append(
             f"Delta does not apply: these intervals are for {stored.interval.delta:g}; others need the samples."
         )
-    return restating.reweighted(model, settings.fairness_weight), notes
+    weight = stored.fp_great.weight if settings.fairness_weight is None else settings.fairness_weight
+    return restating.reweighted(model, weight), notes
 
 
 # What follows is remembered by key and options; arguments with a leading underscore are not looked at.
@@ -115,11 +127,10 @@ def _curve(key: str, _samples: Samples) -> Any:  # noqa: ARG001 (the key is what
 def _compared(
     keys: tuple[str, str],  # noqa: ARG001 (what is remembered)
     options: Options,
-    _subjects: tuple[Subject, Subject],
+    names: tuple[str, str],
     _samples: tuple[Samples, Samples],
 ) -> Comparison:
-    old, new = _subjects
-    return comparing.compare(*_samples, options, names=(old.name, new.name))
+    return comparing.compare(*_samples, options, names=names)
 
 
 @st.cache_resource(max_entries=TABLES, show_spinner=False)

@@ -18,6 +18,8 @@ from gfscore.results import Interval, ModelAudit
 
 BOXES = {"PASS": st.success, "FAIL": st.error, "UNDECIDED": st.warning}
 TABLE_ROWS = 12
+VERDICT_WIDTH = 105  # pixels; the longest, UNDECIDED, takes 71 and its margins
+RELATIVE = ("NRGC", "Theil", "Atkinson")  # metrics that have no scale
 
 
 def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settings: Settings) -> None:
@@ -25,8 +27,9 @@ def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settin
     st.text(views.headline(model))
     for note in notes:
         st.info(plain(note))
-    overall, verdicts = auditing.verdicts(model, settings.threshold)
-    _show_verdict(model, overall, verdicts, settings.threshold)
+    threshold = settings.threshold(model)
+    overall, verdicts = auditing.verdicts(model, threshold)
+    _show_verdict(model, overall, verdicts, threshold)
     _show_metrics(model)
     for text in filter(None, (views.noise_text(model),)):
         st.text(text)
@@ -40,7 +43,7 @@ def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settin
     left, right = st.columns([3, 2], gap="large")
     with left:
         show_chart(
-            class_picker(model, settings.threshold, verdicts),
+            class_picker(model, threshold, verdicts),
             stretch=True,
             key=chart_key,
             on_select=lambda: _follow_chart(chart_key, class_key, names),
@@ -48,10 +51,11 @@ def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settin
         _show_table(model, verdicts, table_key, class_key)
     with right:
         show_class(subject, model, settings, class_key)
-    try:
-        show_chart(temperature_curves(model))
-    except ResultError as error:
-        st.caption(plain(str(error)))
+    if model.score.temperature is not None:
+        try:
+            show_chart(temperature_curves(model))
+        except ResultError as error:
+            st.caption(plain(str(error)))
     st.caption(plain(f"{views.brackets(model)} {views.claim_text(model)}"))
 
 
@@ -59,10 +63,12 @@ def _show_verdict(model: ModelAudit, overall: str, verdicts: Sequence[str], thre
     parts = PLURALS[model.partition]
     counts = {kind: [str(verdict) for verdict in verdicts].count(kind) for kind in BOXES}
     worst = plain(model.wcr.class_)
+    below = f"a mean score below {threshold:g}"
+    sure = f"(wrong with probability at most {model.interval.delta:g})"
     sentence = {
-        "PASS": f"no {model.partition} is below {threshold:g}.",
-        "FAIL": f"some {model.partition} is below {threshold:g}; the lowest score has {worst}.",
-        "UNDECIDED": f"the intervals do not tell whether some {model.partition} is below {threshold:g}; "
+        "PASS": f"no {model.partition} has {below} {sure}.",
+        "FAIL": f"some {model.partition} has {below} {sure}; the lowest score has {worst}.",
+        "UNDECIDED": f"the intervals do not tell whether some {model.partition} has {below}; "
         f"the lowest score has {worst}.",
     }[str(overall)]
     BOXES[str(overall)](
@@ -74,8 +80,9 @@ def _show_verdict(model: ModelAudit, overall: str, verdicts: Sequence[str], thre
 def _show_metrics(model: ModelAudit) -> None:
     """A card for each metric, its interval below it and its meaning on hover."""
     meanings = {name: meaning for name, _, meaning in views.metric_rows(model)}
+    digits = views.digits_of(model.score)
     values: dict[str, tuple[float | None, Interval | None]] = {
-        "GREAT score": (model.aggregate, model.aggregate_interval),
+        views.score_name(model.score): (model.aggregate, model.aggregate_interval),
         "class mean": (model.class_mean, model.class_mean_interval),
         "WCR": (model.wcr.value, model.wcr.interval),
         "RDI": (model.rdi.value, model.rdi.interval),
@@ -86,10 +93,12 @@ def _show_metrics(model: ModelAudit) -> None:
     }
     columns = st.columns(4)
     for position, (name, (value, interval)) in enumerate(values.items()):
+        places = 3 if name in RELATIVE else digits
+        ends = None if interval is None else " to ".join(views.number(end, places) for end in interval)
         columns[position % 4].metric(
-            name,
-            views.number(value),
-            delta="no interval" if interval is None else f"{views.number(interval[0])} to {views.number(interval[1])}",
+            plain(name),
+            views.number(value, places),
+            delta="no interval" if ends is None else f"interval {ends}",
             delta_color="off",
             delta_arrow="off",
             help=plain(meanings[name]),
@@ -113,7 +122,7 @@ def _show_table(model: ModelAudit, verdicts: Sequence[str], table_key: str, clas
         }
         for entry, verdict in zip(model.classes, verdicts, strict=True)
     ]
-    digits = st.column_config.NumberColumn(format="%.3f")
+    digits = st.column_config.NumberColumn(format=f"%.{views.digits_of(model.score)}f")
     st.dataframe(
         rows,
         key=table_key,
@@ -121,7 +130,7 @@ def _show_table(model: ModelAudit, verdicts: Sequence[str], table_key: str, clas
         height=min(len(rows), TABLE_ROWS) * 35 + 38,
         column_config={
             **dict.fromkeys(("score", "lower", "upper"), digits),
-            "verdict": st.column_config.TextColumn(width=105),
+            "verdict": st.column_config.TextColumn(width=VERDICT_WIDTH),
             "accuracy": st.column_config.NumberColumn(format="percent"),
         },
         on_select=lambda: _follow_table(table_key, class_key, names),

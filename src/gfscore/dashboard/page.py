@@ -13,7 +13,7 @@ from gfscore.dashboard.comparison import show_comparison
 from gfscore.dashboard.downloads import show_downloads
 from gfscore.dashboard.numbers import Settings, audited
 from gfscore.dashboard.overview import show_model
-from gfscore.dashboard.subjects import Subject, file_subjects, zoo_subjects
+from gfscore.dashboard.subjects import Subject, file_subjects, kind_of, told_apart, zoo_subjects
 from gfscore.dashboard.text import plain
 from gfscore.errors import GFScoreError
 from gfscore.inputs.data import load_data
@@ -29,39 +29,57 @@ def show(paths: Sequence[str] = (), data: str | None = None) -> None:
     with _sentences():
         st.title("Which classes are left unprotected?")
         sliders, files = st.sidebar.container(), st.sidebar.container()
-        subjects = controls.uploads(files) + _opened(tuple(paths), data)
+        opened, uploaded = _opened(tuple(paths), data), controls.uploads(files)
+        named = told_apart([*opened, *uploaded])
+        subjects = [*reversed(named[len(opened) :]), *named[: len(opened)]]  # the newest upload first
         if not subjects:
             st.info("Nothing is open. Upload a logits file, or start gfscore dashboard with the path of an audit.")
             return
-        _show_tabs({subject.name: subject for subject in reversed(subjects)}, controls.settings(sliders, subjects))
+        _show_tabs({subject.key: subject for subject in subjects}, controls.settings(sliders, subjects))
 
 
 def _show_tabs(subjects: dict[str, Subject], settings: Settings) -> None:
-    names = list(reversed(subjects))  # uploads first, and first of all where two have the same name
-    if st.session_state.get(controls.MODEL) not in names:
-        st.session_state[controls.MODEL] = names[0]
+    keys = list(subjects)
+    if st.session_state.get(controls.MODEL) not in keys:
+        st.session_state[controls.MODEL] = keys[0]
     one, several, take = st.tabs(["One model", "Compare models", "Download"], key="tab", on_change="rerun")
     if one.open:
         with one:
-            name = st.selectbox("Model", names, key=controls.MODEL, format_func=shortened)
-            show_model(subjects[name], *audited(subjects[name], settings), settings)
+            key = st.selectbox("Model", keys, key=controls.MODEL, format_func=lambda key: shortened(subjects[key].name))
+            show_model(subjects[key], *audited(subjects[key], settings), settings)
     if several.open:
         with several:
-            show_comparison(_chosen(subjects, names, settings, "compared"), settings)
-            if len(names) > 1:
-                show_change(subjects, names, settings)
+            models = _chosen(subjects, settings, "compared")
+            if models:
+                show_comparison(models, settings)
+            if len(subjects) > 1:
+                show_change(subjects, settings)
     if take.open:
         with take:
-            show_downloads(_chosen(subjects, names, settings, "taken"))
+            models = _chosen(subjects, settings, "taken")
+            if models:
+                show_downloads(models)
 
 
-def _chosen(subjects: dict[str, Subject], names: Sequence[str], settings: Settings, key: str) -> list[ModelAudit]:
-    """Audits of the models that are chosen in a box."""
-    wanted = st.multiselect("Models", names, names[:COMPARED], key=key, format_func=shortened)
+def _chosen(subjects: dict[str, Subject], settings: Settings, box: str) -> list[ModelAudit]:
+    """Audits of the models that are chosen in a box: none where they do not belong side by side."""
+    kinds = {key: kind_of(subject.score) for key, subject in subjects.items()}
+    keys = list(subjects)
+    alike = [key for key in keys if kinds[key] == kinds[keys[0]]]
+    wanted = st.multiselect(
+        "Models", keys, alike[:COMPARED], key=box, format_func=lambda key: shortened(subjects[key].name)
+    )
+    if not wanted:
+        st.info("Choose at least one model.")
+        return []
+    chosen = sorted({kinds[key] for key in wanted})
+    if len(chosen) > 1:
+        st.info(plain(f"Different scores are not comparable ({'; '.join(chosen)}). Choose models that have the same."))
+        return []
     found, notes = [], []
-    for name in wanted:
-        model, unmet = audited(subjects[name], settings)
-        found.append(model.model_copy(update={"name": name}))
+    for key in wanted:
+        model, unmet = audited(subjects[key], settings)
+        found.append(model)
         notes += unmet
     for note in dict.fromkeys(notes):
         st.info(plain(note))

@@ -1,5 +1,6 @@
 """Start Streamlit on the page: on this machine only unless told otherwise, and asking no other host for anything."""
 
+import errno
 import json
 import socket
 from collections.abc import Sequence
@@ -9,13 +10,13 @@ from gfscore.errors import OptionError
 from gfscore.extras import require
 
 APP = Path(__file__).with_name("app.py")
+PORT_ERRORS = (errno.EADDRINUSE, errno.EACCES)  # all others are about the host
 WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 (named, to be told apart)
 
 
 def serve(paths: Sequence[Path], *, data: str | None, host: str, port: int, upload_limit: int) -> None:
-    """Serve the dashboard until it is interrupted."""
+    """Serve the dashboard at an address that was :func:`checked <check_address>`, until it is interrupted."""
     cli = require("streamlit.web.cli", extra="dashboard", purpose="the dashboard")
-    _check_free(host, port)
     options = {
         "server.address": host,
         "server.port": port,
@@ -53,13 +54,16 @@ def address(host: str, port: int) -> str:
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
-def _check_free(host: str, port: int) -> None:
+def check_address(host: str, port: int) -> None:
+    """Refuse a host that this machine does not have, and a port that is taken or not allowed."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             trial.bind(place)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter of a name that no host can have
+        reason = getattr(error, "strerror", None) or "no name of a host"
+        option = "--port" if getattr(error, "errno", None) in PORT_ERRORS else "--host"
         raise OptionError(
-            f"the dashboard cannot listen at {host}, port {port} ({error.strerror}). Choose another with --port."
+            f"the dashboard cannot listen at {host}, port {port} ({reason}). Choose another with {option}."
         ) from error

@@ -3,23 +3,26 @@
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from gfscore import zoo
+from gfscore import views, zoo
 from gfscore.engines.local import compute_logits
 from gfscore.errors import FileError, GFScoreError, InvalidInputError
+from gfscore.gating import SCORE_MAX
 from gfscore.inputs.data import load_data
 from gfscore.inputs.logits_files import SUFFIXES, read_samples
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.store import Store
-from gfscore.results import Audit, ModelAudit
+from gfscore.results import Audit, ModelAudit, ScoreInfo
 from gfscore.samples import Samples
 
 RESULT = "audit.json"
 DIGITS = "zoo:digits"
+GREAT = ScoreInfo(name="great", range=(0.0, SCORE_MAX), temperature=1.0)  # what is computed from samples
 
 Progress = Callable[[float, str], object]  # share done, and with what
 
@@ -35,6 +38,21 @@ class Subject:
     stored: ModelAudit | None = None
     images: Dataset | None = None  # behind the samples, row by row, where they are there
     run: dict[str, Any] | None = None
+
+    @property
+    def score(self) -> ScoreInfo:
+        """Which local score it has, as it was audited."""
+        return GREAT if self.stored is None else self.stored.score
+
+
+def kind_of(score: ScoreInfo) -> str:
+    """The name of a score and its norm: numbers of one kind can stand side by side.
+
+    >>> kind_of(ScoreInfo(name="first-order", range=(0, 1), norm="l2"))
+    'first-order radius, L2'
+    """
+    norm = [] if score.norm is None else [views.printable(score.norm.capitalize())]
+    return ", ".join([views.score_name(score), *norm])
 
 
 def zoo_subjects(progress: Progress, store: Path | None = None) -> list[Subject]:
@@ -72,7 +90,7 @@ def file_subjects(paths: Sequence[str], data: Dataset | None = None) -> tuple[li
             found += _logits(path, data) if path.suffix.lower() in SUFFIXES else _stored(path)
         except GFScoreError as error:
             broken.append(str(error))
-    return _told_apart(found), broken
+    return list({subject.key: subject for subject in found}.values()), broken  # a file named twice is opened once
 
 
 def uploaded_subject(name: str, content: bytes, key: str, *, probabilities: bool = False) -> Subject:
@@ -118,16 +136,16 @@ def _stored(path: Path) -> list[Subject]:
     ]
 
 
-def _told_apart(subjects: Sequence[Subject]) -> list[Subject]:
+def told_apart(subjects: Sequence[Subject]) -> list[Subject]:
     """The subjects with a name each: the file's before the model's where several have the same, then a number."""
     names = [subject.name for subject in subjects]
     named = [
         subject if names.count(subject.name) == 1 else replace(subject, name=f"{subject.name} ({subject.source})")
         for subject in subjects
     ]
-    seen: dict[str, int] = {}
-    found = []
+    found: dict[str, Subject] = {}
     for subject in named:
-        seen[subject.name] = count = seen.get(subject.name, 0) + 1
-        found.append(subject if count == 1 else replace(subject, name=f"{subject.name} {count}"))
-    return found
+        numbered = (f"{subject.name} {number}" for number in count(2))
+        name = next(name for name in chain([subject.name], numbered) if name not in found)
+        found[name] = replace(subject, name=name)
+    return list(found.values())
