@@ -51,7 +51,7 @@ def _radii(options: RunOptions) -> list[float]:
     """Mean first-order radius of each network on a few test images: another score, to hold the first against."""
     few, how = replace(options, n_per_class=MEASURED), auditing.FirstOrder(norm="l2", seed=options.seed)
     return [
-        float(first_order_scores(run.loaded, read_samples(run.logits), how, "no", few).values.mean())
+        float(first_order_scores(run.loaded, run.loaded.read(run.logits), how, "no", few).values.mean())
         for run in run_models([f"zoo:{model.name}" for model in zoo.models()], [TEST], few)
     ]
 

@@ -105,7 +105,9 @@ def _caught(highest: ModelAudit, test: Audit, radii: Sequence[float]) -> list[Te
     """What forward passes alone found against the network with the highest score: another score, and refuters."""
     share, mine = highest.claim.radius_refuted_share, radii[test.models.index(highest)]
     found = []
-    if math.isclose(mine, min(radii), rel_tol=1e-3):  # the highest score of all, and the shortest way to a wrong decision
+    if math.isclose(
+        mine, min(radii), rel_tol=1e-3
+    ):  # the highest score of all, and the shortest way to a wrong decision
         others = [
             f"“{_network(model)}”"
             for model, radius in zip(test.models, radii, strict=True)
