@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 import gfscore
 from gfscore.errors import ModelError, OptionError
 from gfscore.samples import Samples
-from gfscore.scores.directions import ROUNDING, Norm, estimated_norms, relative_error, unit_directions
+from gfscore.scores.directions import ROUNDING, Norm, estimated_norms, is_drawn, relative_error, unit_directions
 from gfscore.scores.first_order import (
     MAX_RADIUS,
     STEP_CHECKS,
     FirstOrder,
     first_order_radii,
     first_order_scores,
+    forward_only_norms,
     gradient_norms,
     is_leading,
     strongest_rivals,
@@ -274,8 +275,29 @@ def test_forward_passes_are_counted():
     labels = quadratic(pixels).argmax(axis=1)
     labels[:100] = 1  # misclassified
     found = gfscore.audit_first_order(counting, pixels, labels, norm="linf", eps=0.01, directions=8)
-    settings = found.model.score.settings
-    assert settings["forward_passes"] == sum(calls) == 300 + 16 * (200 + 200 // (300 // STEP_CHECKS))
+    again = sum(is_drawn(row, STEP_CHECKS / 300) for row in range(100, 300))
+    assert found.model.score.settings["forward_passes"] == sum(calls) == 300 + 16 * (200 + again)
+
+
+def test_the_step_is_checked_in_every_class_whatever_the_order():
+    """With ten classes in turn, every tenth of 640 samples would be of one class."""
+    pixels, labels = np.random.default_rng(0).random((640, 10)) / 2, np.arange(640) % 10
+    pixels[np.arange(640), labels] += 1
+
+    def checked(order):
+        samples = Samples.of(pixels[order], labels[order], sample_ids=[str(row) for row in order])
+        how = FirstOrder(norm="l2", directions=2)
+        rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
+        halved = [
+            forward_only_norms(lambda x: x, pixels[order[rows]], samples, rivals, how, first=rows.start)[1]
+            for rows in (slice(0, 300), slice(300, 640))
+        ]
+        return {int(row) for row in order[np.isfinite(np.concatenate(halved)).all(axis=1)]}
+
+    rows = checked(np.arange(640))
+    assert abs(len(rows) - STEP_CHECKS) < 4 * np.sqrt(STEP_CHECKS)
+    assert {row % 10 for row in rows} == set(range(10))
+    assert checked(np.random.default_rng(1).permutation(640)) == rows
 
 
 def test_both_ways_agree_and_the_shares_have_intervals():
@@ -314,6 +336,7 @@ def test_leading_is_strict():
         ({"norm": "l2", "rivals": 0}, "counted from 1"),
         ({"norm": "l2", "directions": 0}, "counted from 1"),
         ({"norm": "l2", "step": 0}, "step 0"),
+        ({"norm": "l2", "seed": -1}, "seed -1 is negative. Give 0 or more."),
         ({"norm": "l2", "max_radius": 0}, "max_radius 0"),
         ({"norm": "linf", "eps": 8}, "eps 8 is not between 0 and the largest radius, 0.12549"),
         ({"norm": "linf", "eps": float("nan")}, "eps nan"),

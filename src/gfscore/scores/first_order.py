@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from gfscore.errors import OptionError
 from gfscore.samples import FloatArray, IntArray, Samples, row_chunks
-from gfscore.scores.directions import Logits, Norm, estimated_norms, relative_error
+from gfscore.scores.directions import Logits, Norm, estimated_norms, is_drawn, relative_error
 from gfscore.scores.first_order_flags import Missing, capped_flag, fallback_flag, step_flag
 from gfscore.scores.local import LocalScores
 
@@ -20,7 +20,7 @@ PREMISE = (
 )
 DIRECTIONS = {Norm.L2: 32, Norm.LINF: 64}  # relative standard error of a radius: 12.5 and 19.6 %
 MAX_RADIUS = {Norm.L2: 2.0, Norm.LINF: 32 / 255}  # four times the radius that RobustBench attacks CIFAR-10 with
-STEP_CHECKS = 64  # samples, over the whole set, whose radius is found a second time with half the step
+STEP_CHECKS = 64  # samples, about, over the whole set, whose radius is found a second time with half the step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,8 @@ class FirstOrder:
             raise OptionError("rivals and directions are counted from 1. The defaults are 3, and 32 (l2) or 64 (linf).")
         if not 0 < self.step < 1:
             raise OptionError(f"step {self.step} is not between 0 and 1, the range of a pixel. The default is 0.01.")
+        if self.seed < 0:
+            raise OptionError(f"seed {self.seed} is negative. Give 0 or more.")
         if not 0 < self.largest < math.inf:
             raise OptionError(f"max_radius {self.largest} is not a positive number. Radii are in [0, 1] pixels.")
         if self.eps is not None and not 0 <= self.eps < self.largest:
@@ -128,9 +130,8 @@ def forward_only_norms(
     rows = slice(first, first + len(pixels))
     labels, few = samples.labels[rows], rivals[rows]
     correct = is_leading(samples.logits[rows], labels, few)
-    every = max(1, samples.n_samples // STEP_CHECKS)
-    again = correct & (np.arange(rows.start, rows.stop) % every == 0)
     ids = np.asarray(samples.sample_ids or range(samples.n_samples), dtype=object)[rows]
+    again = correct & [is_drawn(sample_id, STEP_CHECKS / samples.n_samples) for sample_id in ids]
     norms, halved = (np.full(few.shape, np.nan) for _ in range(2))
     for found, chosen, step in ((norms, correct, how.step), (halved, again, how.step / 2)):
         found[chosen] = estimated_norms(
