@@ -255,8 +255,9 @@ class ScoreOptions:
                     f"--{name.replace('_', '-')} is about first-order radii. Say --score first-order too."
                 )
             return None
-        for name in ("directions", "step"):
-            if name in said and self.choice is Gradients.YES:
+        unused = ("directions", "step") if self.choice is Gradients.YES else ()
+        for name in unused:
+            if name in said:
                 raise OptionError(f"--{name} is about radii without gradients. Leave it or --gradients yes away.")
         return auditing.FirstOrder(**{name: said[name] for name in said.keys() - {"gradients"}}, seed=self.seed)
 

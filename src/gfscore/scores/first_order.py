@@ -224,7 +224,7 @@ def share_error(radii: FloatArray, eps: float, relative: float) -> float:
 
 
 def _errors(values: FloatArray, how: FirstOrder) -> dict[str, float]:
-    """Standard errors that the random directions cause: of a radius, and of the share above eps."""
+    """Standard errors that the random directions cause: of a radius, of the mean and of the share above eps."""
     relative = relative_error(how.kind, how.count)
-    found = {"relative_error": relative}
+    found = {"relative_error": relative, "mean_error": float(np.linalg.norm(relative * values) / len(values))}
     return found if how.eps is None else found | {"share_error": share_error(values, how.eps, relative)}
