@@ -3,7 +3,7 @@
 Share of first-order radii above eps, and accuracy under PGD-20 at eps, for eight networks that others trained, on the
 first 200 test images of CIFAR-10 and eps from 0 to 8/255. The attack is our own few lines of torch: steps of eps / 8 up
 the difference of the largest other logit and the true one, from a random point of the ball. Needs the extra
-``gradients``. Prints how far the two are apart.
+``gradients``. Prints how far the two are apart where there is an attack: at eps = 0 both are the clean accuracy.
 """
 
 import sys
@@ -71,14 +71,15 @@ def main() -> None:
         radii = net.radii(store, gradients=Gradients.YES).values
         shares = [float((radii > level / 255).mean()) for level in LEVELS]
         found = attacked(net)
-        off += np.abs(np.subtract(shares, found)).tolist()
-        print(f"{net.name}: {100 * max(off[-len(LEVELS) :]):.1f} points apart at most")
+        apart = np.abs(np.subtract(shares, found))[1:]
+        off += apart.tolist()
+        print(f"{net.name}: {100 * apart.max():.1f} points apart at most, at {LEVELS[1:][apart.argmax()]}/255")
         for kind, values in ((ESTIMATE, shares), (ATTACK, found)):
             rows += [
                 {"network": net.name, "eps": level, "share": value, "kind": kind}
                 for level, value in zip(LEVELS, values, strict=True)
             ]
-    print(f"all: {100 * np.mean(off):.2f} points apart on average, {100 * max(off):.1f} at most")
+    print(f"all, eps > 0: {100 * np.mean(off):.2f} points apart on average, {100 * max(off):.1f} at most")
     draw(rows).save(PICTURE, ppi=144)
 
 

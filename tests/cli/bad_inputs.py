@@ -987,6 +987,21 @@ def radii_with_no_room(folder):
     return given_radii(folder, "r.csv", "radius\n0\n0\n0\n0\n", "--cap", "0")
 
 
+@case("--sigma is for --method smoothing. Leave it away.")
+def noise_of_a_lipschitz_constant(folder):
+    return ["certify", *npz(folder)[1:], "--method", "lipschitz", "--lipschitz", "3", "--alpha", "0.7", "--sigma", "-3"]
+
+
+@case("--n0 is for --method smoothing. Leave it away.")
+def votes_for_given_radii(folder):
+    return given_radii(folder, "r.csv", "radius\n0\n0\n0\n0\n", "--n0", "10")
+
+
+@case("--cap is for radii without a largest one, and smoothing has one. Leave it away.")
+def cap_of_smoothing(folder):
+    return ["certify", "--method", "smoothing", "--cap", "1", "--model", "zoo:noise", "--data", "zoo:digits"]
+
+
 @case("--radii are those of one model. Call the command once for each.")
 def radii_for_two_models(folder):
     command = given_radii(folder, "r.csv", "radius\n0.1\n0.2\n0.1\n0.1\n")
@@ -1045,6 +1060,26 @@ def radius_with_a_temperature(folder):
 @case("rivals and directions are counted from 1. The defaults are 3, and 32 (l2) or 64 (linf).")
 def no_rivals(folder):
     return [*RUN, "--score", "first-order", "--norm", "linf", "--rivals", "0"]
+
+
+@case("--rivals is about first-order radii. Say --score first-order too.")
+def rivals_of_the_great_score(folder):
+    return npz(folder, "--gradients", "bogus", "--rivals", "-4")
+
+
+@case("--max-radius is about first-order radii. Say --score first-order too.")
+def largest_radius_of_the_great_score(folder):
+    return [*RUN, "--max-radius", "1"]
+
+
+@case("--step is about radii without gradients. Leave it or --gradients yes away.")
+def step_of_gradients(folder):
+    return [*RUN, "--score", "first-order", "--norm", "linf", "--gradients", "yes", "--step", "0.1"]
+
+
+@case("--temperature is about the GREAT score, and a radius has none. Leave it away.")
+def temperature_of_a_radius(folder):
+    return [*RUN, "--score", "first-order", "--norm", "linf", "--temperature", "2"]
 
 
 # Checks

@@ -45,6 +45,7 @@ def test_gradients_predict_pgd_over_eight_networks(realdata, tmp_path):
     for net, audit in zip(nets, audits, strict=True):
         if net.pgd > ROBUST:
             assert spearman(class_shares(audit), net.pgd_classes) >= 0.90, net.name
+        assert not {"zero_gradient", "broken_gradient"} & {flag.code for flag in audit.flags}, net.name
 
 
 @pytest.mark.long

@@ -103,6 +103,14 @@ def test_a_model_without_gradients_falls_back_and_says_so(store):
         scores(store, model=black_box(), gradients="yes")
 
 
+def test_a_model_that_rounds_its_input_has_no_radii(store):
+    """It once had the largest radius on all samples but a few."""
+    onnx = load_model("zoo:standard", threads=1)
+    model = CallableModel(lambda inputs: onnx(np.round(16 * inputs) / 16), name="rounded", fingerprint="1")
+    with pytest.raises(ModelError, match="882 of 882 correct samples have no first-order radius"):
+        scores(store, model=model)
+
+
 def test_the_command_shows_radii_and_robust_accuracy(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
@@ -121,6 +129,9 @@ def test_the_command_shows_radii_and_robust_accuracy(tmp_path, monkeypatch, caps
 
 
 def test_scaling_the_logits_changes_no_radius(store):
-    """The network that fools the GREAT score: the standard one with all logits times 64."""
+    """The network that fools the GREAT score: the standard one with all logits times 64.
+
+    A power of two moves exponents only, and every step from logits to radii is a ratio: not a bit is different.
+    """
     plain, scaled = (scores(store, model=load_model(f"zoo:{name}", threads=1)) for name in ("standard", "scaled"))
-    np.testing.assert_allclose(scaled.values, plain.values, rtol=2e-2, atol=1e-6)
+    np.testing.assert_array_equal(scaled.values, plain.values)

@@ -108,6 +108,21 @@ def test_a_module_that_computes_something_else_is_refused(tmp_path, pixels, monk
         gradients.differentiable(model, pixels)
 
 
+@pytest.mark.parametrize(("scale", "other"), [(1e-5, 1e-5), (1e-30, 1e-30), (0.0, 1e-30)])
+def test_small_logits_are_compared_by_their_own_size(pixels, monkeypatch, scale, other):
+    def network(seed, scale):
+        torch.manual_seed(seed)
+        net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 5, bias=False))
+        net[1].weight.data *= scale
+        return wrap_module(net, name="net")
+
+    model = PixelModel(model=network(0, scale), preprocessing=HALVED)
+    gradients.differentiable(model, pixels)  # its own module is accepted, however small
+    monkeypatch.setattr(gradients, "_torch_model", lambda *_: network(1, other))
+    with pytest.raises(ModelError, match="as a torch module its logits are off by"):
+        gradients.differentiable(model, pixels)
+
+
 def test_a_function_has_no_gradients(pixels):
     model = PixelModel(model=CallableModel(lambda inputs: inputs[:, :, 0, 0], name="black box"), preprocessing=HALVED)
     with pytest.raises(ModelError, match="black box: has no gradients: it is a function"):

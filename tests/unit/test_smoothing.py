@@ -208,10 +208,21 @@ def test_lower_ends_give_up_alpha_of_the_largest_radius(audited):
     assert model.nrgc.interval[1] >= plain.nrgc[1]
 
 
+def test_radii_that_may_be_too_large_say_nothing_about_a_fixed_set(audited):
+    samples, local, _ = audited
+    with pytest.raises(OptionError) as error:
+        audit_scores(samples, local, Options(), name="m", class_sizes=[1000, 1000, 1000])
+    assert str(error.value) == (
+        "scores that may be too large (here with probability 0.01) have intervals for fresh samples only, not for a "
+        "fixed data set. Leave the class sizes away."
+    )
+
+
 @pytest.mark.parametrize(
     ("noise", "alpha", "message"),
     [
         ({"sigma": 0.0}, 0.001, "sigma 0 is not a positive number"),
+        ({"seed": -1}, 0.001, "seed -1 is negative. Give 0 or more."),
         ({"n0": 0}, 0.001, "n0 is 0 and n is 1000; both must be at least 1"),
         ({"n": 9}, 0.001, "n = 9 noise samples certify nothing at alpha 0.001, however they vote. Give at least 10"),
         ({}, 0.5, "alpha 0.5 is not between 0 and 0.5"),

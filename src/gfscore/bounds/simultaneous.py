@@ -79,7 +79,8 @@ def audit_intervals(
 
     With ``failure_rate`` a, each score is larger than what it stands for with probability at most a, as a certified
     radius may be. The intervals are then about the mean of min(score, truth): it is at most the mean score, and, as a
-    failure costs no more than ``maximum``, at least that minus a ``maximum``. So every lower end gives that up.
+    failure costs no more than ``maximum``, at least that minus a ``maximum``. So every lower end gives that up. That is
+    true on average over fresh samples, not of a fixed set, so it excludes ``sizes``.
 
     >>> rng = np.random.default_rng(0)
     >>> scores, codes = rng.random(2000) * np.repeat([0.2, 1.0], 1000), np.repeat([0, 1], 1000)
@@ -88,6 +89,11 @@ def audit_intervals(
     ([0.34, 0.41], array([0]))
     """
     kind = Method.named(method)
+    if failure_rate > 0 and sizes is not None:
+        raise OptionError(
+            f"scores that may be too large (here with probability {failure_rate:g}) have intervals for fresh samples "
+            "only, not for a fixed data set. Leave the class sizes away."
+        )
     parts = PartScores.of(values, codes, n_parts, maximum=maximum, seed=seed, sizes=sizes)
     return _intervals(
         PartBounds.of_scores(parts, kind),

@@ -39,7 +39,7 @@ def judge_adaptively(
             "--expect-accuracy is for whole audits: an adaptive gate draws mostly from the worst classes."
         )
     radius = asked.first_order()
-    if radius is not None and asked.gradients != Gradients.NO:
+    if radius is not None and asked.choice is not Gradients.NO:
         raise OptionError("--adaptive measures radii by forward passes alone. Leave --gradients out.")
     verdicts = []
     with progress_bar(quiet=run.quiet) as bar:

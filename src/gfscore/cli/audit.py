@@ -72,6 +72,7 @@ def audit_command(
     options, names, radius = scoring.checked(), run.names, local_score.first_order()
     if radius is not None:
         run.refuse_ray("a first-order radius")
+        scoring.refuse_confidences()
     if radius is not None and calibrate is not None:
         raise OptionError("--calibrate finds a temperature, which a radius does not have. Leave out one of them.")
     if per_sample is not None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -45,12 +45,22 @@ class CertificateOptions:
             "--radii."
         ),
     ]
-    sigma: Annotated[float, typer.Option(help="Of the noise, in [0, 1] pixels.")] = NOISE.sigma
-    n0: Annotated[int, typer.Option("--n0", help="Noise samples that choose the class of an image.")] = NOISE.n0
-    n: Annotated[int, typer.Option("--n", help="Noise samples that are then counted for it.")] = NOISE.n
-    alpha: Annotated[float, typer.Option(help="Probability with which a radius may be too large.")] = (
-        certifying.DEFAULT_ALPHA
-    )
+    sigma: Annotated[
+        float | None, typer.Option(help=f"Of the noise, in [0, 1] pixels.  [default: {NOISE.sigma:g}]")
+    ] = None
+    n0: Annotated[
+        int | None,
+        typer.Option("--n0", help=f"Noise samples that choose the class of an image.  [default: {NOISE.n0}]"),
+    ] = None
+    n: Annotated[
+        int | None, typer.Option("--n", help=f"Noise samples that are then counted for it.  [default: {NOISE.n}]")
+    ] = None
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            help=f"Probability with which a radius may be too large.  [default: {certifying.DEFAULT_ALPHA:g}]"
+        ),
+    ] = None
     lipschitz: Annotated[
         float | None,
         typer.Option(
@@ -79,19 +89,33 @@ class CertificateOptions:
             raise OptionError("--method given needs --radii, a file with a radius per sample.")
         if self.method is not Method.LIPSCHITZ and (self.lipschitz is not None or self.of_inputs):
             raise OptionError("--lipschitz and --of-inputs are for --method lipschitz. Leave them away.")
+        if self.method is not Method.SMOOTHING and self.votes:
+            raise OptionError(f"--{next(iter(self.votes))} is for --method smoothing. Leave it away.")
+        if self.method is Method.SMOOTHING and self.cap is not None:
+            raise OptionError("--cap is for radii without a largest one, and smoothing has one. Leave it away.")
         if self.of_inputs and self.lipschitz is None:
             raise OptionError("--of-inputs says what --lipschitz is for, which is not given. Give it, or neither.")
         if self.norm != "l2" and self.method is not Method.GIVEN:
             raise OptionError(f"--norm {self.norm} is given with --method {self.method}, whose radii are in l2.")
         if self.method is Method.SMOOTHING:
-            certifying.largest_radius(self.noise, self.alpha)
+            certifying.largest_radius(self.noise, self.failure_rate)
         else:
             certifying.checked_cap(self.cap, self.norm)
 
     @property
+    def votes(self) -> dict[str, Any]:
+        """What was said about smoothing."""
+        return {name: value for name in ("sigma", "n0", "n", "alpha") if (value := getattr(self, name)) is not None}
+
+    @property
     def noise(self) -> certifying.Noise:
         """The noise, checked."""
-        return certifying.Noise(sigma=self.sigma, n0=self.n0, n=self.n, seed=self.seed)
+        return certifying.Noise(**{name: self.votes[name] for name in self.votes.keys() - {"alpha"}}, seed=self.seed)
+
+    @property
+    def failure_rate(self) -> float:
+        """Alpha, as given or by default."""
+        return certifying.DEFAULT_ALPHA if self.alpha is None else self.alpha
 
 
 @expand
@@ -166,7 +190,7 @@ def _radii(
                     loaded.data,
                     Store(run.store),
                     noise=certificate.noise,
-                    alpha=certificate.alpha,
+                    alpha=certificate.failure_rate,
                     progress=advance(bar, loaded.name),
                 )
     constant, how = certificate.lipschitz, "given"

@@ -58,13 +58,15 @@ def check_command(
     assault = _assault(local_score, autoattack=autoattack, quick=quick)
     of_attack = assault is not None and local_score.score == "great"  # then norm and eps say nothing about the score
     radius = (replace(local_score, norm=None, eps=None) if of_attack else local_score).first_order()
+    if radius is not None:
+        scoring.refuse_confidences()
     run = replace(run, quiet=run.quiet or as_json)  # nothing may stand beside the JSON
     folder = None if as_json and out is None else out or Path("gfscore-check")
 
     def score(loaded: Loaded, samples: Samples) -> auditing.LocalScores:
         if radius is None:
             return auditing.score_samples(samples, options)
-        return first_order_scores(loaded, samples, radius, local_score.gradients, run)
+        return first_order_scores(loaded, samples, radius, local_score.choice, run)
 
     models = []
     for entry in list(run_models(model or [], data or [], run)):  # all forward passes first: they have their own bar

@@ -109,6 +109,7 @@ def gate_command(
     options, radius = scoring.checked(), local_score.first_order()
     if radius is not None:
         run.refuse_ray("a first-order radius")
+        scoring.refuse_confidences()
     if not (model or data):
         run.refuse_ray("a gate on files")
     run = replace(run, quiet=run.quiet or outcome.as_json)  # nothing may stand beside the JSON

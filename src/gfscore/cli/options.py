@@ -210,36 +210,56 @@ class ScoreOptions:
             help="Also the share of radii above this, in [0, 1] pixels (2/255): it estimates robust accuracy.",
         ),
     ] = None
-    rivals: Annotated[int, typer.Option(help="Strongest other classes that a first-order radius looks at.")] = (
-        FIRST_ORDER.rivals
-    )
+    rivals: Annotated[
+        int | None,
+        typer.Option(
+            help=f"Strongest other classes that a first-order radius looks at.  [default: {FIRST_ORDER.rivals}]"
+        ),
+    ] = None
     directions: Annotated[
         int | None,
         typer.Option(help="Random directions of a forward-only radius, two passes each.  [default: l2 32, linf 64]"),
     ] = None
-    step: Annotated[float, typer.Option(help="L2 length of a step along them, in [0, 1] pixels.")] = FIRST_ORDER.step
+    step: Annotated[
+        float | None,
+        typer.Option(help=f"L2 length of a step along them, in [0, 1] pixels.  [default: {FIRST_ORDER.step:g}]"),
+    ] = None
     max_radius: Annotated[
         float | None,
         typer.Option(help="Larger first-order radii count as this.  [default: l2 2, linf 32/255]"),
     ] = None
     gradients: Annotated[
-        str, typer.Option(help="Whether radii use gradients: no (forward passes alone), auto or yes.")
-    ] = Gradients.NO
+        str | None,
+        typer.Option(help="Whether radii use gradients: no (forward passes alone), auto or yes.  [default: no]"),
+    ] = None
     seed: Seed = 0
 
+    @property
+    def choice(self) -> Gradients:
+        """Whether radii use gradients, checked."""
+        return Gradients.NO if self.gradients is None else Gradients.named(self.gradients)
+
     def first_order(self) -> auditing.FirstOrder | None:
-        """How to find first-order radii, checked; None for the GREAT score."""
+        """How to find first-order radii, checked; None for the GREAT score, which takes none of what is about them."""
         if self.score not in ("great", "first-order"):
             raise OptionError(f"score {self.score!r} is not known. Choose great or first-order.")
+        names = ("norm", "eps", "rivals", "directions", "step", "max_radius", "gradients")
+        said: dict[str, Any] = {name: value for name in names if (value := getattr(self, name)) is not None}
         if self.score == "great":
             if self.norm is not None or self.eps is not None:
                 raise OptionError(
                     "--norm and --eps are for radii, which the GREAT score is not. Say --score first-order."
                 )
+            for name in said:
+                raise OptionError(
+                    f"--{name.replace('_', '-')} is about first-order radii. Say --score first-order too."
+                )
             return None
-        Gradients.named(self.gradients)
-        fields = asdict(self)
-        return auditing.FirstOrder(**{name: fields[name] for name in fields.keys() - {"score", "gradients"}})
+        unused = ("directions", "step") if self.choice is Gradients.YES else ()
+        for name in unused:
+            if name in said:
+                raise OptionError(f"--{name} is about radii without gradients. Leave it or --gradients yes away.")
+        return auditing.FirstOrder(**{name: said[name] for name in said.keys() - {"gradients"}}, seed=self.seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,14 +286,23 @@ class ProfileOptions:
 
     def checked(self) -> auditing.Options:
         """The same, checked."""
-        return auditing.Options(**asdict(self))
+        return auditing.Options(**{name: value for name, value in asdict(self).items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditOptions(ProfileOptions):
     """The same for the GREAT score, with what makes it."""
 
-    activation: Annotated[str, typer.Option(help="How logits become confidences: softmax or sigmoid.")] = (
-        DEFAULTS.activation
-    )
-    temperature: Annotated[float, typer.Option(help="Divides the logits first.")] = DEFAULTS.temperature
+    activation: Annotated[
+        str | None,
+        typer.Option(help=f"How logits become confidences: softmax or sigmoid.  [default: {DEFAULTS.activation}]"),
+    ] = None
+    temperature: Annotated[
+        float | None, typer.Option(help=f"Divides the logits first.  [default: {DEFAULTS.temperature:g}]")
+    ] = None
+
+    def refuse_confidences(self) -> None:
+        """Refuse what makes confidences of logits, where a radius is measured instead."""
+        for name in ("activation", "temperature"):
+            if getattr(self, name) is not None:
+                raise OptionError(f"--{name} is about the GREAT score, and a radius has none. Leave it away.")

@@ -57,7 +57,7 @@ def local_scores(
         return auditing.score_samples(samples, options)
     if source.loaded is None:
         raise OptionError("holds logits, and a radius takes the model itself. Say --model and --data.")
-    return first_order_scores(source.loaded, samples, radius, asked.gradients, run)
+    return first_order_scores(source.loaded, samples, radius, asked.choice, run)
 
 
 def audit_source(

@@ -132,14 +132,17 @@ class _Shard:
 
         name, batch_size = self.model.model.name, self.model.batch_size
         done = in_batches(measured, len(correct), batch_size, name=name, rows=rows.start + correct)
-        norms[correct] = done.values
+        with np.errstate(over="ignore"):  # infinite, then: a slope that is beyond float32 is no slope
+            norms[correct] = done.values
         return Batched(norms, done.halved)
 
     def forward_only(self, rows: slice) -> Batched:
         """Estimated norms, and beside them those with half the step: (n, 2R)."""
         pixels, before = self.model.pixels(self.data, rows), sum(self.model.halved)
         norms = forward_only_norms(self.model, pixels, self.samples, self.rivals, self.how, first=rows.start)
-        return Batched(np.concatenate(norms, axis=1).astype(np.float32), sum(self.model.halved) - before)
+        with np.errstate(over="ignore"):
+            narrow = np.concatenate(norms, axis=1).astype(np.float32)
+        return Batched(narrow, sum(self.model.halved) - before)
 
 
 def _module(model: PixelModel, data: Dataset, gradients: Gradients) -> tuple[Any, str | None]:

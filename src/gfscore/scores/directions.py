@@ -51,12 +51,20 @@ def unit_directions(
     >>> np.linalg.norm(units, axis=1).round(4), lengths.round()
     (array([1., 1.], dtype=float32), array([ 99., 100.]))
     """
-    digest = hashlib.sha256(str(sample_id).encode()).digest()
-    rng = np.random.default_rng([seed, int.from_bytes(digest[:8], "little")])
+    rng = np.random.default_rng([seed, _hashed(sample_id, slice(0, 8))])
     draw = rng.standard_normal if norm is Norm.L2 else rng.standard_cauchy
     drawn = draw((count, dimensions))
     lengths = np.linalg.norm(drawn, axis=1)
     return (drawn / lengths[:, None]).astype(np.float32), lengths
+
+
+def is_drawn(sample_id: object, share: float) -> bool:
+    """Whether a sample is one of a random ``share`` of all: by its id, and so whatever its class, place or company.
+
+    >>> sum(is_drawn(row, 0.1) for row in range(1000))
+    112
+    """
+    return _hashed(sample_id, slice(8, 16)) < share * 2**64  # other bytes than the directions are drawn from
 
 
 def estimated_norms(
@@ -112,6 +120,11 @@ def relative_error(norm: Norm, directions: int) -> float:
     (0.125, 0.196)
     """
     return 1 / math.sqrt(2 * directions) if norm is Norm.L2 else math.pi / (2 * math.sqrt(directions))
+
+
+def _hashed(sample_id: object, part: slice) -> int:
+    """Some bytes of the hash of an id, as a number."""
+    return int.from_bytes(hashlib.sha256(str(sample_id).encode()).digest()[part], "little")
 
 
 def _slopes(

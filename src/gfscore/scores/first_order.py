@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from gfscore.errors import OptionError
-from gfscore.results import Flag
 from gfscore.samples import FloatArray, IntArray, Samples, row_chunks
-from gfscore.scores.directions import Logits, Norm, estimated_norms, relative_error
+from gfscore.scores.directions import Logits, Norm, estimated_norms, is_drawn, relative_error
+from gfscore.scores.first_order_flags import Missing, capped_flag, fallback_flag, step_flag
 from gfscore.scores.local import LocalScores
 
 PREMISE = (
@@ -20,9 +20,7 @@ PREMISE = (
 )
 DIRECTIONS = {Norm.L2: 32, Norm.LINF: 64}  # relative standard error of a radius: 12.5 and 19.6 %
 MAX_RADIUS = {Norm.L2: 2.0, Norm.LINF: 32 / 255}  # four times the radius that RobustBench attacks CIFAR-10 with
-STEP_CHECKS = 64  # samples, over the whole set, whose radius is found a second time with half the step
-STEP_CHANGE = 0.1  # median relative change of their radii above which the step is flagged
-CAPPED_SHARE = 0.05  # of the radii at the maximum, above which the mean radius says too little
+STEP_CHECKS = 64  # samples, about, over the whole set, whose radius is found a second time with half the step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +40,8 @@ class FirstOrder:
             raise OptionError("rivals and directions are counted from 1. The defaults are 3, and 32 (l2) or 64 (linf).")
         if not 0 < self.step < 1:
             raise OptionError(f"step {self.step} is not between 0 and 1, the range of a pixel. The default is 0.01.")
+        if self.seed < 0:
+            raise OptionError(f"seed {self.seed} is negative. Give 0 or more.")
         if not 0 < self.largest < math.inf:
             raise OptionError(f"max_radius {self.largest} is not a positive number. Radii are in [0, 1] pixels.")
         if self.eps is not None and not 0 <= self.eps < self.largest:
@@ -97,20 +97,21 @@ def gradient_norms(gradients: FloatArray, norm: Norm) -> FloatArray:
 
 
 def first_order_radii(margins: FloatArray, norms: FloatArray) -> FloatArray:
-    r"""First-order radius of each sample, (n,): 0 where a rival leads, infinite where nothing moves.
+    r"""First-order radius of each sample, (n,): 0 where a rival leads, NaN where a slope is 0 or not a finite number.
 
     .. math:: r(x) = \min_j \frac{f_y(x) - f_j(x)}{\|\nabla_x (f_y - f_j)\|_q}, \qquad
               q = 2 \text{ for } L_2,\; q = 1 \text{ for } L_\infty
 
     ``margins`` and ``norms`` are (n, R), over the strongest rivals j. Exact for a linear classifier with no more
-    rivals than that. A norm that is not a finite number gives 0: such a radius is not there to be claimed.
+    rivals than that. Without a slope the ratio says nothing about where the boundary is: there is no radius then.
 
-    >>> first_order_radii(np.array([[1.0, 2.0], [-1.0, 3.0], [1.0, 1.0]]), np.array([[4.0, 2.0], [1, 1], [0, 0]]))
-    array([0.25, 0.  ,  inf])
+    >>> first_order_radii(np.array([[1.0, 2.0], [-1.0, 3.0], [1.0, 1.0]]), np.array([[4.0, 2.0], [1, 1], [1, 0]]))
+    array([0.25, 0.  ,  nan])
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.where(margins > 0, margins / norms, 0.0)
-    return np.asarray(np.where(np.isfinite(norms), ratios, 0.0).min(axis=1))
+    usable = np.isfinite(norms) & (norms > 0)
+    with np.errstate(over="ignore"):
+        ratios = np.divide(margins, norms, out=np.full(margins.shape, np.nan), where=usable)
+    return np.asarray(np.where((margins > 0).all(axis=1), ratios.min(axis=1), 0.0))
 
 
 def is_leading(logits: FloatArray, labels: IntArray, rivals: IntArray) -> NDArray[np.bool_]:
@@ -129,9 +130,8 @@ def forward_only_norms(
     rows = slice(first, first + len(pixels))
     labels, few = samples.labels[rows], rivals[rows]
     correct = is_leading(samples.logits[rows], labels, few)
-    every = max(1, samples.n_samples // STEP_CHECKS)
-    again = correct & (np.arange(rows.start, rows.stop) % every == 0)
     ids = np.asarray(samples.sample_ids or range(samples.n_samples), dtype=object)[rows]
+    again = correct & [is_drawn(sample_id, STEP_CHECKS / samples.n_samples) for sample_id in ids]
     norms, halved = (np.full(few.shape, np.nan) for _ in range(2))
     for found, chosen, step in ((norms, correct, how.step), (halved, again, how.step / 2)):
         found[chosen] = estimated_norms(
@@ -161,7 +161,8 @@ def first_order_scores(
 
     ``gradients`` says whether the norms are those of gradients or forward-only estimates; ``halved`` (N, R) are
     estimates with half the step, NaN where none was made; rows of misclassified samples are never read.
-    ``fallback`` says why there are no gradients although they were asked for.
+    ``fallback`` says why there are no gradients although they were asked for. A correct sample whose slopes say
+    nothing counts as radius 0, with a flag; many of them raise :class:`~gfscore.errors.ModelError`.
     """
     if samples.probabilities:
         raise OptionError("the first-order radius is a ratio of logits. Give a model that returns logits.")
@@ -171,34 +172,30 @@ def first_order_scores(
         for classes in (samples.labels[:, None], rivals)
     )
     margins = own - others  # the strongest rival comes first
-    predicted = np.where(margins[:, 0] > 0, samples.labels, rivals[:, 0])
-    predicted = np.where(margins[:, 0] == 0, np.minimum(samples.labels, rivals[:, 0]), predicted)  # as argmax has it
     correct = margins[:, 0] > 0
-    radii = np.where(correct, first_order_radii(margins, norms), 0.0)
-    values = np.minimum(radii, how.largest)
-    settings = how.measure(gradients=gradients)
-    errors = None
-    if not gradients:
-        relative = relative_error(how.kind, how.count)
-        errors = values * relative
-        again = 0 if halved is None else int(np.isfinite(halved).all(axis=1).sum())
-        settings["forward_passes"] = samples.n_samples + 2 * how.count * (int(correct.sum()) + again)
-        settings["relative_error"] = relative
-        if how.eps is not None:
-            settings["share_error"] = share_error(values, how.eps, relative)
+    missing = Missing.of(correct, samples.logits, norms, how.largest)
+    radii = np.where(missing.rows, np.nan, first_order_radii(margins, norms))
+    values = np.where(missing.rows, 0.0, np.minimum(radii, how.largest))
+    tried = np.zeros_like(correct) if halved is None else correct & np.isfinite(halved).all(axis=1)
+    again = None if halved is None else first_order_radii(margins[tried], halved[tried])
     found = (
-        _fallback(fallback),
-        _zero(np.isinf(radii), how.largest),
-        _broken(correct & ~np.isfinite(norms).all(axis=1)),
-        _capped(values >= how.largest, how.largest),
-        None if halved is None else _step(radii, first_order_radii(margins, halved), how.step),
+        fallback_flag(fallback),
+        *missing.flags(),
+        capped_flag(values >= how.largest, how.largest),
+        None if again is None else step_flag(radii[tried], again, how.step),
     )
+    errors, settings = None, how.measure(gradients=gradients)
+    if not gradients:
+        errors = values * relative_error(how.kind, how.count)
+        settings["forward_passes"] = samples.n_samples + 2 * how.count * int(correct.sum() + tried.sum())
+        settings |= _errors(values, how)
+    tied = np.where(margins[:, 0] == 0, np.minimum(samples.labels, rivals[:, 0]), rivals[:, 0])  # as argmax has it
     return LocalScores(
         name="first-order",
         values=values,
         errors=errors,
         maximum=how.largest,
-        predicted=predicted,
+        predicted=np.where(correct, samples.labels, tied),
         premise=PREMISE,
         own_logits=own[:, 0],
         rival_logits=others[:, 0],
@@ -226,59 +223,8 @@ def share_error(radii: FloatArray, eps: float, relative: float) -> float:
     return float(np.sqrt((counted * (1 - counted)).sum()) / len(radii))
 
 
-def _fallback(reason: str | None) -> Flag | None:
-    if reason is None:
-        return None
-    return Flag(
-        code="no_gradients", message=f"{reason} The radii are forward-only estimates, with the standard errors stated."
-    )
-
-
-def _zero(zero: NDArray[np.bool_], maximum: float) -> Flag | None:
-    if not zero.any():
-        return None
-    return Flag(
-        code="zero_gradient",
-        message=f"{_share(zero)} have no gradient at all and count as the largest radius, {maximum:.4g}: that is how "
-        "masked gradients look, not how robustness looks. Check with an attack.",
-    )
-
-
-def _broken(broken: NDArray[np.bool_]) -> Flag | None:
-    if not broken.any():
-        return None
-    return Flag(
-        code="broken_gradient",
-        message=f"{_share(broken)} have a gradient that is infinite or not a number, so their radius counts as 0. "
-        "Look for an overflow in the model.",
-    )
-
-
-def _capped(capped: NDArray[np.bool_], maximum: float) -> Flag | None:
-    if capped.mean() <= CAPPED_SHARE:
-        return None
-    return Flag(
-        code="capped_radii",
-        message=f"{_share(capped)} have a radius of at least {maximum:.4g} and count as that: the mean radius says "
-        "little about them. Raise --max-radius.",
-    )
-
-
-def _step(radii: FloatArray, again: FloatArray, step: float) -> Flag | None:
-    """Whether half the step finds other radii; samples that were not tried again have none."""
-    tried = (again > 0) & (radii > 0) & ~(np.isinf(again) & np.isinf(radii))
-    if not tried.any():
-        return None
-    change = float(np.median(np.abs(again[tried] / radii[tried] - 1)))
-    if change <= STEP_CHANGE:
-        return None
-    by = f"by {100 * change:.0f} %" if change < 1 else "to twice as much or more"
-    return Flag(
-        code="step_matters",
-        message=f"with half the step, {step / 2:g}, the radii of {int(tried.sum())} samples change {by} (median): the "
-        "model is too rough, or too coarsely rounded, for its slopes to be measured so. Try another --step.",
-    )
-
-
-def _share(chosen: NDArray[np.bool_]) -> str:
-    return f"{100 * float(chosen.mean()):.2g} % of the samples"
+def _errors(values: FloatArray, how: FirstOrder) -> dict[str, float]:
+    """Standard errors that the random directions cause: of a radius, of the mean and of the share above eps."""
+    relative = relative_error(how.kind, how.count)
+    found = {"relative_error": relative, "mean_error": float(np.linalg.norm(relative * values) / len(values))}
+    return found if how.eps is None else found | {"share_error": share_error(values, how.eps, relative)}

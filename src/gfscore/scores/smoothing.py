@@ -30,6 +30,8 @@ class Noise:
             raise OptionError(f"sigma {self.sigma:g} is not a positive number. 0.25 is a quarter of a pixel's range.")
         if self.n0 < 1 or self.n < 1:
             raise OptionError(f"n0 is {self.n0} and n is {self.n}; both must be at least 1. 100 and 1000 are usual.")
+        if self.seed < 0:
+            raise OptionError(f"seed {self.seed} is negative. Give 0 or more.")
 
 
 def premise(sigma: float, alpha: float) -> str:
