@@ -7,14 +7,17 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from gfscore.attacks import minimal
 from gfscore.attacks.autoattack import autoattack, pgd
+from gfscore.attacks.libraries import tensors
 from gfscore.attacks.premise import margin_gradients
-from gfscore.attacks.witnesses import Targets
+from gfscore.attacks.witnesses import Targets, verified
 from gfscore.auditing import Options, audit_scores
 from gfscore.errors import ModelError, OptionError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.data.base import ArrayData
 from gfscore.inputs.models import CallableModel, load_model, wrap_module
+from gfscore.inputs.models.gradients import differentiable
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.refuting import Refuter, Subject, refute, with_refutation
@@ -155,6 +158,24 @@ def test_attacks_of_a_size_break_what_lies_within_it_and_nothing_else(norm):
     by_pgd = pgd(targets, tested.gradients())
     assert by_pgd.found[clear].any()
     assert not (by_pgd.found & ~(truth < eps))[clear].any()  # it may miss some, it invents none
+
+
+@needs_attacks
+def test_fab_finds_a_boundary_beyond_1_that_lies_inside_the_radius():
+    """Two classes, told apart by a plane at L2 distance 1.1, and a claimed radius of 1.2."""
+    torch = pytest.importorskip("torch")
+    plane = torch.nn.Linear(64, 2)
+    plane.weight.data = torch.tensor([[0.125], [-0.125]]).expand(2, 64).clone()
+    plane.bias.data = torch.tensor([-4.0, 4.0])  # through grey
+    module = torch.nn.Sequential(torch.nn.Flatten(), plane).eval()
+    model = PixelModel(model=wrap_module(module, name="plane"), preprocessing=Preprocessing())
+    pixels = np.full((3, 1, 8, 8), 0.5 + 1.1 / 8, np.float32)
+    targets = Targets(classify=model, pixels=pixels, labels=np.zeros(3, np.int64), radii=np.full(3, 1.2))
+    module = differentiable(model, pixels)
+    fab = list(minimal._attacks(module, targets, 0))[2]
+    found = verified(targets, fab(*tensors(targets, module)).numpy())
+    assert found.found.all()
+    assert (found.distances > 1.1 - 1e-6).all()
 
 
 @needs_attacks
