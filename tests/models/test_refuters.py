@@ -219,14 +219,36 @@ def test_the_claim_of_an_audit_says_what_was_found(tmp_path):
     options = Options(permutations=0, temperature=0.01)
     audited = audit_scores(tested.samples, tested.local, options, name="box")
     claim = with_refutation(audited, tested, found, delta=0.05, folder=tmp_path)
-    assert claim.claim.radius_refuted_share == found.refuted.mean()
+    by_class = [found.refuted[found.labels == k].mean() for k in (0, 1)]
+    counts = np.bincount(tested.samples.labels[tested.local.values > 0])
+    assert claim.claim.radius_refuted_share == pytest.approx(np.average(by_class, weights=counts))
     assert claim.claim.premise_violated_share is None  # not tried
     assert claim.claim.tried_on == 20
-    assert [entry.refuted.value for entry in claim.classes] == [found.refuted[found.labels == k].mean() for k in (0, 1)]
+    assert [entry.refuted.value for entry in claim.classes] == by_class
     for witness in claim.claim.witnesses:
         assert witness.distance < witness.radius
         assert (tmp_path / witness.image).is_file()
     assert str(claim) == str(audited)  # the numbers of the audit are the same; only the claim is not
+
+
+def test_a_rare_class_weighs_as_little_in_the_whole_as_it_has_samples():
+    """All bright images are refuted and no dark one: equally many of each are tried, but few images are bright."""
+
+    def steep(inputs):  # a wall where bright images are, flat where dark ones are
+        brightness = inputs.mean(axis=(1, 2, 3))
+        return np.stack([0 * brightness, np.where(brightness > 0.8, 50 * (brightness - 0.9), -50.0)], axis=1)
+
+    rng = np.random.default_rng(0)
+    brightness = np.concatenate([rng.uniform(0, 0.1, 190), rng.uniform(0.91, 0.95, 10)]).astype(np.float32)
+    labels = np.repeat([0, 1], [190, 10])
+    model = PixelModel(model=CallableModel(steep, name="wall"), preprocessing=Preprocessing())
+    tested = subject(model, images(np.tile(brightness[:, None, None, None], (1, 1, 3, 3)), labels), 200)
+    found = refute(tested, [Refuter.BISECTION], per_class=10)
+    audited = audit_scores(tested.samples, tested.local, Options(permutations=0), name="wall")
+    claim = with_refutation(audited, tested, found, delta=0.05).claim
+    assert found.refuted.mean() == 0.5
+    assert claim.radius_refuted_share == 0.05
+    assert claim.radius_refuted_interval[0] < 0.05 < claim.radius_refuted_interval[1]
 
 
 def test_samples_are_drawn_by_seed():

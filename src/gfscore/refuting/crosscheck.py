@@ -55,8 +55,8 @@ def with_cross_check(
 ) -> ModelAudit:
     """The audit with the accuracy under attack, whole and per class, of a random part of each class, or of all.
 
-    A wrongly classified sample counts as broken, as AutoAttack and RobustBench have it. Intervals are as in
-    :func:`~gfscore.refuting.claims.with_refutation`.
+    A wrongly classified sample counts as broken, as AutoAttack and RobustBench have it. In the whole each class weighs
+    as much as it has audited samples, and intervals are as in :func:`~gfscore.refuting.claims.with_refutation`.
     """
     labels = subject.samples.labels
     rows = np.arange(len(labels)) if per_class is None else random_rows(labels, per_class, seed)
@@ -68,7 +68,8 @@ def with_cross_check(
         seconds = {assault.name: time.perf_counter() - started}
     survived = np.isin(rows, correct[standing])
     scores = _scores(subject, rows, module, assault, seconds)
-    whole, attacked = shares(survived, labels[rows], subject.samples.class_names, delta)
+    names, totals = subject.samples.class_names, np.bincount(labels, minlength=subject.samples.n_classes)
+    whole, attacked = shares(survived, labels[rows], totals, names, delta)
     found = CrossCheck(
         attack=assault.name,
         norm=assault.norm,
