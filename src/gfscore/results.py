@@ -170,6 +170,10 @@ class Witness(Result):
     distance: float = Field(gt=0)
     radius: float = Field(gt=0, description="what was claimed")
     image: str | None = Field(default=None, description="file that shows the sample, the witness and their difference")
+    data: str | None = Field(
+        default=None,
+        description="npz file with both as the model saw them, float32 in [0, 1]: sample, witness, label, ...",
+    )
 
 
 class Claim(Result):
@@ -214,6 +218,10 @@ class CrossCheck(Result):
         description="clean accuracy, great, and first-order (share of radii above eps), by class, on the same samples"
     )
     agreement: dict[str, dict[str, Any]] = Field(description="ranks of the classes by score and by accuracy attacked")
+    first_order: str = Field(
+        default="by gradients, 3 rivals; made for this check",
+        description="how the first-order radii were found: those of the audit, if it is of them and in this norm",
+    )
 
 
 class Curves(Result):

@@ -112,6 +112,37 @@ def test_the_score_of_a_standard_resnet_is_refuted_on_nearly_all_its_correct_sam
         assert logits.argmax() == pair.predicted != tested.samples.labels[pair.row]
 
 
+@needs_attacks
+def test_a_saved_witness_is_one_to_anybody_who_loads_it(realdata, tmp_path):
+    """With numpy and onnxruntime alone; the pixels of the picture would not do."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    tested = real(realdata, "cifar_resnet20", 100)
+    found = refute(tested, [Refuter.ATTACK], per_class=1)
+    audited = audit_scores(tested.samples, tested.local, Options(permutations=0), name="../a net")
+    witnesses = with_refutation(audited, tested, found, delta=0.05, folder=tmp_path).claim.witnesses
+    assert len(witnesses) > 5
+    session = onnxruntime.InferenceSession(realdata / "models" / "cifar_resnet20.onnx")
+    how = tested.model.preprocessing
+
+    def label(pixels):
+        mean, std = (np.array(values).reshape(3, 1, 1) for values in (how.mean, how.std))
+        inputs = ((pixels - mean) / std)[None].astype(np.float32)
+        return session.run(None, {session.get_inputs()[0].name: inputs})[0].argmax()
+
+    still = 0
+    for witness in witnesses:
+        assert (tmp_path / witness.data).resolve().is_relative_to(tmp_path)
+        pair = np.load(tmp_path / witness.data, allow_pickle=False)
+        assert pair["sample"].dtype == pair["witness"].dtype == np.float32
+        assert (str(pair["label_name"]), str(pair["predicted_name"])) == (witness.class_, witness.predicted)
+        assert (label(pair["sample"]), label(pair["witness"])) == (pair["label"], pair["predicted"])
+        apart = np.linalg.norm((pair["witness"].astype(np.float64) - pair["sample"]).ravel())
+        assert apart == pytest.approx(witness.distance, rel=1e-12)
+        assert witness.distance == pair["distance"] < pair["radius"] == witness.radius
+        still += label(np.rint(255 * pair["witness"]) / 255) == pair["predicted"]
+    assert still < len(witnesses)  # why the picture is not enough
+
+
 def linear(weights):
     """A linear network and twenty images that small attacks do not move to black or white."""
     torch = pytest.importorskip("torch")

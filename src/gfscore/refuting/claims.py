@@ -1,4 +1,4 @@
-"""What the refuters found, as part of an audit: shares with intervals, a claim that says so, and pictures."""
+"""What the refuters found, as part of an audit: shares with intervals, a claim that says so, and witnesses in files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ PICTURES = 20  # classes whose strongest witness is kept
 def with_refutation(
     audited: ModelAudit, subject: Subject, found: Refutation, *, delta: float, folder: Path | None = None
 ) -> ModelAudit:
-    r"""The audit with its claim filled in; the strongest witness of each class is drawn into ``folder``, if given.
+    r"""The audit with its claim filled in; the strongest witness of each class is saved in ``folder``, if given.
 
     A share is of the samples that claim a positive radius. In the whole each class weighs as much as it has such
     samples, however many of them were tried. The intervals (:func:`~gfscore.bounds.stratified_intervals`) hold together
@@ -59,12 +59,25 @@ def shares(
 
 
 def _recorded(model: str, pair: Pair, subject: Subject, folder: Path | None) -> Witness:
-    """A pair for the result, and as a picture where there is a folder."""
+    """A pair for the result, and as a picture and exact pixels where there is a folder."""
     label, names = int(subject.samples.labels[pair.row]), subject.samples.class_names
-    image = None
+    image = data = None
     if folder is not None:
         image = pictures.place(model, label, names[label])
+        data = image.with_suffix(".npz")
         pictures.save(folder / image, pair.sample, pair.witness, subject.model.model.layout)
+        pictures.save_exact(
+            folder / data,
+            pair.sample,
+            pair.witness,
+            label=label,
+            predicted=pair.predicted,
+            label_name=names[label],
+            predicted_name=names[pair.predicted],
+            distance=pair.distance,
+            radius=pair.radius,
+            norm=subject.norm,
+        )
     ids = subject.samples.sample_ids
     return Witness(
         class_=names[label],
@@ -73,4 +86,5 @@ def _recorded(model: str, pair: Pair, subject: Subject, folder: Path | None) -> 
         distance=pair.distance,
         radius=pair.radius,
         image=None if image is None else image.as_posix(),
+        data=None if data is None else data.as_posix(),
     )
