@@ -54,8 +54,8 @@ def _refutation(model: ModelAudit) -> RenderableType:
 def _about_shares(delta: float) -> str:
     return (
         "Shares are of samples with a positive score, from those tried; in the whole each class weighs as much as it "
-        f"has of them. Intervals hold together with probability {1 - delta:g}, beside those of the scores. A radius that "
-        "stands is not proved."
+        f"has of them. Intervals hold together with probability {1 - delta:g}, beside those of the scores. A radius "
+        "that stands is not proved."
     )
 
 
