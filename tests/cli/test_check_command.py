@@ -105,9 +105,22 @@ def test_a_quick_cross_check_stands_beside_the_scores(tmp_path, capsys):
     assert found.accuracy.value == pytest.approx(np.mean(by_class))
     assert set(found.scores) == set(found.agreement) == {"clean accuracy", "great", "first-order"}
     assert found.seconds["great from logits"] < found.seconds["pgd"]
+    assert found.first_order == "by gradients, 3 rivals; made for this check"
     known = next(entry for entry in zoo.models() if entry.name == "pgd-large").attack_accuracy
     assert found.accuracy.interval[0] < known < found.accuracy.interval[1]  # by another attack, on all samples
     assert "Classes ranked as under attack (Spearman)" in capsys.readouterr().out
+
+
+@needs_attacks
+def test_a_cross_check_of_first_order_radii_shows_those_of_the_audit(tmp_path, capsys):
+    attack = ["--autoattack", "--quick", "--norm", "l2", "--eps", "1/2", "--samples", "1000"]  # all there are
+    score = ["--score", "first-order", "--rivals", "1", "--directions", "8"]
+    model = check(tmp_path, *attack, *score, model="zoo:pgd-large").model
+    shares = {entry.name: entry.robust_accuracy.value for entry in model.classes}
+    assert model.cross_check.scores["first-order"] == pytest.approx(shares)
+    assert model.cross_check.first_order == "forward-only, 8 directions, 1 rivals; those of the audit"
+    assert "first-order" not in model.cross_check.seconds  # not found here, so not timed here
+    assert "First-order radii: forward-only, 8 directions" in " ".join(capsys.readouterr().out.split())
 
 
 @needs_attacks

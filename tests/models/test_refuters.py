@@ -7,14 +7,17 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from gfscore.attacks import minimal
 from gfscore.attacks.autoattack import autoattack, pgd
+from gfscore.attacks.libraries import tensors
 from gfscore.attacks.premise import margin_gradients
-from gfscore.attacks.witnesses import Targets
+from gfscore.attacks.witnesses import Targets, verified
 from gfscore.auditing import Options, audit_scores
 from gfscore.errors import ModelError, OptionError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.data.base import ArrayData
 from gfscore.inputs.models import CallableModel, load_model, wrap_module
+from gfscore.inputs.models.gradients import TOLERANCE, differentiable, rounding_errors
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.refuting import Refuter, Subject, refute, with_refutation
@@ -39,7 +42,7 @@ def images(pixels, labels):
 
 @pytest.fixture(scope="module")
 def lipschitz():
-    """Orthogonal layers and sorted pairs, so logits move no further than pixels; labels are what the network says.
+    """Orthogonal layers and sorted pairs, so logits move no further than pixels.
 
     The Jacobian of softmax has norm at most 1/2 and a difference of two of its entries at most 1/sqrt(2): logits times
     2/sqrt(pi) make the margin of confidences exactly sqrt(2/pi)-Lipschitz, and the GREAT score a true radius.
@@ -58,29 +61,75 @@ def lipschitz():
             pairs = self.first((x - 0.5).flatten(1)).unflatten(1, (-1, 2))
             return 2 / math.sqrt(math.pi) * self.second(pairs.sort(dim=2).values.flatten(1))[:, :CLASSES]
 
-    model = PixelModel(model=wrap_module(Sorted().eval(), name="orthogonal"), preprocessing=Preprocessing())
-    pixels = np.random.default_rng(0).random((400, 1, SIDE, SIDE), dtype=np.float32).round()  # black and white
-    return model, images(pixels, model(pixels).argmax(axis=1).astype(np.int64))
+    return PixelModel(model=wrap_module(Sorted().eval(), name="orthogonal"), preprocessing=Preprocessing())
+
+
+def corners(rng):
+    return rng.random((400, 1, SIDE, SIDE), dtype=np.float32).round()  # black and white: no way out of the cube
+
+
+def interior(rng):
+    return rng.random((400, 1, SIDE, SIDE), dtype=np.float32)
+
+
+def labelled(model, pixels, **scoring):
+    """Images whose labels are what the network says."""
+    return subject(model, images(pixels, model(pixels).argmax(axis=1).astype(np.int64)), len(pixels), **scoring)
 
 
 @needs_attacks
-def test_a_network_with_a_true_lipschitz_bound_is_refuted_on_none(lipschitz):
-    tested = subject(*lipschitz, 400)
+@pytest.mark.parametrize("drawn", [corners, interior])
+def test_a_network_with_a_true_lipschitz_bound_is_refuted_on_none(lipschitz, drawn):
+    tested = labelled(lipschitz, drawn(np.random.default_rng(0)))
     found = refute(tested, list(Refuter), per_class=20)
     assert len(found.rows) == 20 * CLASSES
-    assert tested.local.values[found.rows].mean() > 0.1  # not refuted for want of a claim
+    assert tested.local.values[found.rows].mean() > 0.05  # not refuted for want of a claim
     assert not found.refuted.any()
     assert not found.violated.any()
 
 
 @needs_attacks
-def test_the_same_network_is_refuted_when_its_score_is_blown_up(lipschitz):
+@pytest.mark.parametrize("halvings", [14, 20, 24])
+def test_rounding_near_the_boundary_does_not_violate_a_premise_that_holds(lipschitz, halvings):
+    """Radii down to a hundred-millionth, over which float32 logits change by little more than their rounding."""
+    rng = np.random.default_rng(1)
+    inside, beyond = interior(rng), interior(rng)
+    labels = lipschitz(inside).argmax(axis=1)
+    low, high = np.zeros((400, 1, 1, 1)), np.ones((400, 1, 1, 1))
+
+    def between(share):
+        return (inside + share * (beyond - inside)).astype(np.float32)
+
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        same = (lipschitz(between(middle)).argmax(axis=1) == labels)[:, None, None, None]
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    tested = labelled(lipschitz, between(low)[lipschitz(beyond).argmax(axis=1) != labels])
+    found = refute(tested, [Refuter.PREMISE], per_class=None)
+    assert len(found.rows) > 200
+    assert np.median(tested.local.values) < 4 / 2**halvings
+    assert not found.violated.any()
+
+
+@needs_attacks
+@pytest.mark.parametrize("drawn", [corners, interior])
+def test_the_same_network_is_refuted_when_its_score_is_blown_up(lipschitz, drawn):
     """A low temperature raises every score and moves no boundary: the refuters are not blind on this network."""
-    tested = subject(*lipschitz, 400, temperature=0.02)
-    for method in Refuter:
-        found = refute(tested, [method], per_class=20)
-        share = np.mean(found.refuted if found.violated is None else found.violated)
-        assert share > 0.1, method
+    tested = labelled(lipschitz, drawn(np.random.default_rng(0)), temperature=0.02)
+    assert refute(tested, [Refuter.ATTACK], per_class=20).refuted.all()
+    assert refute(tested, [Refuter.BISECTION], per_class=20).refuted.mean() >= 0.9
+    found = refute(tested, [Refuter.PREMISE], per_class=20)
+    targets = Targets(
+        classify=tested.model,
+        pixels=tested.data.pixels[found.rows],
+        labels=found.labels,
+        radii=tested.local.values[found.rows],
+    )
+    gradients = margin_gradients(targets, tested.gradients(), activation="softmax", temperature=0.02)
+    slopes = np.linalg.norm(gradients.reshape(len(gradients), -1), axis=1) / math.sqrt(2 / math.pi)
+    assert (slopes > 1.05).sum() > 10
+    assert found.violated[slopes > 1.05].all()
+    assert not found.violated[slopes < 0.5].any()  # where confidences are saturated, a short step sees nothing
 
 
 def real(folder, name, n, batch_size=128):
@@ -107,6 +156,37 @@ def test_the_score_of_a_standard_resnet_is_refuted_on_nearly_all_its_correct_sam
         assert np.linalg.norm((pair.witness - pair.sample).ravel().astype(np.float64)) < pair.radius
         logits = tested.model(pair.witness[None])
         assert logits.argmax() == pair.predicted != tested.samples.labels[pair.row]
+
+
+@needs_attacks
+def test_a_saved_witness_is_one_to_anybody_who_loads_it(realdata, tmp_path):
+    """With numpy and onnxruntime alone; the pixels of the picture would not do."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    tested = real(realdata, "cifar_resnet20", 100)
+    found = refute(tested, [Refuter.ATTACK], per_class=1)
+    audited = audit_scores(tested.samples, tested.local, Options(permutations=0), name="../a net")
+    witnesses = with_refutation(audited, tested, found, delta=0.05, folder=tmp_path).claim.witnesses
+    assert len(witnesses) > 5
+    session = onnxruntime.InferenceSession(realdata / "models" / "cifar_resnet20.onnx")
+    how = tested.model.preprocessing
+
+    def label(pixels):
+        mean, std = (np.array(values).reshape(3, 1, 1) for values in (how.mean, how.std))
+        inputs = ((pixels - mean) / std)[None].astype(np.float32)
+        return session.run(None, {session.get_inputs()[0].name: inputs})[0].argmax()
+
+    still = 0
+    for witness in witnesses:
+        assert (tmp_path / witness.data).resolve().is_relative_to(tmp_path)
+        pair = np.load(tmp_path / witness.data, allow_pickle=False)
+        assert pair["sample"].dtype == pair["witness"].dtype == np.float32
+        assert (str(pair["label_name"]), str(pair["predicted_name"])) == (witness.class_, witness.predicted)
+        assert (label(pair["sample"]), label(pair["witness"])) == (pair["label"], pair["predicted"])
+        apart = np.linalg.norm((pair["witness"].astype(np.float64) - pair["sample"]).ravel())
+        assert apart == pytest.approx(witness.distance, rel=1e-12)
+        assert witness.distance == pair["distance"] < pair["radius"] == witness.radius
+        still += label(np.rint(255 * pair["witness"]) / 255) == pair["predicted"]
+    assert still < len(witnesses)  # why the picture is not enough
 
 
 def linear(weights):
@@ -136,6 +216,20 @@ def test_the_gradient_of_the_margin_is_its_slope():
 
 
 @needs_attacks
+def test_rounding_of_logits_is_measured_in_double_precision_or_bounded_by_what_was_checked():
+    tested = linear(np.random.default_rng(0).standard_normal((5, 64)).astype(np.float32))
+    pixels, logits, module = tested.data.pixels, tested.samples.logits, tested.gradients()
+    exact = pixels.reshape(20, 64).astype(np.float64) @ module.inner[1].weight.detach().numpy().astype(np.float64).T
+    np.testing.assert_allclose(
+        rounding_errors(module, pixels, logits), np.abs(logits - exact).max(axis=1), rtol=0, atol=1e-13
+    )
+    assert module.inner[1].weight.dtype == module.scale.dtype  # still single precision
+    module.inner[1]._apply = None  # what does not turn into doubles
+    unknown = rounding_errors(module, pixels, logits)
+    np.testing.assert_allclose(unknown, TOLERANCE * np.maximum(1, np.abs(logits).max(axis=1)))
+
+
+@needs_attacks
 @pytest.mark.parametrize("norm", ["linf", pytest.param("l2", marks=pytest.mark.long)])
 def test_attacks_of_a_size_break_what_lies_within_it_and_nothing_else(norm):
     """A linear network: which samples lie within eps of another class is known exactly."""
@@ -158,8 +252,26 @@ def test_attacks_of_a_size_break_what_lies_within_it_and_nothing_else(norm):
 
 
 @needs_attacks
+def test_fab_finds_a_boundary_beyond_1_that_lies_inside_the_radius():
+    """Two classes, told apart by a plane at L2 distance 1.1, and a claimed radius of 1.2."""
+    torch = pytest.importorskip("torch")
+    plane = torch.nn.Linear(64, 2)
+    plane.weight.data = torch.tensor([[0.125], [-0.125]]).expand(2, 64).clone()
+    plane.bias.data = torch.tensor([-4.0, 4.0])  # through grey
+    module = torch.nn.Sequential(torch.nn.Flatten(), plane).eval()
+    model = PixelModel(model=wrap_module(module, name="plane"), preprocessing=Preprocessing())
+    pixels = np.full((3, 1, 8, 8), 0.5 + 1.1 / 8, np.float32)
+    targets = Targets(classify=model, pixels=pixels, labels=np.zeros(3, np.int64), radii=np.full(3, 1.2))
+    module = differentiable(model, pixels)
+    fab = list(minimal._attacks(module, targets, 0))[2]
+    found = verified(targets, fab(*tensors(targets, module)).numpy())
+    assert found.found.all()
+    assert (found.distances > 1.1 - 1e-6).all()
+
+
+@needs_attacks
 def test_autoattack_says_that_it_needs_four_classes(lipschitz):
-    tested = subject(*lipschitz, 8)
+    tested = labelled(lipschitz, corners(np.random.default_rng(0))[:8])
     targets = Targets(
         classify=tested.model,
         pixels=tested.model.pixels(tested.data, slice(0, 8)),
@@ -198,16 +310,38 @@ def test_the_claim_of_an_audit_says_what_was_found(tmp_path):
     options = Options(permutations=0, temperature=0.01)
     audited = audit_scores(tested.samples, tested.local, options, name="box")
     claim = with_refutation(audited, tested, found, delta=0.05, folder=tmp_path)
-    assert claim.claim.radius_refuted_share == found.refuted.mean()
+    by_class = [found.refuted[found.labels == k].mean() for k in (0, 1)]
+    counts = np.bincount(tested.samples.labels[tested.local.values > 0])
+    assert claim.claim.radius_refuted_share == pytest.approx(np.average(by_class, weights=counts))
     assert claim.claim.premise_violated_share is None  # not tried
     assert claim.claim.tried_on == 20
-    assert [entry.refuted.value for entry in claim.classes] == [found.refuted[found.labels == k].mean() for k in (0, 1)]
+    assert [entry.refuted.value for entry in claim.classes] == by_class
     for witness in claim.claim.witnesses:
         assert witness.distance < witness.radius
         assert (tmp_path / witness.image).is_file()
     *numbers, said = str(claim).splitlines()
     assert numbers == str(audited).splitlines()[:-1]  # the numbers of the audit are the same; only the claim is not
     assert said.startswith("  Radius reading refuted on ")
+
+
+def test_a_rare_class_weighs_as_little_in_the_whole_as_it_has_samples():
+    """All bright images are refuted and no dark one: equally many of each are tried, but few images are bright."""
+
+    def steep(inputs):  # a wall where bright images are, flat where dark ones are
+        brightness = inputs.mean(axis=(1, 2, 3))
+        return np.stack([0 * brightness, np.where(brightness > 0.8, 50 * (brightness - 0.9), -50.0)], axis=1)
+
+    rng = np.random.default_rng(0)
+    brightness = np.concatenate([rng.uniform(0, 0.1, 190), rng.uniform(0.91, 0.95, 10)]).astype(np.float32)
+    labels = np.repeat([0, 1], [190, 10])
+    model = PixelModel(model=CallableModel(steep, name="wall"), preprocessing=Preprocessing())
+    tested = subject(model, images(np.tile(brightness[:, None, None, None], (1, 1, 3, 3)), labels), 200)
+    found = refute(tested, [Refuter.BISECTION], per_class=10)
+    audited = audit_scores(tested.samples, tested.local, Options(permutations=0), name="wall")
+    claim = with_refutation(audited, tested, found, delta=0.05).claim
+    assert found.refuted.mean() == 0.5
+    assert claim.radius_refuted_share == 0.05
+    assert claim.radius_refuted_interval[0] < 0.05 < claim.radius_refuted_interval[1]
 
 
 def test_samples_are_drawn_by_seed():

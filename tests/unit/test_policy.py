@@ -150,6 +150,25 @@ def test_refuted_shares_are_judged_on_their_interval(audited):
         judge(audited, policy, policy.levels(0.05))
 
 
+def test_advice_on_refuted_shares_counts_what_was_tried(audited):
+    """Half as wide needs four times as many: of the 50 that were tried, not of the 900 that were audited."""
+    claim = {"radius_refuted_share": 0.5, "radius_refuted_interval": (0.3, 0.7), "tried_on": 50, "delta": 0.05}
+    tried = audited.model_copy(update={"claim": audited.claim.model_copy(update=claim)})
+    policy = Policy.of({"rules": {"refuted": 0.6}})
+    (rule,) = judge(tried, policy, policy.levels(0.05)).rules
+    assert rule.samples_needed == 200
+    assert "about 200 samples tried instead of 50 would decide" in rule.reason
+    assert "gfscore check --samples" in rule.reason
+
+
+def test_refuted_shares_are_held_to_the_level_they_were_made_at(audited):
+    claim = {"radius_refuted_share": 0.1, "radius_refuted_interval": (0.05, 0.2), "tried_on": 50, "delta": 0.2}
+    tried = audited.model_copy(update={"claim": audited.claim.model_copy(update=claim)})
+    policy = Policy.of({"rules": {"refuted": 0.3}})
+    with pytest.raises(OptionError, match=r"rules on the refuted were made at delta 0.2, but have 0.05"):
+        judge(tried, policy, policy.levels(0.05))
+
+
 def test_what_does_not_exist_is_undecided():
     labels = np.arange(40) % 2
     zeros = Samples.of(2 * np.eye(2)[1 - labels], labels)

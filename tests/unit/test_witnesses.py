@@ -129,8 +129,8 @@ def test_distances_are_computed_in_double_precision():
 
 def test_shares_have_the_intervals_of_clopper_and_pearson_and_hold_together():
     labels, happened = np.array([0] * 10 + [2] * 30), np.array([True] * 4 + [False] * 6 + [True] * 30)
-    whole, by_class = shares(happened, labels, ("a", "b", "c"), 0.1)
-    assert list(by_class) == ["a", "c"]  # nothing of b was tried: no share, not 0
+    whole, by_class = shares(happened, labels, np.array([20, 0, 60]), ("a", "b", "c"), 0.1)  # tried in proportion
+    assert list(by_class) == ["a", "c"]  # there is nothing of b: no share, not 0
     for metric, times, n in ((by_class["a"], 4, 10), (by_class["c"], 30, 30), (whole, 34, 40)):
         exact = binomtest(times, n).proportion_ci(1 - 0.1 / 3, method="exact")  # three intervals share the level
         assert metric.value == pytest.approx(times / n)

@@ -28,7 +28,7 @@ def attack(targets: Targets, module: Any, *, seed: int = 0) -> Witnesses:
     Hein, "Fast adaptive boundary attack", ICML 2020; Carlini and Wagner, S&P 2017.
     """
     witnesses = Witnesses.none(targets)
-    for found_by in _attacks(module, targets.norm, seed):
+    for found_by in _attacks(module, targets, seed):
         standing = np.flatnonzero(~witnesses.found)
         if len(standing) == 0:
             break
@@ -39,8 +39,8 @@ def attack(targets: Targets, module: Any, *, seed: int = 0) -> Witnesses:
     return witnesses
 
 
-def _attacks(module: Any, norm: str, seed: int) -> Iterator[Attack]:
-    """The attacks for a norm, each made when its turn comes."""
+def _attacks(module: Any, targets: Targets, seed: int) -> Iterator[Attack]:
+    """The attacks for the norm of the radii, each made when its turn comes."""
     attacks = load("foolbox.attacks")
     model = foolbox_model(module)
 
@@ -48,19 +48,21 @@ def _attacks(module: Any, norm: str, seed: int) -> Iterator[Attack]:
         # with no epsilon they minimise: the second of three results is what they found, clipped to [0, 1]
         return lambda images, labels: made(model, images, labels, epsilons=None)[1]
 
-    if norm == "linf":
+    largest = float(targets.radii.max())
+    if targets.norm == "linf":
         yield of_foolbox(attacks.LinfDeepFoolAttack())
-        yield _fab(module, "Linf", seed)
+        yield _fab(module, "Linf", largest, seed)
         return
     yield of_foolbox(attacks.L2DeepFoolAttack())
     yield of_foolbox(attacks.DDNAttack())
-    yield _fab(module, "L2", seed)
+    yield _fab(module, "L2", largest, seed)
     yield of_foolbox(attacks.L2CarliniWagnerAttack(binary_search_steps=CW_SEARCHES, steps=CW_STEPS, stepsize=0.01))
 
 
-def _fab(module: Any, norm: str, seed: int) -> Attack:
+def _fab(module: Any, norm: str, radius: float, seed: int) -> Attack:
+    """FAB drops what it finds beyond ``eps``, 1 in L2 unless told: it must reach as far as the largest radius."""
     fab = load("pyautoattack.fab_pt").FABAttack_PT(
-        module, norm=norm, n_iter=FAB_STEPS, seed=seed, device=module.scale.device
+        module, norm=norm, n_iter=FAB_STEPS, eps=OVERSHOOT * radius, seed=seed, device=module.scale.device
     )
     return lambda images, labels: fab.perturb(images, labels)
 

@@ -1,4 +1,7 @@
-"""A witness as a picture: the sample, the witness, and what differs between them."""
+"""A witness as a picture, for people to see, and as exact pixels, for anybody to check.
+
+A picture holds 8 bits a channel, and a strong witness differs by less: rounded so, it is seldom one any more.
+"""
 
 import hashlib
 import math
@@ -46,6 +49,15 @@ def save(path: Path, sample: Pixels, witness: Pixels, layout: Layout) -> None:
     row = np.concatenate([panels[0], gap, panels[1], gap, panels[2]], axis=1)
     with replacing(path) as temporary:
         Image.fromarray(row[..., 0] if row.shape[2] == 1 else row).save(temporary, format="PNG")
+
+
+def save_exact(path: Path, sample: Pixels, witness: Pixels, **facts: str | float | int) -> None:
+    """Sample and witness as the model saw them, float32 in [0, 1] and in its layout, and what is claimed of them.
+
+    An ``.npz`` without pickles, so that :func:`numpy.load` opens it as it is. The file is written whole or not at all.
+    """
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, sample=np.float32(sample), witness=np.float32(witness), **facts)  # type: ignore[arg-type]
 
 
 def _enlarged(image: Pixels) -> NDArray[np.uint8]:

@@ -20,6 +20,7 @@ from gfscore.bounds.sequential import Evidence, log_average
 from gfscore.bounds.shares import share_intervals
 from gfscore.bounds.shrinkage import ShrunkenScores, shrunken_scores
 from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals, summary_intervals
+from gfscore.bounds.stratified import stratified_intervals
 
 __all__ = [
     "AuditIntervals",
@@ -49,5 +50,6 @@ __all__ = [
     "rdi_sample_size",
     "share_intervals",
     "shrunken_scores",
+    "stratified_intervals",
     "summary_intervals",
 ]

@@ -74,7 +74,8 @@ def _estimate(
                     "the policy has a rule on the refuted share, but the audit says nothing about it. Run gfscore "
                     "check, and gate the audit it writes."
                 )
-            return claim.radius_refuted_share, claim.radius_refuted_interval, model.samples.n, ""
+            tried = model.samples.n if claim.tried_on is None else claim.tried_on
+            return claim.radius_refuted_share, claim.radius_refuted_interval, tried, ""
         case Kind.ACCURACY:
             return _accuracy(rule, model, levels[Kind.ACCURACY], policy)
         case Kind.PROFILE:
@@ -166,12 +167,7 @@ def _judged(rule: Rule, value: float | None, interval: Interval | None, n: int, 
         seen = f"{what} is {views.estimate(value, interval)}{about}"
         if verdict is Verdict.UNDECIDED:
             needed = samples_needed(n, value, rule.threshold, interval)
-            more = (
-                "it is too near to say how many samples would decide"
-                if needed is None
-                else f"about {needed:,} samples instead of {n:,} would decide, if the estimate stays"
-            )
-            reason = f"{seen}: the interval reaches across {rule.threshold:g}; {more}."
+            reason = f"{seen}: the interval reaches across {rule.threshold:g}; {_more(rule, n, needed)}."
         else:
             share = "all" if verdict is Verdict.PASS else "none"
             reason = f"{seen}: {share} of the interval is {good} {rule.threshold:g}."
@@ -190,9 +186,22 @@ def _judged(rule: Rule, value: float | None, interval: Interval | None, n: int, 
     )
 
 
+def _more(rule: Rule, n: int, needed: int | None) -> str:
+    """How many samples would decide instead of n, and for refuted shares how to have them tried."""
+    if needed is None:
+        return "it is too near to say how many samples would decide"
+    if rule.kind is Kind.REFUTED:
+        return (
+            f"about {needed:,} samples tried instead of {n:,} would decide, if the estimate stays: "
+            "raise gfscore check --samples, which counts per class"
+        )
+    return f"about {needed:,} samples instead of {n:,} would decide, if the estimate stays"
+
+
 def _check_levels(model: ModelAudit, comparison: Comparison | None, levels: Mapping[Kind, float]) -> None:
     """Refuse intervals that were made at a higher level than their share."""
-    made = dict.fromkeys((Kind.PROFILE, Kind.REFUTED), model.interval.delta)
+    refuted = model.claim.delta  # check may have had another level than the audit
+    made = {Kind.PROFILE: model.interval.delta, Kind.REFUTED: model.interval.delta if refuted is None else refuted}
     if comparison is not None:
         made[Kind.CHANGE] = comparison.delta
     for kind, level in levels.items():

@@ -40,7 +40,7 @@ def _refutation(model: ModelAudit) -> RenderableType:
     parts += [Text(text, style="bold") for text in views.tried_texts(model)]
     if claim.witnesses:
         strongest = claim.witnesses[0]
-        where = f" ({strongest.image})" if strongest.image else ""
+        where = f" ({strongest.image}; exact pixels: {strongest.data})" if strongest.image else ""
         text = (
             f"Strongest witness: sample {strongest.sample} of “{strongest.class_}” is “{strongest.predicted}” at "
             f"distance {strongest.distance:.3g}, inside its radius of {strongest.radius:.3g}{where}."
@@ -53,8 +53,9 @@ def _refutation(model: ModelAudit) -> RenderableType:
 
 def _about_shares(delta: float) -> str:
     return (
-        "Shares are of the samples tried, all of which have a positive score. Their intervals (Clopper-Pearson) hold "
-        f"together with probability {1 - delta:g}, beside those of the scores. A radius that stands is not proved."
+        "Shares are of samples with a positive score, from those tried; in the whole each class weighs as much as it "
+        f"has of them. Intervals hold together with probability {1 - delta:g}, beside those of the scores. A radius "
+        "that stands is not proved."
     )
 
 
@@ -66,12 +67,13 @@ def _cross_check(model: ModelAudit, found: CrossCheck) -> RenderableType:
         ("GREAT", lambda entry: views.number(found.scores["great"].get(entry.name))),
     )
     title = {"autoattack": "AutoAttack (standard)", "pgd": "PGD"}[found.attack]
-    whole = f"{title}, {found.norm} {found.eps:.4g}: accuracy {_share(found.accuracy)} of {found.n:,} samples"
+    whole = f"{title}, {found.norm} {found.eps:.4g}: accuracy {_share(found.accuracy)}, from {found.n:,} samples"
     lines = [
-        f"{whole}; intervals (Clopper-Pearson) hold together with probability {1 - found.delta:g}.",
+        f"{whole}, classes weighed as audited; intervals hold together with probability {1 - found.delta:g}.",
         "Classes ranked as under attack (Spearman): "
         + ", ".join(f"{name} {views.number(entry['spearman'], 2)}" for name, entry in found.agreement.items())
         + ".",
+        f"First-order radii: {found.first_order}.",
         "Time on the same samples: "
         + ", ".join(f"{name} {_time(taken)}" for name, taken in found.seconds.items())
         + ".",

@@ -1,4 +1,4 @@
-"""What the refuters found, as part of an audit: shares with intervals, a claim that says so, and pictures."""
+"""What the refuters found, as part of an audit: shares with intervals, a claim that says so, and witnesses in files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 
 from gfscore.attacks import pictures
 from gfscore.attacks.witnesses import BoolArray
-from gfscore.bounds import share_intervals
+from gfscore.bounds import stratified_intervals
 from gfscore.refuting.trying import Pair, Refutation, Subject
 from gfscore.results import Metric, ModelAudit, Witness
 from gfscore.samples import IntArray
@@ -19,19 +19,19 @@ PICTURES = 20  # classes whose strongest witness is kept
 def with_refutation(
     audited: ModelAudit, subject: Subject, found: Refutation, *, delta: float, folder: Path | None = None
 ) -> ModelAudit:
-    r"""The audit with its claim filled in; the strongest witness of each class is drawn into ``folder``, if given.
+    r"""The audit with its claim filled in; the strongest witness of each class is saved in ``folder``, if given.
 
-    A share is over the samples that were tried, all of which claim a positive radius; the whole is about the classes in
-    the numbers in which they were tried. The intervals are Clopper and Pearson's and hold together with probability
-    1 - ``delta``: a level of their own, beside that of the scores.
+    A share is of the samples that claim a positive radius. In the whole each class weighs as much as it has such
+    samples, however many of them were tried. The intervals (:func:`~gfscore.bounds.stratified_intervals`) hold together
+    with probability 1 - ``delta``: a level of their own, beside that of the scores.
     """
     names = subject.samples.class_names
     update: dict[str, Any] = {"tried_by": tuple(found.tried_by), "tried_on": len(found.rows), "delta": delta}
     if found.violated is not None:
-        update["premise_violated_share"] = float(found.violated.mean())
+        update["premise_violated_share"] = shares(found.violated, found.labels, found.claimed, names, delta)[0].value
     classes = audited.classes
     if found.tried_radii:
-        whole, by_class = shares(found.refuted, found.labels, names, delta)
+        whole, by_class = shares(found.refuted, found.labels, found.claimed, names, delta)
         update |= {"radius_refuted_share": whole.value, "radius_refuted_interval": whole.interval}
         classes = tuple(entry.model_copy(update={"refuted": by_class.get(entry.name)}) for entry in classes)
         update["witnesses"] = tuple(
@@ -47,22 +47,37 @@ def with_refutation(
 
 
 def shares(
-    happened: BoolArray, labels: IntArray, names: Sequence[str], delta: float
+    happened: BoolArray, labels: IntArray, totals: IntArray, names: Sequence[str], delta: float
 ) -> tuple[Metric, dict[str, Metric]]:
-    """How often it happened, as a whole and in each class that was tried, with intervals that hold together."""
-    ends = share_intervals(happened, labels, len(names), delta=delta)
+    """How often it happened, as a whole and in each class that was tried, with intervals that hold together.
+
+    ``happened`` and ``labels`` (n,) are of the samples tried, ``totals`` (K,) how many of each class it is all about.
+    """
+    ends = stratified_intervals(happened, labels, totals, delta=delta)
     *parts, whole = (Metric(value=share, interval=(low, high)) for share, low, high in zip(*ends, strict=True))
-    whole = whole.model_copy(update={"value": float(happened.mean())})  # not rounded by a sum over classes
     return whole, {names[label]: part for label, part in zip(np.unique(labels).tolist(), parts, strict=True)}
 
 
 def _recorded(model: str, pair: Pair, subject: Subject, folder: Path | None) -> Witness:
-    """A pair for the result, and as a picture where there is a folder."""
+    """A pair for the result, and as a picture and exact pixels where there is a folder."""
     label, names = int(subject.samples.labels[pair.row]), subject.samples.class_names
-    image = None
+    image = data = None
     if folder is not None:
         image = pictures.place(model, label, names[label])
+        data = image.with_suffix(".npz")
         pictures.save(folder / image, pair.sample, pair.witness, subject.model.model.layout)
+        pictures.save_exact(
+            folder / data,
+            pair.sample,
+            pair.witness,
+            label=label,
+            predicted=pair.predicted,
+            label_name=names[label],
+            predicted_name=names[pair.predicted],
+            distance=pair.distance,
+            radius=pair.radius,
+            norm=subject.norm,
+        )
     ids = subject.samples.sample_ids
     return Witness(
         class_=names[label],
@@ -71,4 +86,5 @@ def _recorded(model: str, pair: Pair, subject: Subject, folder: Path | None) -> 
         distance=pair.distance,
         radius=pair.radius,
         image=None if image is None else image.as_posix(),
+        data=None if data is None else data.as_posix(),
     )

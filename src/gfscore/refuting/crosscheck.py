@@ -23,6 +23,8 @@ from gfscore.scores import great_scores
 from gfscore.scores.directions import Norm
 from gfscore.scores.first_order import FirstOrder, first_order_radii, gradient_norms, strongest_rivals
 
+FIRST_ORDER = "first-order"  # what local scores that are such radii are called
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assault:
@@ -55,8 +57,8 @@ def with_cross_check(
 ) -> ModelAudit:
     """The audit with the accuracy under attack, whole and per class, of a random part of each class, or of all.
 
-    A wrongly classified sample counts as broken, as AutoAttack and RobustBench have it. Intervals are as in
-    :func:`~gfscore.refuting.claims.with_refutation`.
+    A wrongly classified sample counts as broken, as AutoAttack and RobustBench have it. In the whole each class weighs
+    as much as it has audited samples, and intervals are as in :func:`~gfscore.refuting.claims.with_refutation`.
     """
     labels = subject.samples.labels
     rows = np.arange(len(labels)) if per_class is None else random_rows(labels, per_class, seed)
@@ -68,7 +70,8 @@ def with_cross_check(
         seconds = {assault.name: time.perf_counter() - started}
     survived = np.isin(rows, correct[standing])
     scores = _scores(subject, rows, module, assault, seconds)
-    whole, attacked = shares(survived, labels[rows], subject.samples.class_names, delta)
+    names, totals = subject.samples.class_names, np.bincount(labels, minlength=subject.samples.n_classes)
+    whole, attacked = shares(survived, labels[rows], totals, names, delta)
     found = CrossCheck(
         attack=assault.name,
         norm=assault.norm,
@@ -81,6 +84,7 @@ def with_cross_check(
             name: dict(zip(attacked, by_class(values, labels[rows]), strict=True)) for name, values in scores.items()
         },
         agreement=_agreement(scores, survived, labels[rows]),
+        first_order=_first_order_text(subject, assault.norm),
     )
     flags = tuple(Flag(code="autoattack", message=f"AutoAttack remarks: {remark}") for remark in remarks)
     classes = tuple(entry.model_copy(update={"attacked": attacked.get(entry.name)}) for entry in audited.classes)
@@ -118,14 +122,27 @@ def _scores(
     forward = time.perf_counter()
     great = great_scores(samples, activation=activation, temperature=temperature)
     scored = time.perf_counter()
-    radii = _first_order_radii(samples, pixels, module, assault.norm)
-    done = time.perf_counter()
-    seconds |= {
-        "forward passes": forward - started,
-        "great from logits": scored - forward,
-        "first-order": done - scored + forward - started,
-    }
+    seconds |= {"forward passes": forward - started, "great from logits": scored - forward}
+    if _audited_radii(subject, assault.norm):  # found before, perhaps read from a store: no time to compare
+        radii = subject.local.values[rows]
+    else:
+        radii = _first_order_radii(samples, pixels, module, assault.norm)
+        seconds["first-order"] = time.perf_counter() - scored + forward - started
     return {"clean accuracy": great.predicted == labels, "great": great.values, "first-order": radii > assault.eps}
+
+
+def _audited_radii(subject: Subject, norm: str) -> bool:
+    """Whether the audit is of first-order radii that an attack in this norm can be set beside."""
+    return subject.local.name == FIRST_ORDER and subject.local.norm == norm
+
+
+def _first_order_text(subject: Subject, norm: str) -> str:
+    """Which first-order radii stand beside the attack."""
+    if not _audited_radii(subject, norm):
+        return f"by gradients, {FirstOrder(norm=norm).rivals} rivals; made for this check"
+    how = dict(subject.local.settings or {})
+    found = "by gradients" if how.get("gradients") else f"forward-only, {how.get('directions')} directions"
+    return f"{found}, {how.get('rivals')} rivals; those of the audit"
 
 
 def _first_order_radii(samples: Samples, pixels: Pixels, module: Any, norm: str) -> FloatArray:

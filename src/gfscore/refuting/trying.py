@@ -82,6 +82,7 @@ class Refutation:
     tried_by: tuple[Refuter, ...]
     rows: IntArray  # (n,) of the samples: correct, with a positive radius
     labels: IntArray  # (n,)
+    claimed: IntArray  # (K,) samples of each class with a positive radius, tried or not
     distances: FloatArray  # (n,) to the witness; infinite without one
     violated: BoolArray | None  # (n,) bool: the premise fails; None when it was not tried
     strongest: tuple[Pair, ...]  # one of each class: smallest share of the radius first
@@ -136,6 +137,7 @@ def refute(
         tried_by=tried,
         rows=rows,
         labels=subject.samples.labels[rows],
+        claimed=np.bincount(labels, minlength=subject.samples.n_classes),
         distances=distances,
         # a witness inside the radius shows that the margin fell faster than the premise allows on the way to it
         violated=steep | np.isfinite(distances) if Refuter.PREMISE in tried else None,

@@ -1,5 +1,6 @@
 """A model as a differentiable torch module of [0, 1] pixels, the unit of every radius, or the reason why not."""
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -49,6 +50,27 @@ def differentiable(model: PixelModel, pixels: Pixels) -> Any:
             return module
         told = f"as a torch module its logits are off by {off:.1e} of the largest"
     raise ModelError(f"has no gradients to rely on ({told}). Go without them: {WITHOUT}").found_in(model.model.name)
+
+
+def rounding_errors(module: Any, pixels: Pixels, logits: FloatArray) -> FloatArray:
+    """How far logits of a model, (n, K), are from those of the same network in double precision: the largest, (n,).
+
+    ``module`` is what :func:`differentiable` gave for the model, and is left as it is. A network that does not run in
+    double precision has errors of at most ``TOLERANCE`` of its largest logit, which was checked.
+    """
+    torch = torch_for("the gradient of a model", extra=EXTRA)
+    exact = np.full(logits.shape, np.nan)
+    try:
+        wide = copy.deepcopy(module).double()
+        with torch.no_grad():
+            for rows in row_chunks(len(pixels), pixels[0].size, values=PIECE_PIXELS):
+                images = torch.from_numpy(pixels[rows].astype(np.float64)).to(wide.scale.device)
+                exact[rows] = wide(images).cpu().numpy()
+    except Exception:  # a layer may insist on its precision, a device may not have this one
+        exact[:] = np.nan
+    errors = np.abs(logits - exact).max(axis=1)
+    unknown = TOLERANCE * np.maximum(1.0, np.abs(logits).max(axis=1))
+    return np.asarray(np.where(np.isfinite(errors), errors, unknown), dtype=np.float64)
 
 
 def margin_gradients(module: Any, pixels: Pixels, labels: IntArray, rivals: IntArray) -> FloatArray:
@@ -121,9 +143,10 @@ def _pixel_module(torch: Any, model: PixelModel, inner: TorchModel, fixed_batch:
             self.register_buffer("offset", torch.from_numpy(along_channels(-mean / std, inner.layout)).to(inner.device))
 
         def forward(self, pixels: Any) -> Any:
-            inputs = (pixels * self.scale + self.offset).to(inner.dtype)
+            exact = pixels.dtype == torch.float64  # then weights are, too: rounding_errors has seen to it
+            inputs = (pixels * self.scale + self.offset).to(pixels.dtype if exact else inner.dtype)
             pieces = inputs.split(fixed_batch or len(inputs))
-            return torch.cat([self.logits(piece) for piece in pieces]).float()
+            return torch.cat([self.logits(piece) for piece in pieces]).to(pixels.dtype)
 
         def logits(self, piece: Any) -> Any:
             filled = piece
