@@ -95,10 +95,12 @@ def kendall(first: ArrayLike, second: ArrayLike) -> float | None:
     return None if norm == 0 else float(np.dot(x, y) / norm)
 
 
-def agreement(score: ArrayLike, reference: ArrayLike, *, level: float = 0.95, seed: int = 0) -> Agreement:
+def agreement(
+    score: ArrayLike, reference: ArrayLike, *, level: float = 0.95, seed: int = 0, tolerance: float = 0.0
+) -> Agreement:
     """How alike a score and a reference order M models, with p-values and intervals.
 
-    Both are ``(M,)``. The p-values are two-sided, for "every order is equally likely": counted over all orders of up
+    Both are ``(M,)``; values no further apart than ``tolerance`` are tied, as in :func:`ranks`. The p-values are two-sided, for "every order is equally likely": counted over all orders of up
     to 9 models, ties included, and over 9,999 seeded random ones beyond. The intervals are Fisher's, with the
     standard errors of Bonett and Wright (Psychometrika 65, 2000): approximate below some ten models, and absent
     where the formula gives none (fewer than 4 models for Spearman, 5 for Kendall, or a perfect correlation).
@@ -109,7 +111,7 @@ def agreement(score: ArrayLike, reference: ArrayLike, *, level: float = 0.95, se
     """
     if not 0 < level < 1:
         raise OptionError(f"level {level} is not between 0 and 1. 0.95 is usual.")
-    x, y = (ranks(values) for values in _two_rows(score, reference))
+    x, y = (ranks(values, tolerance=tolerance) for values in _two_rows(score, reference))
     rho, tau = spearman(x, y), kendall(x, y)
     rho_p = tau_p = None
     if rho is not None and tau is not None:

@@ -35,6 +35,15 @@ def curves(models=6, k=6, **options):
     return {f"net{seed}": temperature_curve(network(seed, k), **options) for seed in range(models)}
 
 
+def with_correct(correct, seed, per_class=10):
+    """Curve of a made-up network with so many correct samples in each class."""
+    rng, k = np.random.default_rng(seed), len(correct)
+    labels = np.repeat(np.arange(k), per_class)
+    right = np.concatenate([np.arange(per_class) < count for count in correct])
+    logits = np.eye(k)[np.where(right, labels, (labels + 1) % k)] * rng.uniform(1, 5, (len(labels), 1))
+    return temperature_curve(Samples.of(logits, labels))
+
+
 CURVES = curves()
 REFERENCE = dict(zip(CURVES, np.random.default_rng(3).random(6), strict=True))
 
@@ -209,6 +218,14 @@ class TestWhatSpeaksAgainst:
         assert found.intervals == same.intervals
         assert found.baselines.clean_accuracy == pytest.approx(1.0)
 
+    def test_equally_many_correct_share_their_rank(self):
+        spread = {"a": (2, 2, 6), "b": (2, 4, 4), "c": (6, 6, 6), "d": (9, 9, 9)}
+        models = {name: with_correct(counts, seed) for seed, (name, counts) in enumerate(spread.items())}
+        found = calibrate(models, "given", reference={"a": 2, "b": 1, "c": 3, "d": 4})
+        tied = rho([10, 10, 18, 27], [2, 1, 3, 4])
+        assert found.baselines.clean_accuracy == pytest.approx(tied, abs=1e-12)
+        assert found.reference.clean_accuracy.spearman == pytest.approx(tied, abs=1e-12)
+
     def test_ties_of_the_reference_share_their_rank(self):
         tied = dict(zip(CURVES, [1, 1, 2, 2, 3, 3], strict=True))
         found = calibrate(CURVES, "given", reference=tied)
@@ -231,6 +248,18 @@ class TestUndefined:
         found = calibrate(CURVES, "models", accuracies=dict.fromkeys(CURVES, 0.9))
         assert found.temperature is None
         assert "all clean accuracies are equal" in found.flags[0].message
+
+    def test_equally_many_correct_are_equal_accuracies(self):
+        spread = {"a": (2, 2, 6), "b": (2, 4, 4), "c": (4, 4, 2)}  # as products with the class shares they differ
+        found = calibrate({name: with_correct(counts, 1) for name, counts in spread.items()}, "models")
+        assert found.temperature is None
+        assert "all clean accuracies are equal" in found.flags[0].message
+
+    def test_equal_models_have_no_order(self):
+        same = dict.fromkeys("abc", CURVES["net0"])
+        found = calibrate(same, "models", accuracies={"a": 0.1, "b": 0.2, "c": 0.3})
+        assert found.temperature is None
+        assert "all models score the same at every temperature" in found.flags[0].message
 
     def test_three_models_cannot_spare_one(self):
         three = {name: CURVES[name] for name in ("net0", "net1", "net2")}

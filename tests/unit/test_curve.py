@@ -161,7 +161,7 @@ def test_accuracies_absent_classes_and_groups_are_those_of_the_profile():
         assert (curve.names, curve.absent) == (profile.names, profile.absent)
         assert (curve.counts == profile.counts).all()
         assert (curve.accuracies == profile.accuracies).all()
-        assert curve.accuracy == pytest.approx(profile.accuracy, abs=1e-15)
+        assert curve.accuracy == profile.accuracy
 
 
 def test_a_dictionary_holds_the_curve():

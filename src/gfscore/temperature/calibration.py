@@ -10,6 +10,7 @@ from gfscore.errors import OptionError, SamplesError
 from gfscore.ranking import Agreement, agreement, spearman
 from gfscore.results import Flag
 from gfscore.samples import FloatArray
+from gfscore.temperature.crossings import TIED
 from gfscore.temperature.curve import TemperatureCurve
 from gfscore.temperature.grid import GridSearch, two_phase_grid
 from gfscore.temperature.objectives import (
@@ -125,7 +126,8 @@ def calibrate(
     :mod:`gfscore.temperature.objectives`.
 
     >>> from gfscore.samples import Samples
-    >>> from gfscore.temperature.curve import temperature_curve
+    >>> from gfscore.temperature.crossings import TIED
+from gfscore.temperature.curve import temperature_curve
     >>> shapes = {"a": [3.0, 0.5], "b": [2.0, 1.5], "c": [1.8, -0.5]}
     >>> curves = {
     ...     name: temperature_curve(Samples.of([[x, 0], [y, 0], [0, x]], [0, 0, 1])) for name, (x, y) in shapes.items()
@@ -153,7 +155,7 @@ def calibrate(
     value, intervals = steps.highest() or (None, ())
     if value is None:
         temperature = grid = None
-        reason = reason or "no model has classes that differ, so there is nothing to correlate"
+        reason = reason or _why_nowhere(objective)
     else:
         temperature = representative(intervals)
         grid = two_phase_grid(criterion.values, *temperature_range)
@@ -169,7 +171,7 @@ def calibrate(
             np.array([curve.aggregate(t) for curve in models]) if t is not None else None
             for t in (temperature, 1.0 if has_one else None)
         ]
-        calibrated, at_one = (None if row is None else agreement(row, outside) for row in scores)
+        calibrated, at_one = (None if row is None else agreement(row, outside, tolerance=TIED) for row in scores)
         against = AgainstReference(calibrated=calibrated, at_one=at_one, clean_accuracy=agreement(clean, outside))
     gridded = objective in PER_CLASS and any(len(curve.names) > EXACT_CLASSES for curve in models)
     found = Calibration(
@@ -208,10 +210,17 @@ def _why_undefined(objective: Objective, target: FloatArray) -> str | None:
         return None
     if len(target) < FEWEST_MODELS:
         return f"an order of {len(target)} model(s) says nothing; at least {FEWEST_MODELS} are needed"
-    if np.ptp(target) == 0:
+    if np.ptp(target) <= TIED:
         what = "clean accuracies" if objective is Objective.MODELS else "reference values"
         return f"all {what} are equal, so no order can agree with them"
     return None
+
+
+def _why_nowhere(objective: Objective) -> str:
+    """Why a step function has no value at any temperature although its target is sound."""
+    if objective in PER_CLASS:
+        return "no model has classes that differ, so there is nothing to correlate"
+    return "all models score the same at every temperature, so they have no order"
 
 
 def _nowhere(temperature_range: tuple[float, float]) -> Steps:

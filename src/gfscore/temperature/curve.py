@@ -34,7 +34,7 @@ class TemperatureCurve:
 
     names: tuple[str, ...]
     counts: IntArray  # (K,)
-    accuracies: FloatArray  # (K,), clean accuracy, which does not depend on the temperature
+    correct: IntArray  # (K,), samples classified correctly, which does not depend on the temperature
     absent: tuple[str, ...]
     activation: Activation
     temperature_range: tuple[float, float]
@@ -42,9 +42,14 @@ class TemperatureCurve:
     spline: Any  # scipy's BSpline of the class scores over log T, (K,)
 
     @property
+    def accuracies(self) -> FloatArray:
+        """Clean accuracies, ``(K,)``."""
+        return np.asarray(self.correct / self.counts)
+
+    @property
     def accuracy(self) -> float:
-        """Clean accuracy over all samples."""
-        return float(self.accuracies @ self.weights)
+        """Clean accuracy over all samples: from the counts, so that models with equally many correct are tied."""
+        return int(self.correct.sum()) / int(self.counts.sum())
 
     @property
     def weights(self) -> FloatArray:
@@ -131,7 +136,7 @@ def temperature_curve(
     return TemperatureCurve(
         names=tuple(names[k] for k in present),
         counts=counts[present].astype(np.int64),
-        accuracies=correct[present] / counts[present],
+        correct=correct[present],
         absent=tuple(name for name, count in zip(names, counts, strict=True) if count == 0),
         activation=activation,
         temperature_range=(low, high),
@@ -147,7 +152,7 @@ def _enough_powers(n_classes: int, activation: Activation) -> int:
 
 def _part_sums(
     samples: Samples, codes: IntArray, n_parts: int, activation: Activation, ladder: Ladder, threads: int | None
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, IntArray]:
     """Sum of the margins of each part at each node, ``(n_parts, nodes)``, and its number of correct samples."""
     scratch = Scratch()
 
@@ -167,7 +172,7 @@ def _part_sums(
         return parts, sums, codes[rows][predicted == samples.labels[rows]]
 
     total = np.zeros((n_parts, len(ladder.nodes)))
-    correct = np.zeros(n_parts)
+    correct = np.zeros(n_parts, dtype=np.int64)
     columns = max(samples.n_classes, len(ladder.nodes))
     chunks = list(row_chunks(samples.n_samples, columns, values=CHUNK_VALUES, shared=True))
     for parts, sums, right in map_chunks(margins, chunks, threads):
