@@ -294,7 +294,11 @@ class Calibration(Result):
     curve: dict[str, tuple[float | None, ...]] = Field(description="the objective, a step function of T: edges, values")
     grid: dict[str, Any] | None = Field(default=None, description="what the paper's two-phase grid search finds")
     baselines: dict[str, float | None] = Field(description="the objective at T = 1, and by clean accuracy alone")
-    left_out: tuple[dict[str, Any], ...] = Field(default=(), description="T* and value without each model")
+    left_out: tuple[dict[str, Any], ...] = Field(
+        default=(),
+        description="without each model: T* and value of the others (temperature, value), and their value at the T* "
+        "of all models (at_full), which is lower where T* depends on the model",
+    )
     reference: dict[str, Any] | None = Field(default=None, description="agreement with a reference, if one was given")
     flags: tuple[Flag, ...] = ()
 

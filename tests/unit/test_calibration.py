@@ -178,6 +178,7 @@ class TestCalibration:
             again = calibrate(others, objective, reference=REFERENCE)
             assert entry.value == pytest.approx(again.value, abs=1e-9)
             assert entry.temperature == pytest.approx(again.temperature, rel=1e-6)
+            assert entry.at_full == pytest.approx(again.steps.at(found.temperature), abs=1e-9)
 
     def test_the_dictionary_is_json(self, objective):
         found = calibrate(CURVES, objective, reference=REFERENCE)
@@ -210,6 +211,23 @@ class TestWhatSpeaksAgainst:
         assert found.value == pytest.approx(1.0)
         assert any(low < 1 < high for low, high in found.intervals)
         assert "one_as_good" in {flag.code for flag in found.flags}
+
+    def test_a_wide_plateau_is_not_unstable(self):
+        accuracies = {name: float(curve.aggregate(1.0)) for name, curve in CURVES.items()}
+        found = calibrate(CURVES, "models", accuracies=accuracies)
+        alone = [entry.temperature for entry in found.left_out]
+        assert max(alone) > 1.5 * min(alone)  # without some of the models the plateau is wider
+        assert all(entry.loss == pytest.approx(0, abs=1e-9) for entry in found.left_out)
+        assert "unstable_temperature" not in {flag.code for flag in found.flags}
+
+    def test_a_temperature_that_costs_the_others_is_unstable(self):
+        found = calibrate(CURVES, "given", reference=REFERENCE)
+        dearest = max(found.left_out, key=lambda entry: entry.value - entry.at_full)
+        assert dearest.value > dearest.at_full + 1e-9
+        message = next(flag.message for flag in found.flags if flag.code == "unstable_temperature")
+        assert f"{dearest.model!r}" in message
+        assert f"{dearest.at_full:.3f}" in message
+        assert f"{dearest.value:.3f}" in message
 
     def test_clean_accuracies_may_come_from_elsewhere(self):
         elsewhere = dict(zip(CURVES, [6, 5, 4, 3, 2, 1], strict=True))

@@ -27,7 +27,6 @@ from gfscore.temperature.steps import SAME, Steps, representative
 
 PER_CLASS = (Objective.CLASSES, Objective.STABILITY)
 FEWEST_MODELS = 3  # two models agree or disagree: nothing to maximise
-UNSTABLE = 1.5  # ratio by which T* may move when one model is left out, before a flag says so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +34,14 @@ class LeftOut:
     """What the calibration gives when one model is left out; None where nothing is left to maximise."""
 
     model: str
-    temperature: float | None
-    value: float | None
+    temperature: float | None  # where the others' objective is highest
+    value: float | None  # and what it is there
+    at_full: float | None  # what it is at the temperature that all models give
+
+    @property
+    def loss(self) -> float:
+        """What the others lose at the temperature of all: 0 when it is among their best."""
+        return 0.0 if self.value is None or self.at_full is None else max(0.0, self.value - self.at_full)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +98,7 @@ class Calibration:
             "grid": None if self.grid is None else self.grid.as_dict(),
             "baselines": {"at_one": self.baselines.at_one, "clean_accuracy": self.baselines.clean_accuracy},
             "left_out": [
-                {"model": entry.model, "temperature": entry.temperature, "value": entry.value}
+                {name: getattr(entry, name) for name in ("model", "temperature", "value", "at_full")}
                 for entry in self.left_out
             ],
             "reference": None
@@ -164,7 +169,9 @@ from gfscore.temperature.curve import temperature_curve
         at_one=float(criterion.values(np.array([1.0]))[0]) if has_one and value is not None else None,
         clean_accuracy=_clean_alone(objective, clean, target) if value is not None else None,
     )
-    left_out = tuple(_leave_out(criterion, place, name, objective) for place, name in enumerate(names))
+    left_out: tuple[LeftOut, ...] = ()
+    if temperature is not None:
+        left_out = tuple(_leave_out(criterion, place, name, temperature) for place, name in enumerate(names))
     against = None
     if outside is not None:
         scores = [
@@ -185,7 +192,7 @@ from gfscore.temperature.curve import temperature_curve
         resolution=RESOLUTION if gridded else None,
         grid=grid,
         baselines=baselines,
-        left_out=left_out if value is not None else (),
+        left_out=left_out,
         reference=against,
         flags=(),
     )
@@ -234,14 +241,16 @@ def _clean_alone(objective: Objective, clean: FloatArray, target: FloatArray) ->
     return 1.0 if objective is Objective.CLASSES else spearman(clean, target)
 
 
-def _leave_out(criterion: OverModels | MeanOverModels, place: int, name: str, objective: Objective) -> LeftOut:
+def _leave_out(criterion: OverModels | MeanOverModels, place: int, name: str, temperature: float) -> LeftOut:
     others = criterion.without(place)
-    enough = len(others.models) >= (1 if objective in PER_CLASS else FEWEST_MODELS)
-    highest = others.steps.highest() if enough else None
-    if highest is None:
-        return LeftOut(model=name, temperature=None, value=None)
+    enough = len(others.models) >= (FEWEST_MODELS if isinstance(others, OverModels) else 1)
+    steps = others.steps if enough else None
+    highest = None if steps is None else steps.highest()
+    if steps is None or highest is None:
+        return LeftOut(model=name, temperature=None, value=None, at_full=None)
     value, intervals = highest
-    return LeftOut(model=name, temperature=representative(intervals), value=value)
+    at_full = float(steps.at(temperature))
+    return LeftOut(model=name, temperature=representative(intervals), value=value, at_full=at_full)
 
 
 def _flags(found: Calibration, undefined: str | None) -> Iterator[Flag]:
@@ -265,11 +274,12 @@ def _flags(found: Calibration, undefined: str | None) -> Iterator[Flag]:
     one = found.baselines.at_one
     if one is not None and one >= found.value - SAME:
         yield Flag(code="one_as_good", message=f"T = 1 gives {one:.3f} as well: there is no reason to change it.")
-    moved = [entry.temperature for entry in found.left_out if entry.temperature is not None]
-    if moved and max(*moved, found.temperature) > UNSTABLE * min(*moved, found.temperature):
+    dearest = max(found.left_out, key=lambda entry: entry.loss)
+    if dearest.loss > SAME:
         yield Flag(
             code="unstable_temperature",
-            message=f"Without one of the models T* would lie anywhere from {min(moved):.3g} to {max(moved):.3g}.",
+            message=f"T* depends on model {dearest.model!r}: without it T* gives {dearest.at_full:.3f}, and "
+            f"T = {dearest.temperature:.3g} gives {dearest.value:.3f}.",
         )
     if found.reference is not None and found.reference.calibrated is not None:
         own, alone = found.reference.calibrated.spearman, found.reference.clean_accuracy.spearman
