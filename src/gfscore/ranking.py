@@ -1,9 +1,9 @@
 """Models against a reference: whether two scores order them alike, and how sure that is."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +34,10 @@ class Agreement:
     def as_dict(self) -> dict[str, Any]:
         """For a result file."""
         return asdict(self)
+
+    def chosen(self) -> Self:
+        """The same without p-values and intervals, which know nothing of it when the score was chosen to agree."""
+        return replace(self, spearman_p=None, spearman_interval=None, kendall_p=None, kendall_interval=None)
 
 
 def ranks(values: ArrayLike, *, tolerance: float = 0.0) -> FloatArray:

@@ -52,6 +52,7 @@ def test_audit_shows_every_metric_at_both_temperatures(models, capsys):
     result = Audit.load("gfscore-audit/audit.json")
     best = result.calibration.temperature
     assert f"All metrics at T* = {best:.4g}:" in text
+    assert "those of a temperature fixed beforehand" in " ".join(text.split())
     at_best = audit_models(models, Options(temperature=best, permutations=0))
     for model, expected in zip(result.models, at_best.models, strict=True):
         assert model.score.temperature == 1.0

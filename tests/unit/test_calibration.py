@@ -199,6 +199,14 @@ class TestWhatSpeaksAgainst:
         assert found.reference.clean_accuracy.spearman == pytest.approx(clean, abs=1e-9)
         assert found.reference.calibrated.spearman == pytest.approx(found.value, abs=1e-9)
 
+    def test_what_was_maximised_has_no_p_value(self):
+        found = calibrate(CURVES, "given", reference=REFERENCE).reference
+        assert found.calibrated.spearman is not None
+        assert found.calibrated.spearman_p is found.calibrated.spearman_interval is None
+        assert found.calibrated.kendall_p is found.calibrated.kendall_interval is None
+        assert found.at_one.spearman_p is not None
+        assert calibrate(CURVES, "models", reference=REFERENCE).reference.calibrated.spearman_p is not None
+
     def test_clean_accuracy_as_good_is_said(self):
         accuracies = {name: curve.accuracy for name, curve in CURVES.items()}
         found = calibrate(CURVES, "stability", reference=accuracies)

@@ -26,6 +26,7 @@ def show(audit: Audit, console: Console) -> None:
         if at_best:
             console.print(Text(f"All metrics at T* = {at_best[0][1].temperature:.4g}:", style="bold"))
             console.print(_model_table(at_best))
+            console.print(Text(calibration.CHOSEN, style="dim"))
 
 
 def _one(model: ModelAudit) -> RenderableType:

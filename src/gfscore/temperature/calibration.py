@@ -56,7 +56,7 @@ class Baselines:
 class AgainstReference:
     """How the models rank beside a reference: by the calibrated score, uncalibrated, and by clean accuracy alone."""
 
-    calibrated: Agreement | None
+    calibrated: Agreement | None  # for ``given`` without p-values and intervals: it is what was maximised
     at_one: Agreement | None
     clean_accuracy: Agreement
 
@@ -179,6 +179,8 @@ from gfscore.temperature.curve import temperature_curve
             for t in (temperature, 1.0 if has_one else None)
         ]
         calibrated, at_one = (None if row is None else agreement(row, outside, tolerance=TIED) for row in scores)
+        if objective is Objective.GIVEN and calibrated is not None:
+            calibrated = calibrated.chosen()
         against = AgainstReference(calibrated=calibrated, at_one=at_one, clean_accuracy=agreement(clean, outside))
     gridded = objective in PER_CLASS and any(len(curve.names) > EXACT_CLASSES for curve in models)
     found = Calibration(
