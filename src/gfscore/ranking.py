@@ -104,10 +104,11 @@ def agreement(
 ) -> Agreement:
     """How alike a score and a reference order M models, with p-values and intervals.
 
-    Both are ``(M,)``; values no further apart than ``tolerance`` are tied, as in :func:`ranks`. The p-values are two-sided, for "every order is equally likely": counted over all orders of up
-    to 9 models, ties included, and over 9,999 seeded random ones beyond. The intervals are Fisher's, with the
-    standard errors of Bonett and Wright (Psychometrika 65, 2000): approximate below some ten models, and absent
-    where the formula gives none (fewer than 4 models for Spearman, 5 for Kendall, or a perfect correlation).
+    Both are ``(M,)``; values no further apart than ``tolerance`` are tied, as in :func:`ranks`. The
+    p-values are two-sided, for "every order is equally likely": counted over all orders of up to 9 models, ties
+    included, and over 9,999 seeded random ones beyond. The intervals are Fisher's, with the standard errors of Bonett
+    and Wright (Psychometrika 65, 2000): approximate below some ten models, and absent where the formula gives none
+    (fewer than 4 models for Spearman, 5 for Kendall, or a perfect correlation).
 
     >>> found = agreement([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
     >>> found.spearman, round(found.spearman_p, 4), found.p_method

@@ -1,6 +1,7 @@
 """``gfscore calibrate`` and ``audit --calibrate``: one calibration, shown in both places."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,3 +92,44 @@ def test_two_models_cannot_be_calibrated_over_models(models, capsys):
     text = capsys.readouterr().out
     assert "undefined" in text
     assert "at least 3 are needed" in text
+
+
+@pytest.mark.parametrize("command", [["calibrate", *FILES, "--objective"], ["audit", *FILES, "-q", "--calibrate"]])
+def test_clean_accuracies_may_come_from_a_file(models, capsys, command):
+    clean = {"weak": 0.9, "middling": 0.1, "strong": 0.2, "scaled": 0.3}
+    Path("clean.json").write_text(json.dumps(clean))
+    assert run([*command, "models", "--accuracies", "clean.json", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    expected = calibrate(models, "models", accuracies=clean)
+    assert (printed if command[0] == "calibrate" else printed["calibration"]) == json.loads(expected.to_json())
+    assert expected.value != calibrate(models, "models").value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["calibrate", "--objective", "classes", "--accuracies", "a.csv"], "Leave the accuracies away."),
+        (["calibrate", "--objective", "stability", "--accuracies", "a.csv"], "Leave the accuracies away."),
+        (["audit", "--calibrate", "classes", "--accuracies", "a.csv"], "Leave the accuracies away."),
+        (["audit", "--accuracies", "a.csv"], "--accuracies is what a temperature is chosen by. Say --calibrate too"),
+        (["calibrate", "--objective", "given"], "Give one (--reference;"),
+        (["audit", "--calibrate", "given"], "Give one (--reference;"),
+        (["calibrate", "--objective", "modles"], "objective 'modles' is not known."),
+        (["audit", "--calibrate", "modles"], "objective 'modles' is not known."),
+        (["calibrate", "--objective", "models", "--range", "2,1"], "--range: temperatures from 2 to 1 are no range."),
+        (["calibrate", "--objective", "models", "--range", "0.01,1e8"], "--range: temperatures from 0.01 to 1e+08"),
+        (["calibrate", "--objective", "models", "--range", "1e-300,1e300"], "--range: temperatures from 1e-300 to"),
+        (["calibrate", "--objective", "models", "--range", "0,1"], "--range: temperature 0"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_a_file_is_read(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert run([arguments[0], "missing.npz", *arguments[1:]]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "missing.npz" not in error
+
+
+def test_a_wide_range_is_searched(models, capsys):
+    assert run(["calibrate", *FILES, "--objective", "classes", "--range", "1e-6,1e4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["grid"]["tried"] > 100_000

@@ -128,7 +128,7 @@ def test_a_dictionary_holds_everything():
     assert set(found.as_dict()) == set(found.__slots__)
 
 
-def test_values_within_the_tolerance_are_tied():
+def test_agreement_ties_what_is_within_the_tolerance():
     nearly, tied, reference = [1.0, 1.0 + 1e-14, 2.0, 3.0], [1.0, 1.0, 2.0, 3.0], [2, 1, 3, 4]
     assert agreement(nearly, reference, tolerance=1e-12) == agreement(tied, reference)
     assert agreement(nearly, reference).spearman != agreement(tied, reference).spearman

@@ -11,8 +11,8 @@ from gfscore import views
 from gfscore.results import Calibration
 
 CHOSEN = (
-    "T* was chosen on these samples. The intervals at T* in audit.json are those of a temperature fixed beforehand, and "
-    "do not hold together with those at the audit's own; a noise floor at T* is not computed."
+    "T* was chosen on these samples. The intervals at T* in audit.json are those of a temperature fixed beforehand, "
+    "and do not hold together with those at the audit's own; a noise floor at T* is not computed."
 )
 SAME = 1e-9  # two values of an objective closer than this are equal
 MEANINGS = {

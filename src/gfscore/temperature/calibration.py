@@ -124,15 +124,15 @@ def calibrate(
 
     ``curves`` has one curve per model, over the same range. ``accuracies`` are clean accuracies by model, from the
     curves' own samples unless given; ``reference`` is what ``given`` maximises the agreement with (more is better),
-    and for the other objectives something to compare with afterwards. ``window`` is the half-width of ``stability``.
+    and for the other objectives something to compare with afterwards. Accuracies that neither the objective nor a
+    reference is compared with are refused. ``window`` is the half-width of ``stability``.
 
     A rank correlation is a step function of T, so a maximum is a union of open intervals: all are given. At a single
     crossing point a tie can score higher than both sides; it does not count. What the objectives are:
     :mod:`gfscore.temperature.objectives`.
 
     >>> from gfscore.samples import Samples
-    >>> from gfscore.temperature.crossings import TIED
-from gfscore.temperature.curve import temperature_curve
+    >>> from gfscore.temperature.curve import temperature_curve
     >>> shapes = {"a": [3.0, 0.5], "b": [2.0, 1.5], "c": [1.8, -0.5]}
     >>> curves = {
     ...     name: temperature_curve(Samples.of([[x, 0], [y, 0], [0, x]], [0, 0, 1])) for name, (x, y) in shapes.items()
@@ -143,15 +143,13 @@ from gfscore.temperature.curve import temperature_curve
     >>> [flag.code for flag in found.flags]
     ['one_as_good']
     """
-    objective = _checked_objective(objective)
+    objective = checked_request(objective, reference=reference is not None, accuracies=accuracies is not None)
     names, temperature_range = _checked_curves(curves)
     models = tuple(curves.values())
     clean = np.array([curve.accuracy for curve in models])
     if accuracies is not None:
         clean = _aligned(names, accuracies, "clean accuracy")
     outside = None if reference is None else _aligned(names, reference, "reference")
-    if objective is Objective.GIVEN and outside is None:
-        raise OptionError("objective 'given' needs a reference: a number for each model. Give reference=.")
     target = clean if objective is not Objective.GIVEN or outside is None else outside
 
     criterion = _criterion(objective, models, target, window)
@@ -293,12 +291,24 @@ def _flags(found: Calibration, undefined: str | None) -> Iterator[Flag]:
             )
 
 
-def _checked_objective(objective: Objective | str) -> Objective:
+def checked_request(objective: Objective | str, *, reference: bool, accuracies: bool) -> Objective:
+    """The objective by its name; refused without the reference it needs, or with accuracies that it never looks at."""
     try:
-        return Objective(objective)
+        wanted = Objective(objective)
     except ValueError:
         choices = ", ".join(Objective)
         raise OptionError(f"objective {objective!r} is not known. Choose one of: {choices}.") from None
+    if wanted is Objective.GIVEN and not reference:
+        raise OptionError(
+            "objective 'given' needs a reference, a number for each model. "
+            "Give one (--reference; in Python reference=)."
+        )
+    if wanted in PER_CLASS and accuracies and not reference:
+        raise OptionError(
+            f"objective {str(wanted)!r} is about classes, and accuracies by model change nothing. "
+            "Leave the accuracies away."
+        )
+    return wanted
 
 
 def _checked_curves(curves: Mapping[str, TemperatureCurve]) -> tuple[tuple[str, ...], tuple[float, float]]:

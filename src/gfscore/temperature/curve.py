@@ -23,6 +23,7 @@ from gfscore.scores.local import Activation
 from gfscore.temperature.ladder import Ladder, softmax_margins
 
 DEFAULT_RANGE = (0.01, 10.0)  # the paper's
+WIDEST_RANGE = (1e-6, 1e4)  # beyond, all logits that differ are far apart, or all are near: nothing happens there
 TOLERANCE = 1e-6  # no point of a curve is further from the score itself
 DEGREE = 11  # of the spline; the one of degree 9 beside it tells how far off it can be
 CHUNK_VALUES = 1 << 19  # logits, or margins where there are more nodes than classes, that are worked on together
@@ -118,7 +119,7 @@ def temperature_curve(
            [0.4491, 0.3209]])
     """
     activation = activation_for(samples, activation)
-    low, high = _checked_range(temperature_range)
+    low, high = checked_range(temperature_range)
     groups = samples.groups
     names, codes = (samples.class_names, samples.labels) if groups is None else (groups.names, groups.codes)
     counts = np.bincount(codes, minlength=len(names))
@@ -210,8 +211,15 @@ def _unit_splines(ladder: Ladder, low: float, high: float) -> tuple[Any, FloatAr
     return units, units(places) - lower(places)
 
 
-def _checked_range(temperature_range: tuple[float, float]) -> tuple[float, float]:
+def checked_range(temperature_range: tuple[float, float]) -> tuple[float, float]:
+    """The range, if a curve can be computed over it."""
     low, high = (checked_temperature(end) for end in temperature_range)
     if low >= high:
         raise OptionError(f"temperatures from {low:g} to {high:g} are no range. Give the lower end first.")
+    if low < WIDEST_RANGE[0] or high > WIDEST_RANGE[1]:
+        lowest, highest = WIDEST_RANGE
+        raise OptionError(
+            f"temperatures from {low:g} to {high:g} are more than a curve can hold. "
+            f"Stay between {lowest:g} and {highest:g}."
+        )
     return low, high
