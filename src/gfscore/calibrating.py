@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from numpy.typing import ArrayLike
 
 from gfscore.auditing import Options, audit_scores, score_samples
-from gfscore.ranking import agreement
 from gfscore.results import Calibrated, Calibration, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores import Activation
@@ -93,16 +91,3 @@ def with_calibration(
         )
     audited = audited.model_copy(update={"calibrated": calibrated})
     return audited.model_copy(update={"curves": stored_curves(curve, audited)})
-
-
-def ranking_of(models: tuple[ModelAudit, ...], reference: Mapping[str, float] | None = None) -> dict[str, Any] | None:
-    """How the scores of several models rank beside their clean accuracies, and beside a reference if there is one."""
-    if len(models) < 3:  # two models agree or disagree: no correlation
-        return None
-    scores = [model.aggregate for model in models]
-    found = {"score_and_clean_accuracy": agreement(scores, [model.accuracy for model in models]).as_dict()}
-    if reference is not None:
-        wanted = [reference[model.name] for model in models]
-        found["score_and_reference"] = agreement(scores, wanted).as_dict()
-        found["clean_accuracy_and_reference"] = agreement([model.accuracy for model in models], wanted).as_dict()
-    return found

@@ -32,8 +32,8 @@ class Agreement:
     level: float  # of both intervals, which are approximate
 
     def as_dict(self) -> dict[str, Any]:
-        """For a result file."""
-        return asdict(self)
+        """For a result file: plain numbers, lists and None."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     def chosen(self) -> Self:
         """The same without p-values and intervals, which know nothing of it when the score was chosen to agree."""

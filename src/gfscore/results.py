@@ -379,7 +379,11 @@ class Audit(ResultFile):
     schema_: str = Field(default=SCHEMA, alias="schema", pattern=r"^gfscore\.audit/1$")
     models: tuple[ModelAudit, ...] = Field(min_length=1)
     calibration: Calibration | None = None
-    ranking: dict[str, Any] | None = None
+    ranking: dict[str, Any] | None = Field(
+        default=None,
+        description="how alike two numbers order three or more models: score and clean accuracy, and with a reference "
+        "either of them and it; Spearman and Kendall with p-values and intervals",
+    )
     provenance: Provenance
 
     def to_frame(self) -> "pd.DataFrame":

@@ -27,6 +27,7 @@ def models(tmp_path, monkeypatch):
     return {name: Samples.of(logits, labels) for name, logits in arrays.items()}
 
 
+REFERENCE = {"weak": 1, "middling": 3, "strong": 4, "scaled": 2}
 FILES = [f"{name}.npz" for name in GAPS]
 
 
@@ -34,8 +35,7 @@ FILES = [f"{name}.npz" for name in GAPS]
 def test_the_command_agrees_with_the_function(models, capsys, objective):
     assert run(["calibrate", *FILES, "--objective", objective, "--reference", "reference.csv", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    reference = {"weak": 1, "middling": 3, "strong": 4, "scaled": 2}
-    expected = calibrate(models, objective, reference=reference)
+    expected = calibrate(models, objective, reference=REFERENCE)
     assert printed == json.loads(expected.to_json())
     assert set(printed) >= {"objective", "temperature", "intervals", "value", "flags", "baselines"}
 
@@ -45,6 +45,8 @@ def test_it_prints_what_the_choice_is_worth(models, capsys):
     text = capsys.readouterr().out
     for words in ("T*", "maximal on", "at T = 1", "clean accuracy alone", "the paper's grid", "leaving one model out"):
         assert words in text
+    calibrated = calibrate(models, "models", reference=REFERENCE).reference["calibrated"]
+    assert f"ρ = {calibrated['spearman']:.3f} (p = {calibrated['spearman_p']:.2g}" in text
 
 
 def test_audit_shows_every_metric_at_both_temperatures(models, capsys):
@@ -73,6 +75,18 @@ def test_ranking_of_several_models_is_in_the_result(models):
     assert -1 <= ranking["score_and_reference"]["spearman"] <= 1
     assert run(["audit", *FILES[:2], "-q"]) == 0
     assert Audit.load("gfscore-audit/audit.json").ranking is None
+
+
+def test_the_ranking_of_several_models_is_printed(models, capsys):
+    assert run(["audit", *FILES, "--reference", "reference.csv"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    ranking = Audit.load("gfscore-audit/audit.json").ranking
+    for name in ("score and clean accuracy", "score and reference", "clean accuracy and reference"):
+        found = ranking[name.replace(" ", "_")]
+        assert f"Order of the models by {name}: ρ = {found['spearman']:.3f} (p = {found['spearman_p']:.2g}" in text
+    low, high = ranking["score_and_reference"]["spearman_interval"]
+    assert f"95% interval {low:.3f} to {high:.3f}" in text
+    assert audit_models(models).ranking == {"score_and_clean_accuracy": ranking["score_and_clean_accuracy"]}
 
 
 def test_clean_accuracies_from_robustbench(models, capsys, tmp_path):

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from gfscore import auditing, calibrating
+from gfscore.assembling import ranking_of
 from gfscore.cli import options as shared
 from gfscore.cli.delivery import deliver, provenance
 from gfscore.cli.grouping import expand
@@ -129,7 +130,7 @@ def audit_command(
     audit = Audit(
         models=tuple(models),
         calibration=calibration,
-        ranking=calibrating.ranking_of(tuple(models), outside),
+        ranking=ranking_of(tuple(models), outside),
         provenance=provenance(inputs),
     )
     deliver(audit, out=out, as_json=as_json, quiet=run.quiet, per_sample=per_sample, tables=tables)

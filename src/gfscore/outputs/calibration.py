@@ -68,8 +68,19 @@ def rows(calibration: Calibration) -> list[tuple[str, str]]:
         for name, title in (("calibrated", "T*"), ("at_one", "T = 1"), ("clean_accuracy", "clean accuracy")):
             agreement = calibration.reference.get(name)
             if agreement is not None:
-                found.append((f"with the reference, {title}", f"ρ = {views.number(agreement['spearman'])}"))
+                found.append((f"with the reference, {title}", agreement_text(agreement)))
     return found
+
+
+def agreement_text(agreement: Mapping[str, Any]) -> str:
+    """Spearman's correlation with what is known of its chance, as ``ρ = 0.900 (p = 0.083, 95 % interval …)``."""
+    if agreement["spearman"] is None:
+        return "undefined: one of the two has the same value for all models"
+    p_value, interval = agreement["spearman_p"], agreement["spearman_interval"]
+    known = [] if p_value is None else [f"p = {p_value:.2g}"]
+    if interval is not None:
+        known.append(f"{agreement['level']:.0%} interval {interval[0]:.3f} to {interval[1]:.3f}")
+    return f"ρ = {views.number(agreement['spearman'])}" + (f" ({', '.join(known)})" if known else "")
 
 
 def _left_out_text(left: Sequence[Mapping[str, Any]]) -> str:

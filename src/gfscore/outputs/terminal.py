@@ -52,7 +52,17 @@ def _many(audit: Audit) -> RenderableType:
         for model in audit.models
         for flag in model.flags
     ]
-    return Group(table, Text(), *flags, *_tried(audit), Text(views.premise_text(audit.models[0]), style="dim"))
+    return Group(
+        table, Text(), *_ranking(audit), *flags, *_tried(audit), Text(views.premise_text(audit.models[0]), style="dim")
+    )
+
+
+def _ranking(audit: Audit) -> list[Text]:
+    """How alike scores, clean accuracies and a reference order the models."""
+    return [
+        Text(f"Order of the models by {name.replace('_', ' ')}: {calibration.agreement_text(agreement)}")
+        for name, agreement in (audit.ranking or {}).items()
+    ]
 
 
 def _tried(audit: Audit) -> list[Text]:
