@@ -1,6 +1,7 @@
 """Class scores as functions of the temperature: one pass over the logits gives every T of a range."""
 
 import math
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,6 +27,7 @@ DEFAULT_RANGE = (0.01, 10.0)  # the paper's
 WIDEST_RANGE = (1e-6, 1e4)  # beyond, all logits that differ are far apart, or all are near: nothing happens there
 TOLERANCE = 1e-6  # no point of a curve is further from the score itself
 DEGREE = 11  # of the spline; the one of degree 9 beside it tells how far off it can be
+MOST_THREADS = 6  # each holds some 20 MB, and all together are to stay below 150 MB on any machine
 CHUNK_VALUES = 1 << 19  # logits, or margins where there are more nodes than classes, that are worked on together
 
 
@@ -110,7 +112,7 @@ def temperature_curve(
     half the nodes of an octave, overrides where it starts.
 
     The logits are read in chunks whose size depends on their shape alone, and sums are added in the order of the
-    chunks: ``threads`` changes no bit of the result.
+    chunks: ``threads`` changes no bit of the result. More than six are not used, since each needs memory of its own.
 
     >>> samples = Samples.of([[2.0, 0.5], [0.1, 0.3], [1.0, 3.0]], [0, 1, 1])
     >>> temperature_curve(samples).scores([0.5, 1.0, 2.0]).round(4)
@@ -176,6 +178,7 @@ def _part_sums(
     correct = np.zeros(n_parts, dtype=np.int64)
     columns = max(samples.n_classes, len(ladder.nodes))
     chunks = list(row_chunks(samples.n_samples, columns, values=CHUNK_VALUES, shared=True))
+    threads = min(threads or os.cpu_count() or 1, MOST_THREADS)
     for parts, sums, right in map_chunks(margins, chunks, threads):
         total[parts] += sums
         correct += np.bincount(right, minlength=n_parts)
