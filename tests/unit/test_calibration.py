@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from objectives_directly import assert_direct
 from scipy.interpolate import make_interp_spline
 from scipy.stats import spearmanr
 
@@ -150,10 +151,14 @@ class TestObjectives:
 
 @pytest.mark.parametrize("objective", ["models", "classes", "stability", "given"])
 class TestCalibration:
-    def test_no_grid_finds_more_and_the_intervals_have_the_value(self, objective):
+    @pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
+    def test_it_is_the_objective_of_scores_computed_without_curves(self, objective, activation):
+        samples = {f"net{seed}": network(seed) for seed in range(5)}
+        models = {name: temperature_curve(each, activation=activation) for name, each in samples.items()}
+        assert_direct(samples, activation, calibrate(models, objective, reference=REFERENCE), REFERENCE)
+
+    def test_the_intervals_have_the_value(self, objective):
         found = calibrate(CURVES, objective, reference=REFERENCE)
-        values = found.steps.at(fine_temperatures())
-        assert values.max() <= found.value + 1e-9
         for low, high in found.intervals:
             inside = np.geomspace(low, high, 12)[1:-1]
             np.testing.assert_allclose(found.steps.at(inside), found.value, atol=1e-9)
@@ -212,6 +217,14 @@ class TestWhatSpeaksAgainst:
         found = calibrate(CURVES, "stability", reference=accuracies)
         flag = next(flag for flag in found.flags if flag.code == "baseline_as_good")
         assert "Clean accuracy alone ranks the models like the reference with ρ = 1.000" in flag.message
+
+    def test_nothing_is_higher_than_one_beyond_the_edge(self):
+        message = {
+            found.value == pytest.approx(1): next(flag.message for flag in found.flags if flag.code == "edge_of_range")
+            for found in (calibrate(CURVES, objective) for objective in ("stability", "classes"))
+        }
+        assert message[True].endswith("the edge of the range searched, T = 10.")
+        assert message[False].endswith(": beyond it may lie a higher one.")
 
     def test_one_as_good_is_said(self):
         at_one = {name: float(curve.aggregate(1.0)) for name, curve in CURVES.items()}
