@@ -45,6 +45,7 @@ def test_it_prints_what_the_choice_is_worth(models, capsys):
     text = capsys.readouterr().out
     for words in ("T*", "maximal on", "at T = 1", "clean accuracy alone", "the paper's grid", "leaving one model out"):
         assert words in text
+    assert "1.000, by definition" in text
     calibrated = calibrate(models, "models", reference=REFERENCE).reference["calibrated"]
     assert f"ρ = {calibrated['spearman']:.3f} (p = {calibrated['spearman_p']:.2g}" in text
 

@@ -56,7 +56,7 @@ def rows(calibration: Calibration) -> list[tuple[str, str]]:
         ("objective at T*", views.number(calibration.value)),
         ("maximal on", f"{intervals}  of the range [{low:g}, {high:g}]"),
         ("at T = 1", views.number(calibration.baselines.get("at_one"))),
-        ("clean accuracy alone", views.number(calibration.baselines.get("clean_accuracy"))),
+        ("clean accuracy alone", _clean_text(calibration)),
     ]
     if calibration.grid is not None:
         grid = calibration.grid
@@ -81,6 +81,13 @@ def agreement_text(agreement: Mapping[str, Any]) -> str:
     if interval is not None:
         known.append(f"{agreement['level']:.0%} interval {interval[0]:.3f} to {interval[1]:.3f}")
     return f"ρ = {views.number(agreement['spearman'])}" + (f" ({', '.join(known)})" if known else "")
+
+
+def _clean_text(calibration: Calibration) -> str:
+    """The baseline; 1 says nothing where clean accuracy is what the score is compared with."""
+    value = calibration.baselines.get("clean_accuracy")
+    known = value is not None and calibration.objective in ("models", "classes")
+    return views.number(value) + (", by definition" if known else "")
 
 
 def _left_out_text(left: Sequence[Mapping[str, Any]]) -> str:

@@ -264,7 +264,8 @@ def _flags(found: Calibration, undefined: str | None) -> Iterator[Flag]:
         named = " and ".join(f"{end:g}" for end in ends)
         yield Flag(
             code="edge_of_range",
-            message=f"The maximum reaches the edge of the range searched, T = {named}: beyond it may lie a higher one.",
+            message=f"The maximum reaches the edge of the range searched, T = {named}"
+            + (": beyond it may lie a higher one." if found.value < 1 - SAME else "."),
         )
     if found.resolution is not None:
         yield Flag(
