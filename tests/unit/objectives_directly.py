@@ -1,9 +1,9 @@
 """The objectives of a calibration by their definitions, from scores computed anew at each temperature."""
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from gfscore.profile import class_profile
+from gfscore.ranking import rank_correlations
 from gfscore.scores.great import great_scores
 
 LOW, HIGH, WINDOW = 0.01, 10.0, 0.05
@@ -51,4 +51,5 @@ def directly(samples, activation, temperature):
 
 
 def rho(first, second):
-    return spearmanr(first, second).statistic
+    """Spearman's correlation, with ties as calibration has them: scores that differ by rounding are equal."""
+    return float(rank_correlations(first, second, tolerance=1e-12))
