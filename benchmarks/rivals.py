@@ -48,11 +48,20 @@ def plain(logits: np.ndarray, labels: np.ndarray, activation: str) -> np.ndarray
     return SCALE * np.maximum(own - confidences.max(axis=1), 0)
 
 
-def torch_pass(logits: np.ndarray) -> Callable[[], object] | None:
-    """Torch's softmax of the float32 logits and nothing else, on all cores; None where torch is not installed."""
+def torch_pass(logits: np.ndarray, activation: str) -> Callable[[], object] | None:
+    """Torch's activation of the float32 logits and nothing else, on all cores; None where torch is not installed."""
     try:
         import torch
     except ImportError:
         return None
     tensor = torch.from_numpy(logits)
-    return lambda: torch.softmax(tensor, dim=1)
+    return (lambda: torch.softmax(tensor, dim=1)) if activation == "softmax" else (lambda: torch.sigmoid(tensor))
+
+
+def torch_version() -> str:
+    """Which torch was compared with, and on how many threads; empty where it is not installed."""
+    try:
+        import torch
+    except ImportError:
+        return ""
+    return f", torch {torch.__version__} on {torch.get_num_threads()} threads"

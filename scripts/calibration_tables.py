@@ -52,8 +52,8 @@ def cifar(folder: Path, only: Collection[str] | None = None) -> Models:
 def table(models: Models) -> str:
     """One row for each activation and objective."""
     samples, attacked = models
-    names = ("activation", "objective", "value (at T = 1)", "T*", "intervals", "T* without one model")
-    lines = [f"| {' | '.join(names)} | ρ with attack: T*, T = 1 |", "|---|---|--:|--:|---|---|--:|"]
+    names = ("activation", "objective", "value (at T = 1)", "T*", "maximal on", "lost without one model")
+    lines = [f"| {' | '.join(names)} | ρ with attack: T*, T = 1 | flags |", "|---|---|--:|--:|---|--:|--:|---|"]
     for activation in ("softmax", "sigmoid"):
         curves = {name: temperature_curve(each, activation=activation) for name, each in samples.items()}
         lines += [_row(activation, calibrate(curves, objective, reference=attacked)) for objective in Objective]
@@ -62,18 +62,17 @@ def table(models: Models) -> str:
 
 
 def _row(activation: str, found: Calibration) -> str:
-    shown = [f"{low:.3g} to {high:.3g}" for low, high in found.intervals[:2]]
-    more = [f"and {len(found.intervals) - 2} more"] if len(found.intervals) > 2 else []
-    edge = ["(edge)"] if any(flag.code == "edge_of_range" for flag in found.flags) else []
-    moved = [entry.temperature for entry in found.left_out]
+    low, high = next(ends for ends in found.intervals if ends[0] < found.temperature < ends[1])
+    more = f" and {len(found.intervals) - 1} more" if len(found.intervals) > 1 else ""
     cells = (
         activation,
         f"`{found.objective}`",
         f"{found.value:.2f} ({found.baselines.at_one:.2f})",
         f"{found.temperature:.3g}",
-        " ".join([", ".join(shown + more), *edge]),
-        f"{min(moved):.3g} to {max(moved):.3g}",
+        f"{low:.3g} to {high:.3g}{more}",
+        f"{max(entry.loss for entry in found.left_out):.3f}",
         f"{found.reference.calibrated.spearman:.2f}, {found.reference.at_one.spearman:.2f}",
+        ", ".join(f"`{flag.code}`" for flag in found.flags),
     )
     return "| " + " | ".join(cells) + " |"
 

@@ -14,6 +14,7 @@ from gfscore.__about__ import __version__
 from gfscore.bounds import AuditIntervals, shrunken_scores
 from gfscore.places.addresses import shown
 from gfscore.profile import ClassProfile
+from gfscore.ranking import agreement
 from gfscore.results import (
     Atkinson,
     Claim,
@@ -105,6 +106,19 @@ def make_provenance(*, command: str | None = None, inputs: Mapping[str, str] | N
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         inputs={shown(name): digest for name, digest in (inputs or {}).items()},
     )
+
+
+def ranking_of(models: tuple[ModelAudit, ...], reference: Mapping[str, float] | None = None) -> dict[str, Any] | None:
+    """How the scores of several models rank beside their clean accuracies, and beside a reference if there is one."""
+    if len(models) < 3:  # two models agree or disagree: no correlation
+        return None
+    scores = [model.aggregate for model in models]
+    found = {"score_and_clean_accuracy": agreement(scores, [model.accuracy for model in models]).as_dict()}
+    if reference is not None:
+        wanted = [reference[model.name] for model in models]
+        found["score_and_reference"] = agreement(scores, wanted).as_dict()
+        found["clean_accuracy_and_reference"] = agreement([model.accuracy for model in models], wanted).as_dict()
+    return found
 
 
 def _class_results(

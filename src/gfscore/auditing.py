@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gfscore import disparity
-from gfscore.assembling import assembled, make_provenance
+from gfscore.assembling import assembled, make_provenance, ranking_of
 from gfscore.bounds import (
     Method,
     audit_intervals,
@@ -144,6 +144,8 @@ def audit(
 def audit_models(models: Mapping[str, Samples], options: Options | None = None) -> Audit:
     """Audit several models alike, each from its own :class:`~gfscore.Samples`.
 
+    With three or more, ``ranking`` says how alike their scores and their clean accuracies order them.
+
     >>> samples = {"a": Samples.of([[1, 0], [0, 2]], [0, 1]), "b": Samples.of([[0, 0.1], [0, 2]], [0, 1])}
     >>> [(model.name, model.wcr.class_) for model in audit_models(samples).models]
     [('a', '0'), ('b', '0')]
@@ -155,7 +157,7 @@ def audit_models(models: Mapping[str, Samples], options: Options | None = None) 
     for name, samples in models.items():
         scored = audit_scores(samples, score_samples(samples, options), options, name=name)
         audited.append(with_curves(scored, samples, options))
-    return Audit(models=tuple(audited), provenance=make_provenance())
+    return Audit(models=tuple(audited), ranking=ranking_of(tuple(audited)), provenance=make_provenance())
 
 
 def audit_first_order(

@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from numpy.typing import ArrayLike
 
 from gfscore.auditing import Options, audit_scores, score_samples
-from gfscore.ranking import agreement
 from gfscore.results import Calibrated, Calibration, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores import Activation
 from gfscore.temperature.calibration import calibrate as calibrate_curves
+from gfscore.temperature.calibration import checked_request as checked_request  # before any model is run
 from gfscore.temperature.curve import DEFAULT_RANGE, TemperatureCurve, temperature_curve
+from gfscore.temperature.curve import checked_range as checked_range
 from gfscore.temperature.objectives import Objective
 from gfscore.temperature.stored import stored_curves
 
@@ -47,6 +47,7 @@ def calibrate(
     (1.0, 1.0)
     """
     options = Options(activation=activation)
+    checked_request(objective, reference=reference is not None, accuracies=accuracies is not None)
     curves = {name: curve_of(samples, options, temperature_range) for name, samples in models.items()}
     return calibration_of(curves, objective, accuracies=accuracies, reference=reference)
 
@@ -90,16 +91,3 @@ def with_calibration(
         )
     audited = audited.model_copy(update={"calibrated": calibrated})
     return audited.model_copy(update={"curves": stored_curves(curve, audited)})
-
-
-def ranking_of(models: tuple[ModelAudit, ...], reference: Mapping[str, float] | None = None) -> dict[str, Any] | None:
-    """How the scores of several models rank beside their clean accuracies, and beside a reference if there is one."""
-    if len(models) < 3:  # two models agree or disagree: no correlation
-        return None
-    scores = [model.aggregate for model in models]
-    found = {"score_and_clean_accuracy": agreement(scores, [model.accuracy for model in models]).as_dict()}
-    if reference is not None:
-        wanted = [reference[model.name] for model in models]
-        found["score_and_reference"] = agreement(scores, wanted).as_dict()
-        found["clean_accuracy_and_reference"] = agreement([model.accuracy for model in models], wanted).as_dict()
-    return found

@@ -1,9 +1,9 @@
 """Models against a reference: whether two scores order them alike, and how sure that is."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,8 +32,12 @@ class Agreement:
     level: float  # of both intervals, which are approximate
 
     def as_dict(self) -> dict[str, Any]:
-        """For a result file."""
-        return asdict(self)
+        """For a result file: plain numbers, lists and None."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    def chosen(self) -> Self:
+        """The same without p-values and intervals, which know nothing of it when the score was chosen to agree."""
+        return replace(self, spearman_p=None, spearman_interval=None, kendall_p=None, kendall_interval=None)
 
 
 def ranks(values: ArrayLike, *, tolerance: float = 0.0) -> FloatArray:
@@ -95,13 +99,16 @@ def kendall(first: ArrayLike, second: ArrayLike) -> float | None:
     return None if norm == 0 else float(np.dot(x, y) / norm)
 
 
-def agreement(score: ArrayLike, reference: ArrayLike, *, level: float = 0.95, seed: int = 0) -> Agreement:
+def agreement(
+    score: ArrayLike, reference: ArrayLike, *, level: float = 0.95, seed: int = 0, tolerance: float = 0.0
+) -> Agreement:
     """How alike a score and a reference order M models, with p-values and intervals.
 
-    Both are ``(M,)``. The p-values are two-sided, for "every order is equally likely": counted over all orders of up
-    to 9 models, ties included, and over 9,999 seeded random ones beyond. The intervals are Fisher's, with the
-    standard errors of Bonett and Wright (Psychometrika 65, 2000): approximate below some ten models, and absent
-    where the formula gives none (fewer than 4 models for Spearman, 5 for Kendall, or a perfect correlation).
+    Both are ``(M,)``; values no further apart than ``tolerance`` are tied, as in :func:`ranks`. The
+    p-values are two-sided, for "every order is equally likely": counted over all orders of up to 9 models, ties
+    included, and over 9,999 seeded random ones beyond. The intervals are Fisher's, with the standard errors of Bonett
+    and Wright (Psychometrika 65, 2000): approximate below some ten models, and absent where the formula gives none
+    (fewer than 4 models for Spearman, 5 for Kendall, or a perfect correlation).
 
     >>> found = agreement([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
     >>> found.spearman, round(found.spearman_p, 4), found.p_method
@@ -109,7 +116,7 @@ def agreement(score: ArrayLike, reference: ArrayLike, *, level: float = 0.95, se
     """
     if not 0 < level < 1:
         raise OptionError(f"level {level} is not between 0 and 1. 0.95 is usual.")
-    x, y = (ranks(values) for values in _two_rows(score, reference))
+    x, y = (ranks(values, tolerance=tolerance) for values in _two_rows(score, reference))
     rho, tau = spearman(x, y), kendall(x, y)
     rho_p = tau_p = None
     if rho is not None and tau is not None:

@@ -233,17 +233,24 @@ class Curves(Result):
     metrics: dict[str, tuple[float | None, ...]] = Field(
         default_factory=dict, description="class_mean, wcr, rdi, nrgc, fp_great, theil and atkinson of all classes"
     )
-    error: float = Field(description="no value is further from the score at that temperature")
+    error: float = Field(
+        description="estimate of how far a value is from the score at that temperature at most, not a bound"
+    )
 
 
 class Calibrated(Result):
-    """The metrics at the calibrated temperature, beside those at the temperature of the audit."""
+    """The metrics at the calibrated temperature, beside those at the temperature of the audit.
 
-    temperature: float
+    All intervals here hold together at the audit's level for a temperature fixed beforehand. This one was chosen on the
+    same samples, which they do not account for, and they do not hold together with those of the audit itself. There is
+    no noise floor: audit other samples at this temperature to have both.
+    """
+
+    temperature: float = Field(description="T*, chosen on these samples")
     aggregate: float
     class_mean: float
-    classes: tuple[ClassResult, ...]
-    worst_set: tuple[str, ...]
+    classes: tuple[ClassResult, ...] = Field(description="intervals as if T* had been fixed beforehand")
+    worst_set: tuple[str, ...] = Field(description="from these intervals")
     rdi: Disparity
     nrgc: Metric
     wcr: WorstCase
@@ -313,8 +320,16 @@ class Calibration(Result):
     curve: dict[str, tuple[float | None, ...]] = Field(description="the objective, a step function of T: edges, values")
     grid: dict[str, Any] | None = Field(default=None, description="what the paper's two-phase grid search finds")
     baselines: dict[str, float | None] = Field(description="the objective at T = 1, and by clean accuracy alone")
-    left_out: tuple[dict[str, Any], ...] = Field(default=(), description="T* and value without each model")
-    reference: dict[str, Any] | None = Field(default=None, description="agreement with a reference, if one was given")
+    left_out: tuple[dict[str, Any], ...] = Field(
+        default=(),
+        description="without each model: T* and value of the others (temperature, value), and their value at the T* "
+        "of all models (at_full), which is lower where T* depends on the model",
+    )
+    reference: dict[str, Any] | None = Field(
+        default=None,
+        description="agreement with a reference, if one was given; p-values and intervals of calibrated are null with "
+        "the objective given, since T* was chosen to make that agreement large",
+    )
     flags: tuple[Flag, ...] = ()
 
     def to_json(self) -> str:
@@ -383,7 +398,11 @@ class Audit(ResultFile):
     schema_: str = Field(default=SCHEMA, alias="schema", pattern=r"^gfscore\.audit/1$")
     models: tuple[ModelAudit, ...] = Field(min_length=1)
     calibration: Calibration | None = None
-    ranking: dict[str, Any] | None = None
+    ranking: dict[str, Any] | None = Field(
+        default=None,
+        description="how alike two numbers order three or more models: score and clean accuracy, and with a reference "
+        "either of them and it; Spearman and Kendall with p-values and intervals",
+    )
     provenance: Provenance
 
     def to_frame(self) -> "pd.DataFrame":

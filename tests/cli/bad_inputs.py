@@ -806,7 +806,7 @@ def objective_unknown(folder):
     return ["calibrate", *npz(folder)[1:], "--objective", "best"]
 
 
-@case("objective 'given' needs a reference: a number for each model. Give reference=.")
+@case("objective 'given' needs a reference, a number for each model. Give one (--reference; in Python reference=).")
 def objective_given_without_a_reference(folder):
     return ["calibrate", *npz(folder)[1:], "--objective", "given"]
 

@@ -1,6 +1,7 @@
 """``gfscore calibrate`` and ``audit --calibrate``: one calibration, shown in both places."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ def models(tmp_path, monkeypatch):
     return {name: Samples.of(logits, labels) for name, logits in arrays.items()}
 
 
+REFERENCE = {"weak": 1, "middling": 3, "strong": 4, "scaled": 2}
 FILES = [f"{name}.npz" for name in GAPS]
 
 
@@ -33,8 +35,7 @@ FILES = [f"{name}.npz" for name in GAPS]
 def test_the_command_agrees_with_the_function(models, capsys, objective):
     assert run(["calibrate", *FILES, "--objective", objective, "--reference", "reference.csv", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    reference = {"weak": 1, "middling": 3, "strong": 4, "scaled": 2}
-    expected = calibrate(models, objective, reference=reference)
+    expected = calibrate(models, objective, reference=REFERENCE)
     assert printed == json.loads(expected.to_json())
     assert set(printed) >= {"objective", "temperature", "intervals", "value", "flags", "baselines"}
 
@@ -44,6 +45,9 @@ def test_it_prints_what_the_choice_is_worth(models, capsys):
     text = capsys.readouterr().out
     for words in ("T*", "maximal on", "at T = 1", "clean accuracy alone", "the paper's grid", "leaving one model out"):
         assert words in text
+    assert "1.000, by definition" in text
+    calibrated = calibrate(models, "models", reference=REFERENCE).reference["calibrated"]
+    assert f"ρ = {calibrated['spearman']:.3f} (p = {calibrated['spearman_p']:.2g}" in text
 
 
 def test_audit_shows_every_metric_at_both_temperatures(models, capsys):
@@ -52,6 +56,7 @@ def test_audit_shows_every_metric_at_both_temperatures(models, capsys):
     result = Audit.load("gfscore-audit/audit.json")
     best = result.calibration.temperature
     assert f"All metrics at T* = {best:.4g}:" in text
+    assert "those of a temperature fixed beforehand" in " ".join(text.split())
     at_best = audit_models(models, Options(temperature=best, permutations=0))
     for model, expected in zip(result.models, at_best.models, strict=True):
         assert model.score.temperature == 1.0
@@ -73,6 +78,18 @@ def test_ranking_of_several_models_is_in_the_result(models):
     assert Audit.load("gfscore-audit/audit.json").ranking is None
 
 
+def test_the_ranking_of_several_models_is_printed(models, capsys):
+    assert run(["audit", *FILES, "--reference", "reference.csv"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    ranking = Audit.load("gfscore-audit/audit.json").ranking
+    for name in ("score and clean accuracy", "score and reference", "clean accuracy and reference"):
+        found = ranking[name.replace(" ", "_")]
+        assert f"Order of the models by {name}: ρ = {found['spearman']:.3f} (p = {found['spearman_p']:.2g}" in text
+    low, high = ranking["score_and_reference"]["spearman_interval"]
+    assert f"95% interval {low:.3f} to {high:.3f}" in text
+    assert audit_models(models).ranking == {"score_and_clean_accuracy": ranking["score_and_clean_accuracy"]}
+
+
 def test_clean_accuracies_from_robustbench(models, capsys, tmp_path):
     names = ["Rade2021Helper_R18_ddpm", "Wu2020Adversarial", "Ding2020MMA"]
     for old, new in zip(FILES, names, strict=False):
@@ -90,3 +107,44 @@ def test_two_models_cannot_be_calibrated_over_models(models, capsys):
     text = capsys.readouterr().out
     assert "undefined" in text
     assert "at least 3 are needed" in text
+
+
+@pytest.mark.parametrize("command", [["calibrate", *FILES, "--objective"], ["audit", *FILES, "-q", "--calibrate"]])
+def test_clean_accuracies_may_come_from_a_file(models, capsys, command):
+    clean = {"weak": 0.9, "middling": 0.1, "strong": 0.2, "scaled": 0.3}
+    Path("clean.json").write_text(json.dumps(clean))
+    assert run([*command, "models", "--accuracies", "clean.json", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    expected = calibrate(models, "models", accuracies=clean)
+    assert (printed if command[0] == "calibrate" else printed["calibration"]) == json.loads(expected.to_json())
+    assert expected.value != calibrate(models, "models").value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["calibrate", "--objective", "classes", "--accuracies", "a.csv"], "Leave the accuracies away."),
+        (["calibrate", "--objective", "stability", "--accuracies", "a.csv"], "Leave the accuracies away."),
+        (["audit", "--calibrate", "classes", "--accuracies", "a.csv"], "Leave the accuracies away."),
+        (["audit", "--accuracies", "a.csv"], "--accuracies is what a temperature is chosen by. Say --calibrate too"),
+        (["calibrate", "--objective", "given"], "Give one (--reference;"),
+        (["audit", "--calibrate", "given"], "Give one (--reference;"),
+        (["calibrate", "--objective", "modles"], "objective 'modles' is not known."),
+        (["audit", "--calibrate", "modles"], "objective 'modles' is not known."),
+        (["calibrate", "--objective", "models", "--range", "2,1"], "--range: temperatures from 2 to 1 are no range."),
+        (["calibrate", "--objective", "models", "--range", "0.01,1e8"], "--range: temperatures from 0.01 to 1e+08"),
+        (["calibrate", "--objective", "models", "--range", "1e-300,1e300"], "--range: temperatures from 1e-300 to"),
+        (["calibrate", "--objective", "models", "--range", "0,1"], "--range: temperature 0"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_a_file_is_read(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert run([arguments[0], "missing.npz", *arguments[1:]]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "missing.npz" not in error
+
+
+def test_a_wide_range_is_searched(models, capsys):
+    assert run(["calibrate", *FILES, "--objective", "classes", "--range", "1e-6,1e4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["grid"]["tried"] > 100_000

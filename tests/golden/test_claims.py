@@ -7,7 +7,6 @@ import pytest
 
 from gfscore.reference import DATASETS, published
 from gfscore.reproduction import Verdict, recompute, reproduce
-from gfscore.reproduction.rankings import exact_p
 
 RESULTS = {dataset: reproduce(dataset) for dataset in DATASETS}
 # Dataset, claim, a figure that must be in what was recomputed, verdict.
@@ -229,5 +228,7 @@ def test_a_sorted_table_holds():
     assert recompute(replace(numbers, model_table=tuple(table))).claim("table-order").verdict is Verdict.HOLDS
 
 
-def test_exact_probability_of_a_perfect_order():
-    assert exact_p(1.0, 5) == pytest.approx(2 / 120)
+def test_exact_probabilities_of_the_orders_of_five():
+    claim = next(claim for claim in RESULTS["imagenet"].claims if claim.id == "few-models")
+    assert f"probability {10 / 120:.3f} by chance" in claim.recomputed
+    assert f"({2 / 120:.3f})" in claim.explanation

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from objectives_directly import assert_direct
 from scipy.interpolate import make_interp_spline
 from scipy.stats import spearmanr
 
@@ -33,6 +34,15 @@ def network(seed, k=6, n=300):
 
 def curves(models=6, k=6, **options):
     return {f"net{seed}": temperature_curve(network(seed, k), **options) for seed in range(models)}
+
+
+def with_correct(correct, seed, per_class=10):
+    """Curve of a made-up network with so many correct samples in each class."""
+    rng, k = np.random.default_rng(seed), len(correct)
+    labels = np.repeat(np.arange(k), per_class)
+    right = np.concatenate([np.arange(per_class) < count for count in correct])
+    logits = np.eye(k)[np.where(right, labels, (labels + 1) % k)] * rng.uniform(1, 5, (len(labels), 1))
+    return temperature_curve(Samples.of(logits, labels))
 
 
 CURVES = curves()
@@ -141,10 +151,14 @@ class TestObjectives:
 
 @pytest.mark.parametrize("objective", ["models", "classes", "stability", "given"])
 class TestCalibration:
-    def test_no_grid_finds_more_and_the_intervals_have_the_value(self, objective):
+    @pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
+    def test_it_is_the_objective_of_scores_computed_without_curves(self, objective, activation):
+        samples = {f"net{seed}": network(seed) for seed in range(5)}
+        models = {name: temperature_curve(each, activation=activation) for name, each in samples.items()}
+        assert_direct(samples, activation, calibrate(models, objective, reference=REFERENCE), REFERENCE)
+
+    def test_the_intervals_have_the_value(self, objective):
         found = calibrate(CURVES, objective, reference=REFERENCE)
-        values = found.steps.at(fine_temperatures())
-        assert values.max() <= found.value + 1e-9
         for low, high in found.intervals:
             inside = np.geomspace(low, high, 12)[1:-1]
             np.testing.assert_allclose(found.steps.at(inside), found.value, atol=1e-9)
@@ -169,6 +183,7 @@ class TestCalibration:
             again = calibrate(others, objective, reference=REFERENCE)
             assert entry.value == pytest.approx(again.value, abs=1e-9)
             assert entry.temperature == pytest.approx(again.temperature, rel=1e-6)
+            assert entry.at_full == pytest.approx(again.steps.at(found.temperature), abs=1e-9)
 
     def test_the_dictionary_is_json(self, objective):
         found = calibrate(CURVES, objective, reference=REFERENCE)
@@ -189,11 +204,27 @@ class TestWhatSpeaksAgainst:
         assert found.reference.clean_accuracy.spearman == pytest.approx(clean, abs=1e-9)
         assert found.reference.calibrated.spearman == pytest.approx(found.value, abs=1e-9)
 
+    def test_what_was_maximised_has_no_p_value(self):
+        found = calibrate(CURVES, "given", reference=REFERENCE).reference
+        assert found.calibrated.spearman is not None
+        assert found.calibrated.spearman_p is found.calibrated.spearman_interval is None
+        assert found.calibrated.kendall_p is found.calibrated.kendall_interval is None
+        assert found.at_one.spearman_p is not None
+        assert calibrate(CURVES, "models", reference=REFERENCE).reference.calibrated.spearman_p is not None
+
     def test_clean_accuracy_as_good_is_said(self):
         accuracies = {name: curve.accuracy for name, curve in CURVES.items()}
         found = calibrate(CURVES, "stability", reference=accuracies)
         flag = next(flag for flag in found.flags if flag.code == "baseline_as_good")
         assert "Clean accuracy alone ranks the models like the reference with ρ = 1.000" in flag.message
+
+    def test_nothing_is_higher_than_one_beyond_the_edge(self):
+        message = {
+            found.value == pytest.approx(1): next(flag.message for flag in found.flags if flag.code == "edge_of_range")
+            for found in (calibrate(CURVES, objective) for objective in ("stability", "classes"))
+        }
+        assert message[True].endswith("the edge of the range searched, T = 10.")
+        assert message[False].endswith(": beyond it may lie a higher one.")
 
     def test_one_as_good_is_said(self):
         at_one = {name: float(curve.aggregate(1.0)) for name, curve in CURVES.items()}
@@ -202,12 +233,37 @@ class TestWhatSpeaksAgainst:
         assert any(low < 1 < high for low, high in found.intervals)
         assert "one_as_good" in {flag.code for flag in found.flags}
 
+    def test_a_wide_plateau_is_not_unstable(self):
+        accuracies = {name: float(curve.aggregate(1.0)) for name, curve in CURVES.items()}
+        found = calibrate(CURVES, "models", accuracies=accuracies)
+        alone = [entry.temperature for entry in found.left_out]
+        assert max(alone) > 1.5 * min(alone)  # without some of the models the plateau is wider
+        assert all(entry.loss == pytest.approx(0, abs=1e-9) for entry in found.left_out)
+        assert "unstable_temperature" not in {flag.code for flag in found.flags}
+
+    def test_a_temperature_that_costs_the_others_is_unstable(self):
+        found = calibrate(CURVES, "given", reference=REFERENCE)
+        dearest = max(found.left_out, key=lambda entry: entry.value - entry.at_full)
+        assert dearest.value > dearest.at_full + 1e-9
+        message = next(flag.message for flag in found.flags if flag.code == "unstable_temperature")
+        assert f"{dearest.model!r}" in message
+        assert f"{dearest.at_full:.3f}" in message
+        assert f"{dearest.value:.3f}" in message
+
     def test_clean_accuracies_may_come_from_elsewhere(self):
         elsewhere = dict(zip(CURVES, [6, 5, 4, 3, 2, 1], strict=True))
         found, same = calibrate(CURVES, "models", accuracies=elsewhere), calibrate(CURVES, "given", reference=elsewhere)
         assert found.value == same.value
         assert found.intervals == same.intervals
         assert found.baselines.clean_accuracy == pytest.approx(1.0)
+
+    def test_equally_many_correct_share_their_rank(self):
+        spread = {"a": (2, 2, 6), "b": (2, 4, 4), "c": (6, 6, 6), "d": (9, 9, 9)}
+        models = {name: with_correct(counts, seed) for seed, (name, counts) in enumerate(spread.items())}
+        found = calibrate(models, "given", reference={"a": 2, "b": 1, "c": 3, "d": 4})
+        tied = rho([10, 10, 18, 27], [2, 1, 3, 4])
+        assert found.baselines.clean_accuracy == pytest.approx(tied, abs=1e-12)
+        assert found.reference.clean_accuracy.spearman == pytest.approx(tied, abs=1e-12)
 
     def test_ties_of_the_reference_share_their_rank(self):
         tied = dict(zip(CURVES, [1, 1, 2, 2, 3, 3], strict=True))
@@ -231,6 +287,18 @@ class TestUndefined:
         found = calibrate(CURVES, "models", accuracies=dict.fromkeys(CURVES, 0.9))
         assert found.temperature is None
         assert "all clean accuracies are equal" in found.flags[0].message
+
+    def test_equally_many_correct_are_equal_accuracies(self):
+        spread = {"a": (2, 2, 6), "b": (2, 4, 4), "c": (4, 4, 2)}  # as products with the class shares they differ
+        found = calibrate({name: with_correct(counts, 1) for name, counts in spread.items()}, "models")
+        assert found.temperature is None
+        assert "all clean accuracies are equal" in found.flags[0].message
+
+    def test_equal_models_have_no_order(self):
+        same = dict.fromkeys("abc", CURVES["net0"])
+        found = calibrate(same, "models", accuracies={"a": 0.1, "b": 0.2, "c": 0.3})
+        assert found.temperature is None
+        assert "all models score the same at every temperature" in found.flags[0].message
 
     def test_three_models_cannot_spare_one(self):
         three = {name: CURVES[name] for name in ("net0", "net1", "net2")}

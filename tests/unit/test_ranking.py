@@ -126,3 +126,9 @@ def test_a_dictionary_holds_everything():
     found = agreement([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
     assert found.as_dict()["spearman"] == 0.9
     assert set(found.as_dict()) == set(found.__slots__)
+
+
+def test_agreement_ties_what_is_within_the_tolerance():
+    nearly, tied, reference = [1.0, 1.0 + 1e-14, 2.0, 3.0], [1.0, 1.0, 2.0, 3.0], [2, 1, 3, 4]
+    assert agreement(nearly, reference, tolerance=1e-12) == agreement(tied, reference)
+    assert agreement(nearly, reference).spearman != agreement(tied, reference).spearman

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from gfscore import auditing, calibrating
+from gfscore.assembling import ranking_of
 from gfscore.cli import options as shared
 from gfscore.cli.delivery import deliver, provenance
 from gfscore.cli.grouping import expand
@@ -59,6 +60,7 @@ def audit_command(
         ),
     ] = None,
     reference: shared.Reference = None,
+    accuracies: shared.Accuracies = None,
     groups: shared.Groups = None,
     per_sample: shared.PerSample = None,
     run: shared.RunOptions,
@@ -75,10 +77,15 @@ def audit_command(
         scoring.refuse_confidences()
     if radius is not None and calibrate is not None:
         raise OptionError("--calibrate finds a temperature, which a radius does not have. Leave out one of them.")
+    if calibrate is not None:
+        calibrating.checked_request(calibrate, reference=reference is not None, accuracies=accuracies is not None)
+    elif accuracies is not None:
+        raise OptionError("--accuracies is what a temperature is chosen by. Say --calibrate too, or leave it away.")
     if per_sample is not None:
         check_suffix(per_sample)
     run = replace(run, quiet=run.quiet or as_json)  # nothing may stand beside the JSON
     outside = None if reference is None else read_reference(reference)
+    clean = None if accuracies is None else read_reference(accuracies, column="clean")
 
     def read(source: Source) -> Samples:
         return source.read(probabilities=probabilities, class_names=names, groups=groups)
@@ -111,7 +118,8 @@ def audit_command(
     outside = None if outside is None else for_models(outside, [entry.name for entry in models], str(reference))
     calibration = None
     if calibrate is not None:
-        calibration = calibrating.calibration_of(curves, calibrate, reference=outside)
+        clean = None if clean is None else for_models(clean, curves, str(accuracies))
+        calibration = calibrating.calibration_of(curves, calibrate, accuracies=clean, reference=outside)
         models = [
             calibrating.with_calibration(
                 entry, read(source), curves[entry.name], calibration.temperature, options, class_sizes=sizes
@@ -123,7 +131,7 @@ def audit_command(
     audit = Audit(
         models=tuple(models),
         calibration=calibration,
-        ranking=calibrating.ranking_of(tuple(models), outside),
+        ranking=ranking_of(tuple(models), outside),
         provenance=provenance(inputs, hashes),
     )
     deliver(audit, out=out, as_json=as_json, quiet=run.quiet, per_sample=per_sample, tables=tables)

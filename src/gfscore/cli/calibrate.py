@@ -22,14 +22,7 @@ def calibrate_command(
     ],
     objective: Annotated[str, typer.Option(help="What to maximise: models, classes, stability or given.")],
     reference: shared.Reference = None,
-    accuracies: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Clean accuracies by model, as --reference; robustbench:cifar10/L2 takes its clean ones.  "
-            "[default: from the logits]",
-        ),
-    ] = None,
+    accuracies: shared.Accuracies = None,
     activation: Annotated[
         str, typer.Option(help="How logits become confidences: softmax or sigmoid.")
     ] = shared.DEFAULTS.activation,
@@ -44,6 +37,7 @@ def calibrate_command(
     """
     options = auditing.Options(activation=activation)
     span = _span(search)
+    calibrating.checked_request(objective, reference=reference is not None, accuracies=accuracies is not None)
     given = None if reference is None else read_reference(reference)
     clean = None if accuracies is None else read_reference(accuracies, column="clean")
     curves = {}
@@ -70,4 +64,5 @@ def _span(text: str) -> tuple[float, float]:
         raise OptionError(
             f"--range {text!r} is not two numbers. Write the lowest and the highest, as 0.01,10."
         ) from None
-    return low, high
+    with naming("--range"):
+        return calibrating.checked_range((low, high))

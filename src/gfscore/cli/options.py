@@ -59,6 +59,14 @@ Reference = Annotated[
         help="A number per model to rank beside: a CSV (model,value), a JSON object, or robustbench:cifar10/L2.",
     ),
 ]
+Accuracies = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Clean accuracies by model to calibrate with, as --reference; robustbench:cifar10/L2 takes its clean "
+        "ones.  [default: from the data]",
+    ),
+]
 Probabilities = Annotated[
     bool, typer.Option("--probabilities", help="The files hold probabilities: softmax is not applied again.")
 ]

@@ -58,7 +58,7 @@ def audit_of(models: Sequence[ModelAudit]) -> Audit:
     """A result to save or to draw."""
     return Audit(
         models=tuple(models),
-        ranking=calibrating.ranking_of(tuple(models)),
+        ranking=assembling.ranking_of(tuple(models)),
         provenance=assembling.make_provenance(command="gfscore dashboard"),
     )
 

@@ -26,6 +26,7 @@ def show(audit: Audit, console: Console) -> None:
         if at_best:
             console.print(Text(f"All metrics at T* = {at_best[0][1].temperature:.4g}:", style="bold"))
             console.print(_model_table(at_best))
+            console.print(Text(calibration.CHOSEN, style="dim"))
 
 
 def _one(model: ModelAudit) -> RenderableType:
@@ -51,7 +52,17 @@ def _many(audit: Audit) -> RenderableType:
         for model in audit.models
         for flag in model.flags
     ]
-    return Group(table, Text(), *flags, *_tried(audit), Text(views.premise_text(audit.models[0]), style="dim"))
+    return Group(
+        table, Text(), *_ranking(audit), *flags, *_tried(audit), Text(views.premise_text(audit.models[0]), style="dim")
+    )
+
+
+def _ranking(audit: Audit) -> list[Text]:
+    """How alike scores, clean accuracies and a reference order the models."""
+    return [
+        Text(f"Order of the models by {name.replace('_', ' ')}: {calibration.agreement_text(agreement)}")
+        for name, agreement in (audit.ranking or {}).items()
+    ]
 
 
 def _tried(audit: Audit) -> list[Text]:

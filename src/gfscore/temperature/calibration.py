@@ -10,6 +10,7 @@ from gfscore.errors import OptionError, SamplesError
 from gfscore.ranking import Agreement, agreement, spearman
 from gfscore.results import Flag
 from gfscore.samples import FloatArray
+from gfscore.temperature.crossings import TIED
 from gfscore.temperature.curve import TemperatureCurve
 from gfscore.temperature.grid import GridSearch, two_phase_grid
 from gfscore.temperature.objectives import (
@@ -26,7 +27,6 @@ from gfscore.temperature.steps import SAME, Steps, representative
 
 PER_CLASS = (Objective.CLASSES, Objective.STABILITY)
 FEWEST_MODELS = 3  # two models agree or disagree: nothing to maximise
-UNSTABLE = 1.5  # ratio by which T* may move when one model is left out, before a flag says so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +34,14 @@ class LeftOut:
     """What the calibration gives when one model is left out; None where nothing is left to maximise."""
 
     model: str
-    temperature: float | None
-    value: float | None
+    temperature: float | None  # where the others' objective is highest
+    value: float | None  # and what it is there
+    at_full: float | None  # what it is at the temperature that all models give
+
+    @property
+    def loss(self) -> float:
+        """What the others lose at the temperature of all: 0 when it is among their best."""
+        return 0.0 if self.value is None or self.at_full is None else max(0.0, self.value - self.at_full)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +56,7 @@ class Baselines:
 class AgainstReference:
     """How the models rank beside a reference: by the calibrated score, uncalibrated, and by clean accuracy alone."""
 
-    calibrated: Agreement | None
+    calibrated: Agreement | None  # for ``given`` without p-values and intervals: it is what was maximised
     at_one: Agreement | None
     clean_accuracy: Agreement
 
@@ -92,7 +98,7 @@ class Calibration:
             "grid": None if self.grid is None else self.grid.as_dict(),
             "baselines": {"at_one": self.baselines.at_one, "clean_accuracy": self.baselines.clean_accuracy},
             "left_out": [
-                {"model": entry.model, "temperature": entry.temperature, "value": entry.value}
+                {name: getattr(entry, name) for name in ("model", "temperature", "value", "at_full")}
                 for entry in self.left_out
             ],
             "reference": None
@@ -118,7 +124,8 @@ def calibrate(
 
     ``curves`` has one curve per model, over the same range. ``accuracies`` are clean accuracies by model, from the
     curves' own samples unless given; ``reference`` is what ``given`` maximises the agreement with (more is better),
-    and for the other objectives something to compare with afterwards. ``window`` is the half-width of ``stability``.
+    and for the other objectives something to compare with afterwards. Accuracies that neither the objective nor a
+    reference is compared with are refused. ``window`` is the half-width of ``stability``.
 
     A rank correlation is a step function of T, so a maximum is a union of open intervals: all are given. At a single
     crossing point a tie can score higher than both sides; it does not count. What the objectives are:
@@ -136,15 +143,13 @@ def calibrate(
     >>> [flag.code for flag in found.flags]
     ['one_as_good']
     """
-    objective = _checked_objective(objective)
+    objective = checked_request(objective, reference=reference is not None, accuracies=accuracies is not None)
     names, temperature_range = _checked_curves(curves)
     models = tuple(curves.values())
     clean = np.array([curve.accuracy for curve in models])
     if accuracies is not None:
         clean = _aligned(names, accuracies, "clean accuracy")
     outside = None if reference is None else _aligned(names, reference, "reference")
-    if objective is Objective.GIVEN and outside is None:
-        raise OptionError("objective 'given' needs a reference: a number for each model. Give reference=.")
     target = clean if objective is not Objective.GIVEN or outside is None else outside
 
     criterion = _criterion(objective, models, target, window)
@@ -153,7 +158,7 @@ def calibrate(
     value, intervals = steps.highest() or (None, ())
     if value is None:
         temperature = grid = None
-        reason = reason or "no model has classes that differ, so there is nothing to correlate"
+        reason = reason or _why_nowhere(objective)
     else:
         temperature = representative(intervals)
         grid = two_phase_grid(criterion.values, *temperature_range)
@@ -162,14 +167,18 @@ def calibrate(
         at_one=float(criterion.values(np.array([1.0]))[0]) if has_one and value is not None else None,
         clean_accuracy=_clean_alone(objective, clean, target) if value is not None else None,
     )
-    left_out = tuple(_leave_out(criterion, place, name, objective) for place, name in enumerate(names))
+    left_out: tuple[LeftOut, ...] = ()
+    if temperature is not None:
+        left_out = tuple(_leave_out(criterion, place, name, temperature) for place, name in enumerate(names))
     against = None
     if outside is not None:
         scores = [
             np.array([curve.aggregate(t) for curve in models]) if t is not None else None
             for t in (temperature, 1.0 if has_one else None)
         ]
-        calibrated, at_one = (None if row is None else agreement(row, outside) for row in scores)
+        calibrated, at_one = (None if row is None else agreement(row, outside, tolerance=TIED) for row in scores)
+        if objective is Objective.GIVEN and calibrated is not None:
+            calibrated = calibrated.chosen()
         against = AgainstReference(calibrated=calibrated, at_one=at_one, clean_accuracy=agreement(clean, outside))
     gridded = objective in PER_CLASS and any(len(curve.names) > EXACT_CLASSES for curve in models)
     found = Calibration(
@@ -183,7 +192,7 @@ def calibrate(
         resolution=RESOLUTION if gridded else None,
         grid=grid,
         baselines=baselines,
-        left_out=left_out if value is not None else (),
+        left_out=left_out,
         reference=against,
         flags=(),
     )
@@ -208,10 +217,17 @@ def _why_undefined(objective: Objective, target: FloatArray) -> str | None:
         return None
     if len(target) < FEWEST_MODELS:
         return f"an order of {len(target)} model(s) says nothing; at least {FEWEST_MODELS} are needed"
-    if np.ptp(target) == 0:
+    if np.ptp(target) <= TIED:
         what = "clean accuracies" if objective is Objective.MODELS else "reference values"
         return f"all {what} are equal, so no order can agree with them"
     return None
+
+
+def _why_nowhere(objective: Objective) -> str:
+    """Why a step function has no value at any temperature although its target is sound."""
+    if objective in PER_CLASS:
+        return "no model has classes that differ, so there is nothing to correlate"
+    return "all models score the same at every temperature, so they have no order"
 
 
 def _nowhere(temperature_range: tuple[float, float]) -> Steps:
@@ -225,14 +241,16 @@ def _clean_alone(objective: Objective, clean: FloatArray, target: FloatArray) ->
     return 1.0 if objective is Objective.CLASSES else spearman(clean, target)
 
 
-def _leave_out(criterion: OverModels | MeanOverModels, place: int, name: str, objective: Objective) -> LeftOut:
+def _leave_out(criterion: OverModels | MeanOverModels, place: int, name: str, temperature: float) -> LeftOut:
     others = criterion.without(place)
-    enough = len(others.models) >= (1 if objective in PER_CLASS else FEWEST_MODELS)
-    highest = others.steps.highest() if enough else None
-    if highest is None:
-        return LeftOut(model=name, temperature=None, value=None)
+    enough = len(others.models) >= (FEWEST_MODELS if isinstance(others, OverModels) else 1)
+    steps = others.steps if enough else None
+    highest = None if steps is None else steps.highest()
+    if steps is None or highest is None:
+        return LeftOut(model=name, temperature=None, value=None, at_full=None)
     value, intervals = highest
-    return LeftOut(model=name, temperature=representative(intervals), value=value)
+    at_full = float(steps.at(temperature))
+    return LeftOut(model=name, temperature=representative(intervals), value=value, at_full=at_full)
 
 
 def _flags(found: Calibration, undefined: str | None) -> Iterator[Flag]:
@@ -246,7 +264,8 @@ def _flags(found: Calibration, undefined: str | None) -> Iterator[Flag]:
         named = " and ".join(f"{end:g}" for end in ends)
         yield Flag(
             code="edge_of_range",
-            message=f"The maximum reaches the edge of the range searched, T = {named}: beyond it may lie a higher one.",
+            message=f"The maximum reaches the edge of the range searched, T = {named}"
+            + (": beyond it may lie a higher one." if found.value < 1 - SAME else "."),
         )
     if found.resolution is not None:
         yield Flag(
@@ -256,11 +275,12 @@ def _flags(found: Calibration, undefined: str | None) -> Iterator[Flag]:
     one = found.baselines.at_one
     if one is not None and one >= found.value - SAME:
         yield Flag(code="one_as_good", message=f"T = 1 gives {one:.3f} as well: there is no reason to change it.")
-    moved = [entry.temperature for entry in found.left_out if entry.temperature is not None]
-    if moved and max(*moved, found.temperature) > UNSTABLE * min(*moved, found.temperature):
+    dearest = max(found.left_out, key=lambda entry: entry.loss)
+    if dearest.loss > SAME:
         yield Flag(
             code="unstable_temperature",
-            message=f"Without one of the models T* would lie anywhere from {min(moved):.3g} to {max(moved):.3g}.",
+            message=f"T* depends on model {dearest.model!r}: without it T* gives {dearest.at_full:.3f}, and "
+            f"T = {dearest.temperature:.3g} gives {dearest.value:.3f}.",
         )
     if found.reference is not None and found.reference.calibrated is not None:
         own, alone = found.reference.calibrated.spearman, found.reference.clean_accuracy.spearman
@@ -272,12 +292,24 @@ def _flags(found: Calibration, undefined: str | None) -> Iterator[Flag]:
             )
 
 
-def _checked_objective(objective: Objective | str) -> Objective:
+def checked_request(objective: Objective | str, *, reference: bool, accuracies: bool) -> Objective:
+    """The objective by its name; refused without the reference it needs, or with accuracies that it never looks at."""
     try:
-        return Objective(objective)
+        wanted = Objective(objective)
     except ValueError:
         choices = ", ".join(Objective)
         raise OptionError(f"objective {objective!r} is not known. Choose one of: {choices}.") from None
+    if wanted is Objective.GIVEN and not reference:
+        raise OptionError(
+            "objective 'given' needs a reference, a number for each model. "
+            "Give one (--reference; in Python reference=)."
+        )
+    if wanted in PER_CLASS and accuracies and not reference:
+        raise OptionError(
+            f"objective {str(wanted)!r} is about classes, and accuracies by model change nothing. "
+            "Leave the accuracies away."
+        )
+    return wanted
 
 
 def _checked_curves(curves: Mapping[str, TemperatureCurve]) -> tuple[tuple[str, ...], tuple[float, float]]:

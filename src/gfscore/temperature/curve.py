@@ -1,6 +1,7 @@
 """Class scores as functions of the temperature: one pass over the logits gives every T of a range."""
 
 import math
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,8 +24,10 @@ from gfscore.scores.local import Activation
 from gfscore.temperature.ladder import Ladder, softmax_margins
 
 DEFAULT_RANGE = (0.01, 10.0)  # the paper's
+WIDEST_RANGE = (1e-6, 1e4)  # beyond, all logits that differ are far apart, or all are near: nothing happens there
 TOLERANCE = 1e-6  # no point of a curve is further from the score itself
 DEGREE = 11  # of the spline; the one of degree 9 beside it tells how far off it can be
+MOST_THREADS = 6  # each holds some 20 MB, and all together are to stay below 150 MB on any machine
 CHUNK_VALUES = 1 << 19  # logits, or margins where there are more nodes than classes, that are worked on together
 
 
@@ -34,7 +37,7 @@ class TemperatureCurve:
 
     names: tuple[str, ...]
     counts: IntArray  # (K,)
-    accuracies: FloatArray  # (K,), clean accuracy, which does not depend on the temperature
+    correct: IntArray  # (K,), samples classified correctly, which does not depend on the temperature
     absent: tuple[str, ...]
     activation: Activation
     temperature_range: tuple[float, float]
@@ -42,9 +45,14 @@ class TemperatureCurve:
     spline: Any  # scipy's BSpline of the class scores over log T, (K,)
 
     @property
+    def accuracies(self) -> FloatArray:
+        """Clean accuracies, ``(K,)``."""
+        return np.asarray(self.correct / self.counts)
+
+    @property
     def accuracy(self) -> float:
-        """Clean accuracy over all samples."""
-        return float(self.accuracies @ self.weights)
+        """Clean accuracy over all samples: from the counts, so that models with equally many correct are tied."""
+        return int(self.correct.sum()) / int(self.counts.sum())
 
     @property
     def weights(self) -> FloatArray:
@@ -104,7 +112,7 @@ def temperature_curve(
     half the nodes of an octave, overrides where it starts.
 
     The logits are read in chunks whose size depends on their shape alone, and sums are added in the order of the
-    chunks: ``threads`` changes no bit of the result.
+    chunks: ``threads`` changes no bit of the result. More than six are not used, since each needs memory of its own.
 
     >>> samples = Samples.of([[2.0, 0.5], [0.1, 0.3], [1.0, 3.0]], [0, 1, 1])
     >>> temperature_curve(samples).scores([0.5, 1.0, 2.0]).round(4)
@@ -113,7 +121,7 @@ def temperature_curve(
            [0.4491, 0.3209]])
     """
     activation = activation_for(samples, activation)
-    low, high = _checked_range(temperature_range)
+    low, high = checked_range(temperature_range)
     groups = samples.groups
     names, codes = (samples.class_names, samples.labels) if groups is None else (groups.names, groups.codes)
     counts = np.bincount(codes, minlength=len(names))
@@ -131,7 +139,7 @@ def temperature_curve(
     return TemperatureCurve(
         names=tuple(names[k] for k in present),
         counts=counts[present].astype(np.int64),
-        accuracies=correct[present] / counts[present],
+        correct=correct[present],
         absent=tuple(name for name, count in zip(names, counts, strict=True) if count == 0),
         activation=activation,
         temperature_range=(low, high),
@@ -147,7 +155,7 @@ def _enough_powers(n_classes: int, activation: Activation) -> int:
 
 def _part_sums(
     samples: Samples, codes: IntArray, n_parts: int, activation: Activation, ladder: Ladder, threads: int | None
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, IntArray]:
     """Sum of the margins of each part at each node, ``(n_parts, nodes)``, and its number of correct samples."""
     scratch = Scratch()
 
@@ -167,9 +175,10 @@ def _part_sums(
         return parts, sums, codes[rows][predicted == samples.labels[rows]]
 
     total = np.zeros((n_parts, len(ladder.nodes)))
-    correct = np.zeros(n_parts)
+    correct = np.zeros(n_parts, dtype=np.int64)
     columns = max(samples.n_classes, len(ladder.nodes))
     chunks = list(row_chunks(samples.n_samples, columns, values=CHUNK_VALUES, shared=True))
+    threads = min(threads or os.cpu_count() or 1, MOST_THREADS)
     for parts, sums, right in map_chunks(margins, chunks, threads):
         total[parts] += sums
         correct += np.bincount(right, minlength=n_parts)
@@ -205,8 +214,15 @@ def _unit_splines(ladder: Ladder, low: float, high: float) -> tuple[Any, FloatAr
     return units, units(places) - lower(places)
 
 
-def _checked_range(temperature_range: tuple[float, float]) -> tuple[float, float]:
+def checked_range(temperature_range: tuple[float, float]) -> tuple[float, float]:
+    """The range, if a curve can be computed over it."""
     low, high = (checked_temperature(end) for end in temperature_range)
     if low >= high:
         raise OptionError(f"temperatures from {low:g} to {high:g} are no range. Give the lower end first.")
+    if low < WIDEST_RANGE[0] or high > WIDEST_RANGE[1]:
+        lowest, highest = WIDEST_RANGE
+        raise OptionError(
+            f"temperatures from {low:g} to {high:g} are more than a curve can hold. "
+            f"Stay between {lowest:g} and {highest:g}."
+        )
     return low, high

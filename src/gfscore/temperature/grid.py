@@ -10,6 +10,7 @@ from gfscore.errors import OptionError
 from gfscore.samples import FloatArray
 
 COARSE, FINE = 0.1, 0.001  # steps
+BLOCK = 1000  # temperatures tried together
 REACH = 0.1  # of the fine grid, to either side of the best coarse temperature
 
 
@@ -41,12 +42,12 @@ def two_phase_grid(objective: Callable[[FloatArray], FloatArray], low: float = 0
     (2.7, 100, 201)
     """
     coarse = _grid(low, high, COARSE)
-    coarse_values = objective(coarse)
+    coarse_values = _values(objective, coarse)
     if np.isnan(coarse_values).all():
         raise OptionError("the objective has no value at any temperature of the grid. Choose another objective.")
     best = float(coarse[np.nanargmax(coarse_values)])
     fine = _grid(max(low, best - REACH), min(high, best + REACH), FINE)
-    fine_values = objective(fine)
+    fine_values = _values(objective, fine)
     first = int(np.nanargmax(fine_values))
     return GridSearch(
         temperature=float(fine[first]),
@@ -56,6 +57,11 @@ def two_phase_grid(objective: Callable[[FloatArray], FloatArray], low: float = 0
         fine_temperatures=fine,
         fine_values=fine_values,
     )
+
+
+def _values(objective: Callable[[FloatArray], FloatArray], temperatures: FloatArray) -> FloatArray:
+    """In blocks: at each temperature the objective may look at a thousand classes."""
+    return np.concatenate([objective(temperatures[i : i + BLOCK]) for i in range(0, len(temperatures), BLOCK)])
 
 
 def _grid(low: float, high: float, step: float) -> FloatArray:
