@@ -122,6 +122,7 @@ def test_a_killed_worker_changes_nothing(lab, tmp_path, expected):
     assert_same(expected, tmp_path)
 
 
+@pytest.mark.long
 def test_a_lost_node_changes_nothing(lab, tmp_path, expected):
     process = started(lab, tmp_path, *MANY)
     try:

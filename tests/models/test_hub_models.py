@@ -155,6 +155,7 @@ class TestTransformers:
         with pytest.raises(ModelError, match=r"has no weights for 'classifier.1.bias', 'classifier.1.weight'; they"):
             load_model(f"hf:{folder}")
 
+    @pytest.mark.long  # twenty seconds of waiting for an answer
     def test_without_a_network_it_says_what_to_do(self, transformers):
         with pytest.raises(ModelError) as caught:
             load_model("hf:nobody/nothing")
