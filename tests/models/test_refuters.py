@@ -225,8 +225,9 @@ def test_rounding_of_logits_is_measured_in_double_precision_or_bounded_by_what_w
     )
     assert module.inner[1].weight.dtype == module.scale.dtype  # still single precision
     module.inner[1]._apply = None  # what does not turn into doubles
-    unknown = rounding_errors(module, pixels, logits)
-    np.testing.assert_allclose(unknown, TOLERANCE * np.maximum(1, np.abs(logits).max(axis=1)))
+    for scale in (1, 1e-5):  # relative, as the check of a converted network is
+        unknown = rounding_errors(module, pixels, scale * logits)
+        np.testing.assert_allclose(unknown, TOLERANCE * np.abs(scale * logits).max())
 
 
 @needs_attacks

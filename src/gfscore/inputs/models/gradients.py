@@ -69,7 +69,7 @@ def rounding_errors(module: Any, pixels: Pixels, logits: FloatArray) -> FloatArr
     except Exception:  # a layer may insist on its precision, a device may not have this one
         exact[:] = np.nan
     errors = np.abs(logits - exact).max(axis=1)
-    unknown = TOLERANCE * np.maximum(1.0, np.abs(logits).max(axis=1))
+    unknown = TOLERANCE * np.abs(logits).max()
     return np.asarray(np.where(np.isfinite(errors), errors, unknown), dtype=np.float64)
 
 
