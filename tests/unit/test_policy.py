@@ -100,6 +100,12 @@ def test_reasons_have_numbers_and_say_what_would_decide(samples, audited):
     assert "none of the interval is at most 0.01" in gate(samples, {"rules": {"rdi": 0.01}}).models[0].reasons[0]
 
 
+def test_small_scores_are_shown_with_a_digit_more(audited):
+    small = audited.model_copy(update={"score": audited.score.model_copy(update={"range": (0.0, 0.1)})})
+    rule = gate_audit(small, Policy.of({"rules": {"wcr": 0.1}}), 0.05)[1].rules[0]
+    assert f"{rule.value:.4f} [{rule.interval[0]:.4f}, {rule.interval[1]:.4f}]" in rule.reason
+
+
 def test_the_number_of_samples_that_would_decide_makes_intervals_reach_no_further_than_the_threshold():
     few, gap = make_samples(1), 0.05
     value = audit_models({"m": few}, Options(permutations=0)).model.wcr.value

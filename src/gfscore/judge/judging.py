@@ -29,7 +29,7 @@ def judge(
     found = []
     for rule in policy.rules:
         value, interval, n, about = _estimate(rule, model, comparison, levels, policy)
-        found.append(_judged(rule, value, interval, n, about))
+        found.append(_judged(rule, value, interval, n, about, views.digits_of(model.score)))
     verdict = Verdict.all_of([entry.verdict for entry in found])
     return ModelVerdict(
         name=model.name,
@@ -155,7 +155,7 @@ def _lowest(rule: Rule, name: str | None) -> str:
     return f" (lowest: {views.printable(name)})" if rule.part == EVERY and name is not None else ""
 
 
-def _judged(rule: Rule, value: float | None, interval: Interval | None, n: int, about: str) -> RuleVerdict:
+def _judged(rule: Rule, value: float | None, interval: Interval | None, n: int, about: str, digits: int) -> RuleVerdict:
     """The verdict on one rule, with its reason."""
     good, needed = "at least" if rule.subject.high_is_good else "at most", None
     what = rule.what[0].upper() + rule.what[1:]
@@ -164,7 +164,7 @@ def _judged(rule: Rule, value: float | None, interval: Interval | None, n: int, 
         reason = f"{what} does not exist here, so nothing shows that it is {good} {rule.threshold:g}."
     else:
         verdict = rule.judged(interval)
-        seen = f"{what} is {views.estimate(value, interval)}{about}"
+        seen = f"{what} is {views.estimate(value, interval, digits)}{about}"
         if verdict is Verdict.UNDECIDED:
             needed = samples_needed(n, value, rule.threshold, interval)
             reason = f"{seen}: the interval reaches across {rule.threshold:g}; {_more(rule, n, needed)}."
