@@ -1,13 +1,17 @@
 """The one place where errors become a line and an exit code."""
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import FrameType
 from typing import NoReturn
 
 import typer
 
+from gfscore import views
+from gfscore.cli import streams
 from gfscore.cli.places import placed
 from gfscore.cli.version import version_option
 from gfscore.errors import GFScoreError, RunError
@@ -23,6 +27,8 @@ COMMANDS = (
     *("demo", "audit", "logits", "store", "calibrate", "certify", "gate", "compare"),
     *("check", "plan", "report", "figures", "table", "dashboard", "reproduce"),
 )
+
+_interrupts: list[int] = []  # signals that came
 
 
 def application(*names: str) -> typer.Typer:
@@ -50,6 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
     0 done or PASS, 1 FAIL, 2 unusable input or usage, 3 UNDECIDED, 4 failed inside, 130 interrupted.
     """
+    streams.prepare()
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored, as behind nohup
+        signal.signal(signal.SIGINT, _interrupt)
     sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
 
 
@@ -88,9 +97,17 @@ def run(arguments: list[str]) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    one_line = shown(" ".join(message.split()))
+    """Say it in one line; whatever fails after Ctrl-C, such as an import it fell into, was interrupted."""
+    if _interrupts:
+        message, code = "interrupted.", INTERRUPTED
+    one_line = views.printable(shown(" ".join(message.split())))
     print(f"gfscore: {one_line}", file=sys.stderr)  # noqa: T201
     return code
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    _interrupts.append(number)
+    signal.default_int_handler(number, frame)
 
 
 def _drop_output() -> None:
