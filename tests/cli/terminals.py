@@ -166,9 +166,9 @@ def _wait_for_size(columns: int) -> None:
 
 
 def serve() -> None:
-    import onnxruntime  # noqa: F401 (loaded here, so that no run has to; no thread is started by that)
-    import scipy.stats  # noqa: F401
+    import scipy.stats  # noqa: F401 (loaded here, so that no run has to)
 
+    import gfscore.inputs.models.onnx_model
     import gfscore.outputs.figures  # noqa: F401
     from gfscore.cli.main import application
 
