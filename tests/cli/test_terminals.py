@@ -301,6 +301,16 @@ def test_closed_streams(closed, work):
     assert (done.stdout, done.stderr) == ("", "")
 
 
+@pytest.mark.parametrize(("rule", "code"), [("--rdi=1.2", 0), ("--rdi=0.1", 1)])
+@pytest.mark.parametrize("output", [[], ["--json"]])
+def test_a_reader_that_leaves_changes_no_verdict(rule, code, output, work, monkeypatch, own_interrupts):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as gone:
+        monkeypatch.setattr(sys, "stdout", gone)
+        assert run(["gate", str(work / "conv_small_pgd_trained.npz"), rule, *output]) == code
+
+
 def test_names_in_error_lines_are_harmless(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     network("net.npz", np.random.default_rng(0), names=(HOSTILE, "dog"))

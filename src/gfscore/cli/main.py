@@ -67,7 +67,7 @@ def run(arguments: list[str]) -> int:
     try:
         app = application(*(name for name in arguments[:1] if name in COMMANDS))
         code = int(app(args=arguments, prog_name="gfscore", standalone_mode=False) or 0)
-        sys.stdout.flush()  # here, where a full disk behind it still becomes a line
+        streams.hand_on()  # here, where a full disk behind it still becomes a line
         return _fail("interrupted.", code) if code == INTERRUPTED else code
     except RunError as error:
         return _fail(str(error), FAILED_INSIDE)
@@ -81,12 +81,9 @@ def run(arguments: list[str]) -> int:
         return _fail(f"{message}{end} See gfscore {_command(arguments)}--help.", UNUSABLE_INPUT)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted.", INTERRUPTED)
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        _drop_output()
-        return 0
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL:
-            _drop_output()
+            streams.drop_output()
             return _fail(
                 f"the output cannot be written ({error.strerror}). Make room, and run it again.", FAILED_INSIDE
             )
@@ -108,11 +105,6 @@ def _fail(message: str, code: int) -> int:
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
     _interrupts.append(number)
     signal.default_int_handler(number, frame)
-
-
-def _drop_output() -> None:
-    """Let what is still to be printed go nowhere: the interpreter would complain at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _command(arguments: Sequence[str]) -> str:

@@ -8,14 +8,24 @@ from rich.table import Column
 from rich.text import Text
 
 from gfscore import views
+from gfscore.cli.streams import drop_output
 
 UNLIMITED = 10_000  # columns of a pipe, which has no edge
 BAR_WIDTH = 40
 
 
+class Screen(Console):
+    """A console whose reader may leave."""
+
+    def on_broken_pipe(self) -> None:
+        """Print nothing more; the command goes on, and its exit code is its own."""
+        self.quiet = True
+        drop_output()
+
+
 def screen(*, stderr: bool = False, quiet: bool = False) -> Console:
     """A console that takes no text for markup, and is as wide as its terminal; pipes and files have no edge."""
-    console = Console(stderr=stderr, quiet=quiet, markup=False, emoji=False, highlight=False)
+    console = Screen(stderr=stderr, quiet=quiet, markup=False, emoji=False, highlight=False)
     if not console.file.isatty() and "COLUMNS" not in os.environ:
         console.width = UNLIMITED
     return console

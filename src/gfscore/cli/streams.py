@@ -51,7 +51,21 @@ def write_data(text: str) -> None:
     if sys.stdout.isatty():
         text = "".join(c if c.isprintable() or c in "\n\t" else _spelled(c) for c in text)
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, ESCAPED).decode(encoding))
+    hand_on(text.encode(encoding, ESCAPED).decode(encoding))
+
+
+def hand_on(text: str = "") -> None:
+    """Print it, with all that waits; a reader that has gone, such as `head`, changes no verdict."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_output()
+
+
+def drop_output() -> None:
+    """Let what is still to be printed go nowhere: the interpreter would complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _readable(error: UnicodeError) -> tuple[str, int]:
