@@ -90,14 +90,41 @@ class Terminals:
         self.process.stdout.close()
 
 
-def in_terminal(command, columns, press_when=None) -> Seen:
-    """Fork, call ``command`` in the child with a terminal of this width around it, and watch it to its end."""
+def executed(arguments, folder, columns, **environment) -> Seen:
+    """The same for any program, started as a shell starts it."""
+    screen, inside = pty.openpty()
+    _set_size(screen, columns)
+    os.write(inside, f"{PROMPT}\n".encode())
+    program = subprocess.Popen(
+        arguments,
+        cwd=folder,
+        env={**_environment(), **environment},
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        start_new_session=True,
+    )
+    os.close(inside)
+    written = _watched(screen, program.pid)
+    return Seen(program.wait(), written)
+
+
+def _forked(order) -> Seen:
+    """Run a command in a child of this process, with a terminal around it."""
     child, screen = pty.fork()
     if child == 0:
-        os.write(1, f"{PROMPT}\n".encode())
-        command()
-        os._exit(99)  # not reached
+        _run_command(order)
+    _set_size(screen, order["columns"])
+    written = _watched(screen, child, order["press_when"])
+    return Seen(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), written)
+
+
+def _set_size(screen: int, columns: int) -> None:
     fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+
+
+def _watched(screen: int, child: int, press_when: str | None = None) -> str:
+    """Everything that a process writes to its terminal; one that takes too long is ended."""
     written, deadline = b"", time.monotonic() + LIMIT
     while True:
         ready, _, _ = select.select([screen], [], [], max(0.0, deadline - time.monotonic()))
@@ -114,19 +141,8 @@ def in_terminal(command, columns, press_when=None) -> Seen:
         if press_when is not None and press_when.encode() in written:
             os.write(screen, CTRL_C.encode())
             press_when = None
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     os.close(screen)
-    return Seen(code, written.decode(errors="backslashreplace"))
-
-
-def executed(arguments, folder, columns, **environment) -> Seen:
-    """The same for any program, started as a shell starts it."""
-
-    def replaced() -> None:
-        os.chdir(folder)
-        os.execvpe(arguments[0], arguments, {**_environment(), **environment})
-
-    return in_terminal(replaced, columns)
+    return written.decode(errors="backslashreplace")
 
 
 def _environment() -> dict[str, str]:
@@ -135,29 +151,28 @@ def _environment() -> dict[str, str]:
     return {**{name: value for name, value in os.environ.items() if name not in unset}, "TERM": "xterm-256color"}
 
 
-def _forked(order) -> Seen:
+def _run_command(order) -> None:
+    """What the child does; it ends here."""
     from gfscore.cli.main import main
 
-    def command() -> None:
-        code = 98
-        try:
-            os.environ.clear()
-            os.environ.update({**_environment(), **order["environment"]})
-            os.chdir(order["folder"])
-            _wait_for_size(order["columns"])
-            for name, descriptor in (("stdout", 1), ("stderr", 2)):
-                raw = io.FileIO(descriptor, "w", closefd=False)
-                setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", line_buffering=True))
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            sys.argv = ["gfscore", *order["arguments"]]
-            main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-            sys.stdout.flush()
-        finally:
-            os._exit(code)
-
-    return in_terminal(command, order["columns"], order["press_when"])
+    code = 98
+    try:
+        os.environ.clear()
+        os.environ.update({**_environment(), **order["environment"]})
+        os.chdir(order["folder"])
+        _wait_for_size(order["columns"])
+        os.write(1, f"{PROMPT}\n".encode())
+        for name, descriptor in (("stdout", 1), ("stderr", 2)):
+            raw = io.FileIO(descriptor, "w", closefd=False)
+            setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", line_buffering=True))
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.argv = ["gfscore", *order["arguments"]]
+        main()
+    except SystemExit as end:
+        code = int(end.code or 0)
+        sys.stdout.flush()
+    finally:
+        os._exit(code)
 
 
 def _wait_for_size(columns: int) -> None:
