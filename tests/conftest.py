@@ -10,6 +10,8 @@ from hypothesis import settings
 settings.register_profile("gfscore", derandomize=True, deadline=None)
 settings.load_profile("gfscore")
 
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # of tests that load onnxruntime themselves
+
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))
 
 

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
 from gfscore import local_scores
+from gfscore.inputs.models.runtime import onnxruntime
 from zoo import attack
 from zoo.digits import N_CLASSES, Digits
 

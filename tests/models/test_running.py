@@ -6,13 +6,11 @@ import subprocess
 import sys
 import textwrap
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from onnx_graphs import linear
 from scipy.special import expit, softmax
-from timing import quickest
 
 from gfscore import SCORE_MAX, Audit, Options, audit_models, read_samples
 from gfscore.cli.main import run
@@ -21,7 +19,6 @@ from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model, shims
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
-from gfscore.outputs import report
 
 CIFAR10 = ("--preset", "cifar10")
 
@@ -194,29 +191,6 @@ def test_store_commands(here, capsys):
     assert run(["store", "clear", path.parent.name[:8]]) == 0
     assert capsys.readouterr().out == "Deleted 1 of 1 entries.\n"
     assert not path.exists()
-
-
-def test_demo_tells_what_a_newcomer_needs(here, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "110")
-    assert quickest(lambda: run(["demo"]), 60) < 60
-    text = capsys.readouterr().out
-    for word in (
-        "Least protected:",
-        "Is it noise?",
-        "Beware:",
-        "scaled",
-        "not a certificate",
-        "Temperature:",
-        "Written: gfscore-demo/: audit.json, report.html (open it), figures/",
-    ):
-        assert word in text
-    audit = Audit.load("gfscore-demo/audit.json")
-    assert len(audit.models) == 16
-    assert len(audit.calibration.models) == 8  # those on the test images
-    assert f"T* = {audit.calibration.temperature:.3g}" in " ".join(text.split())
-    assert Path("gfscore-demo/report.html").read_text(encoding="utf-8") == report.html(audit)
-    drawn = {path.name for path in Path("gfscore-demo/figures").iterdir()}
-    assert drawn == {"forest.png", "heatmap.png", "noise.png"}
 
 
 def bare_loop(path, inputs, batch):

@@ -6,7 +6,8 @@ from typing import Any
 
 from gfscore import auditing, gating
 from gfscore.cli.options import RunOptions, ScoreOptions
-from gfscore.cli.running import advance, progress_bar
+from gfscore.cli.running import advance
+from gfscore.cli.screens import progress_bar
 from gfscore.engines.first_order import Gradients, first_order_rows
 from gfscore.engines.loading import Loaded, load
 from gfscore.engines.local import check_run, forward_rows

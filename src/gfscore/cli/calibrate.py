@@ -1,15 +1,15 @@
 """``gfscore calibrate``: the temperatures that maximise an objective over models, without attacks."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from gfscore import auditing, calibrating
 from gfscore.cli import options as shared
+from gfscore.cli.screens import screen
 from gfscore.cli.sources import model_names
+from gfscore.cli.streams import write_data
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.references import for_models, read_reference
@@ -52,9 +52,9 @@ def calibrate_command(
         reference=None if given is None else for_models(given, curves, str(reference)),
     )
     if as_json:
-        sys.stdout.write(calibration.to_json())
+        write_data(calibration.to_json())
     else:
-        show(calibration, Console())
+        show(calibration, screen())
 
 
 def _span(text: str) -> tuple[float, float]:

@@ -12,7 +12,8 @@ from gfscore import auditing, certifying
 from gfscore.cli import options as shared
 from gfscore.cli.delivery import deliver, provenance
 from gfscore.cli.grouping import expand
-from gfscore.cli.running import advance, progress_bar
+from gfscore.cli.running import advance
+from gfscore.cli.screens import progress_bar
 from gfscore.cli.sources import Source, audit_source, logits_sources
 from gfscore.engines.loading import Loaded
 from gfscore.errors import OptionError, naming

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from gfscore import assembling, auditing
 from gfscore.cli import options as shared
 from gfscore.cli.grouping import expand
-from gfscore.cli.running import advance, audit_subject, first_order_scores, progress_bar, run_models, subject_of
+from gfscore.cli.running import advance, audit_subject, first_order_scores, run_models, subject_of
+from gfscore.cli.screens import progress_bar, screen
+from gfscore.cli.streams import write_data
 from gfscore.engines.loading import Loaded
 from gfscore.errors import OptionError
 from gfscore.outputs import checks
@@ -87,9 +88,9 @@ def check_command(
     if folder is not None:
         audit.save(folder / RESULT)
     if as_json:
-        sys.stdout.write(audit.to_json())
+        write_data(audit.to_json())
     elif not run.quiet:
-        checks.show(audit, folder, Console())
+        checks.show(audit, folder, screen())
 
 
 def _assault(local_score: shared.ScoreOptions, *, autoattack: bool, quick: bool) -> Assault | None:

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from gfscore import assembling, comparing
 from gfscore.cli import options as shared
 from gfscore.cli.gate import EXIT_CODES
 from gfscore.cli.grouping import expand
+from gfscore.cli.screens import screen
 from gfscore.cli.sources import model_names
+from gfscore.cli.streams import write_data
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_class_names, read_samples, sha256
 from gfscore.inputs.store import Store
@@ -79,9 +80,9 @@ def compare_command(
     if out is not None:
         found.save(out)
     if as_json:
-        sys.stdout.write(found.to_json())
+        write_data(found.to_json())
     elif not quiet:
-        show_comparison(found, Console())
+        show_comparison(found, screen())
     raise typer.Exit(EXIT_CODES[found.verdict] if fail_on_worse else 0)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from gfscore import assembling
+from gfscore.cli.screens import say, screen
+from gfscore.cli.streams import write_data
 from gfscore.inputs.logits_files import sha256
 from gfscore.outputs import terminal
 from gfscore.outputs.per_sample import write_per_sample
@@ -38,12 +38,12 @@ def deliver(
         audit.save(result)
         written.append(result)
     if as_json:
-        sys.stdout.write(audit.to_json())
+        write_data(audit.to_json())
     elif not quiet:
-        console = Console()
+        console = screen()
         terminal.show(audit, console)
         for path in written:
-            console.print(f"Written: {shown(path)}", markup=False, highlight=False, soft_wrap=True)
+            say(console, f"Written: {shown(path)}")
 
 
 def provenance(paths: Sequence[Path], known: Mapping[Path, str] | None = None) -> Provenance:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from gfscore import assembling, auditing, calibrating, zoo
 from gfscore.cli import options as shared
+from gfscore.cli import screens
 from gfscore.cli.options import RunOptions
 from gfscore.cli.running import Run, audit_run, first_order_scores, run_models, subject_of
 from gfscore.files import write_text
@@ -44,7 +44,7 @@ def demo_command(
     write_text(out / "report.html", report.html(audit))
     _draw(screen.on_test(audit), out / "figures")
     if not quiet:
-        screen.show(audit, zoo.models(), _radii(options), out, Console())
+        screen.show(audit, zoo.models(), _radii(options), out, screens.screen())
 
 
 def _radii(options: RunOptions) -> list[float]:

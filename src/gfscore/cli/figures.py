@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from gfscore import planning
+from gfscore.cli.screens import say, screen
 from gfscore.errors import OptionError
 from gfscore.places.addresses import shown
 from gfscore.results import Audit
@@ -41,7 +41,7 @@ def figures_command(
     for name in only or ():
         if name not in FIGURES:
             raise OptionError(f"there is no figure {name!r}. Choose from: {', '.join(FIGURES)}.")
-    console = Console(quiet=quiet, highlight=False, markup=False, soft_wrap=True)
+    console = screen(quiet=quiet)
     chosen = {name: FIGURES[name] for name in only or FIGURES}
     for name, drawn in groupby(
         draw_all(chosen, result, radii=planning.audit_radii(result)), key=lambda each: each.name
@@ -53,7 +53,7 @@ def figures_command(
                 continue
             path = out / f"{each.stem}.{form}"
             save(each.chart, path, scale=scale)
-            console.print(f"Written: {shown(path)} ({each.shows})")
+            say(console, f"Written: {shown(path)} ({each.shows})")
         for reason, count in left_out.items():
             number = f" of {count} models" if count > 1 else ""
-            console.print(f"Left out: {name}{number}: {reason}")
+            say(console, f"Left out: {name}{number}: {reason}")

@@ -1,14 +1,14 @@
 """What ``gfscore gate`` leaves behind: tables or JSON for who looks, files for who comes later and for CI systems."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from gfscore.cli.screens import screen
+from gfscore.cli.streams import write_data
 from gfscore.files import write_text
 from gfscore.outputs import ci_formats
 from gfscore.outputs.verdicts import show_gate
@@ -44,6 +44,6 @@ class GateOutputs:
             if path is not None:
                 write_text(path, write(result))
         if self.as_json:
-            sys.stdout.write(result.to_json())
+            write_data(result.to_json())
         elif not quiet:
-            show_gate(result, Console())
+            show_gate(result, screen())

@@ -8,6 +8,7 @@ import typer
 from gfscore.cli import options as shared
 from gfscore.cli.grouping import expand
 from gfscore.cli.running import run_models
+from gfscore.cli.screens import say, screen
 from gfscore.engines.local import names_of
 from gfscore.errors import OptionError
 from gfscore.inputs.store import export
@@ -32,5 +33,4 @@ def logits_command(
         raise OptionError("one --model and one --data make one logits file. Call the command once for each.")
     for done in run_models(model or [], data or [], run):
         export(done.logits, out, names_of(done.loaded.data))
-        if not run.quiet:
-            typer.echo(f"Written: {shown(out)}")
+    say(screen(quiet=run.quiet), f"Written: {shown(out)}")  # once the bar is gone, which would take it away

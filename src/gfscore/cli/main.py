@@ -1,13 +1,17 @@
 """The one place where errors become a line and an exit code."""
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import FrameType
 from typing import NoReturn
 
 import typer
 
+from gfscore import views
+from gfscore.cli import streams
 from gfscore.cli.places import placed
 from gfscore.cli.version import version_option
 from gfscore.errors import GFScoreError, RunError
@@ -23,6 +27,8 @@ COMMANDS = (
     *("demo", "audit", "logits", "store", "calibrate", "certify", "gate", "compare"),
     *("check", "plan", "report", "figures", "table", "dashboard", "reproduce"),
 )
+
+_interrupts: list[int] = []  # signals that came
 
 
 def application(*names: str) -> typer.Typer:
@@ -50,6 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
     0 done or PASS, 1 FAIL, 2 unusable input or usage, 3 UNDECIDED, 4 failed inside, 130 interrupted.
     """
+    streams.prepare()
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored, as behind nohup
+        signal.signal(signal.SIGINT, _interrupt)
     sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
 
 
@@ -58,7 +67,7 @@ def run(arguments: list[str]) -> int:
     try:
         app = application(*(name for name in arguments[:1] if name in COMMANDS))
         code = int(app(args=arguments, prog_name="gfscore", standalone_mode=False) or 0)
-        sys.stdout.flush()  # here, where a full disk behind it still becomes a line
+        streams.hand_on()  # here, where a full disk behind it still becomes a line
         return _fail("interrupted.", code) if code == INTERRUPTED else code
     except RunError as error:
         return _fail(str(error), FAILED_INSIDE)
@@ -72,12 +81,9 @@ def run(arguments: list[str]) -> int:
         return _fail(f"{message}{end} See gfscore {_command(arguments)}--help.", UNUSABLE_INPUT)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted.", INTERRUPTED)
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        _drop_output()
-        return 0
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL:
-            _drop_output()
+            streams.drop_output()
             return _fail(
                 f"the output cannot be written ({error.strerror}). Make room, and run it again.", FAILED_INSIDE
             )
@@ -88,14 +94,17 @@ def run(arguments: list[str]) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    one_line = shown(" ".join(message.split()))
+    """Say it in one line; whatever fails after Ctrl-C, such as an import it fell into, was interrupted."""
+    if _interrupts:
+        message, code = "interrupted.", INTERRUPTED
+    one_line = views.printable(shown(" ".join(message.split())))
     print(f"gfscore: {one_line}", file=sys.stderr)  # noqa: T201
     return code
 
 
-def _drop_output() -> None:
-    """Let what is still to be printed go nowhere: the interpreter would complain at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    _interrupts.append(number)
+    signal.default_int_handler(number, frame)
 
 
 def _command(arguments: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 from typer.models import ParameterInfo
 
+from gfscore import views
 from gfscore.places import copies
 from gfscore.places.addresses import here
 from gfscore.places.copies import all_to_read, expanded, to_read
@@ -32,7 +33,7 @@ def placed(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def with_places(**values: Any) -> None:
         silent = values.get("quiet") or values.get("as_json")
-        token = copies.report.set(None if silent else functools.partial(typer.echo, err=True))
+        token = copies.report.set(None if silent else _tell)
         try:
             command(**{name: _local(name, value, values) if name in paths else value for name, value in values.items()})
         finally:
@@ -41,6 +42,11 @@ def placed(command: Callable[..., None]) -> Callable[..., None]:
     with_places.__signature__ = written.replace(parameters=options)  # type: ignore[attr-defined]
     with_places.__annotations__ = {entry.name: entry.annotation for entry in options}
     return with_places
+
+
+def _tell(text: str) -> None:
+    """Say how far a copy is, on standard error; names of objects are not ours."""
+    typer.echo(views.printable(text), err=True)
 
 
 def path(text: str) -> str:

@@ -1,17 +1,17 @@
 """``gfscore plan``: how many samples a wanted precision needs, and back."""
 
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from gfscore import planning, views
+from gfscore.cli.screens import screen
+from gfscore.cli.streams import write_data
 from gfscore.results import Audit
 
 
@@ -30,14 +30,15 @@ def plan_command(
     first = None if pilot is None else Audit.load(pilot).model
     plans = planning.plan(radius=radius, n=n, n_classes=classes, pilot=first, delta=delta, seed=seed)
     if as_json:
-        sys.stdout.write(json.dumps([asdict(plan) for plan in plans], indent=1) + "\n")
+        write_data(json.dumps([asdict(plan) for plan in plans], indent=1) + "\n")
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("interval", "samples per class", "half-width", "for which scores"):
-        table.add_column(heading, justify="right" if heading in ("samples per class", "half-width") else "left")
+        justify: Literal["left", "right"] = "right" if heading in ("samples per class", "half-width") else "left"
+        table.add_column(heading, justify=justify, no_wrap=heading != "for which scores")
     for plan in plans:
         table.add_row(plan.method, f"{plan.n:,}", views.number(plan.radius, 4), Text(plan.basis, style="dim"))
-    console = Console()
+    console = screen()
     console.print(table)
     console.print(
         Text(

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from gfscore.cli.screens import say, screen
 from gfscore.files import write_text
 from gfscore.outputs import report
 from gfscore.places.addresses import shown
@@ -43,4 +43,4 @@ def report_command(
     write, name = WRITERS[form]
     path = out or Path(name)
     write_text(path, write(Audit.load(audit)))
-    Console(quiet=quiet, highlight=False, markup=False, soft_wrap=True).print(f"Written: {shown(path)}")
+    say(screen(quiet=quiet), f"Written: {shown(path)}")

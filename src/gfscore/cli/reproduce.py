@@ -1,17 +1,17 @@
 """``gfscore reproduce``: the paper's experiment, from its published numbers or from its models."""
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from gfscore import assembling, auditing
 from gfscore.cli import options as shared
 from gfscore.cli.grouping import expand
 from gfscore.cli.running import audit_run, run_models
+from gfscore.cli.screens import say, screen
+from gfscore.cli.streams import write_data
 from gfscore.errors import OptionError
 from gfscore.outputs.reproduction import show, show_table
 from gfscore.places.addresses import shown
@@ -56,9 +56,9 @@ def reproduce_command(
         run.refuse_ray("--from-published")
         reproduction = reproduce(dataset.value)
         if as_json:
-            sys.stdout.write(reproduction.to_json())
+            write_data(reproduction.to_json())
         elif not run.quiet:
-            show(reproduction, Console())
+            show(reproduction, screen())
         return
     if not data:
         raise OptionError("say what to run on: --data (the test set, or generated images), or add --from-published.")
@@ -78,7 +78,7 @@ def reproduce_command(
     )
     audit.save(out / "audit.json")
     if not run.quiet:
-        console = Console()
+        console = screen()
         for models in audited.values():
             show_table(measured.measured_table(models, names, dataset.value), console)
-        console.print(f"Written: {shown(out / 'audit.json')}", markup=False, highlight=False, soft_wrap=True)
+        say(console, f"Written: {shown(out / 'audit.json')}")

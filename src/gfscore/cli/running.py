@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import Progress
 
-from gfscore import auditing
+from gfscore import auditing, views
 from gfscore.auditing import LocalScores
 from gfscore.cli.options import RunOptions
+from gfscore.cli.screens import progress_bar
 from gfscore.engines.first_order import score_first_order
 from gfscore.engines.loading import Loaded, load
 from gfscore.engines.local import compute_logits
@@ -107,20 +107,5 @@ def subject_of(
 
 def advance(bar: Progress, description: str) -> Callable[[int, int], None]:
     """What moves the bar of one piece of work."""
-    task = bar.add_task(description, total=None)
+    task = bar.add_task(views.printable(description), total=None)
     return lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def progress_bar(*, quiet: bool) -> Progress:
-    """Rate and time left; nothing in logs, where a bar would be noise."""
-    console = Console(stderr=True, quiet=quiet)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.speed:,.0f}/s", justify="right"),
-        TimeRemainingColumn(),
-        console=console,
-        disable=quiet or not console.is_terminal,
-        transient=True,
-    )

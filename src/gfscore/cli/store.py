@@ -1,19 +1,22 @@
 """``gfscore store``: the logits on disk."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from gfscore import views
 from gfscore.cli import options as shared
 from gfscore.cli.places import placed
+from gfscore.cli.screens import screen
 from gfscore.errors import OptionError
 from gfscore.inputs.score_log import remove_scores
 from gfscore.inputs.store import Entry, Store, recipe_of
 from gfscore.inputs.sum_log import remove_sums
+from gfscore.outputs.fitting import fitting
+
+SPARE = ("size", "holds")  # what a narrow terminal goes without, the least needed first
 
 store_app = typer.Typer(help="Look after the logits on disk.", no_args_is_help=True)
 
@@ -25,16 +28,17 @@ def list_command(store: shared.StoreFolder = None) -> None:
     kept = Store(store)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("key", "holds", "model", "data", "samples", "state", "size"):
-        table.add_column(heading, justify="right" if heading in ("samples", "size") else "left", overflow="fold")
+        justify: Literal["left", "right"] = "right" if heading in ("samples", "size") else "left"
+        table.add_column(heading, justify=justify, overflow="fold", no_wrap=heading not in ("model", "data"))
     for entry in kept.entries():
         about = entry.info["about"]
         state = "finished" if entry.finished.exists() else "under way"
         what = (entry.path.name[:12], entry.content.replace("_", " "), about["model"], about["data"])
         cells = (*what, f"{about['n']:,}", state, _size(entry.size))
         table.add_row(*(Text(views.printable(str(cell))) for cell in cells))
-    console = Console()
-    console.print(table if table.row_count else "Nothing is kept yet.")
-    console.print(Text(f"In {kept.root}", style="dim"), soft_wrap=True)
+    console = screen()
+    console.print(fitting(console, table, SPARE) if table.row_count else "Nothing is kept yet.")
+    console.print(Text(views.printable(f"In {kept.root}"), style="dim"), soft_wrap=True)
 
 
 @store_app.command("verify")

@@ -8,7 +8,8 @@ from rich.console import Console
 
 from gfscore import auditing, views
 from gfscore.cli.options import RunOptions
-from gfscore.cli.running import advance, progress_bar
+from gfscore.cli.running import advance
+from gfscore.cli.screens import progress_bar, screen
 from gfscore.cli.sources import LOGITS_FILES, model_names, refuse_repeated
 from gfscore.engines.loading import load
 from gfscore.engines.ray import summaries_on_ray
@@ -77,7 +78,7 @@ def _stream_files(
     files: Mapping[str, Sequence[Path]], options: auditing.Options, run: RunOptions, *, probabilities: bool
 ) -> list[ModelAudit]:
     """Audit each model file by file, with early looks at the intervals on the way."""
-    console, class_names = Console(stderr=True, quiet=run.quiet), run.names
+    console, class_names = screen(stderr=True, quiet=run.quiet), run.names
     return [
         _streamed(name, paths, options, class_names, probabilities=probabilities, look=_looks(console, options, name))
         for name, paths in files.items()
@@ -150,13 +151,12 @@ def _looks(console: Console, options: auditing.Options, name: str) -> Look:
             seen = early_look(summary, options, name=name, source=name)
         except GFScoreError:  # sorted by class, perhaps, with nothing to compare yet: the end decides, not a look
             return
-        worst = f"worst {views.printable(seen.wcr.class_)} {views.estimate(seen.wcr.value, seen.wcr.interval)}"
+        worst = f"worst {seen.wcr.class_} {views.estimate(seen.wcr.value, seen.wcr.interval)}"
         rdi = views.estimate(seen.rdi.value, seen.rdi.interval)
         n_samples = f"{so_far.n_samples:,} samples"
         if seen.absent_classes:  # sorted by class, perhaps: the worst may be still to come
             n_samples += f" of {len(seen.classes)} of {len(summary.class_names)} classes"
-        told = f"{views.printable(name)}: {n_samples} so far: {worst}, RDI {rdi} (early look)"
-        console.print(told, highlight=False, markup=False, soft_wrap=True)
+        console.print(views.printable(f"{name}: {n_samples} so far: {worst}, RDI {rdi} (early look)"))
 
     return look
 

@@ -1,11 +1,11 @@
 """``gfscore table``: an audit as LaTeX, Markdown or CSV."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from gfscore.cli.streams import write_data
 from gfscore.files import write_text
 from gfscore.outputs.tables import Format, Layout, render
 from gfscore.results import Audit
@@ -29,6 +29,6 @@ def table_command(
     chosen = layout or (Layout.CLASSES if len(result.models) == 1 else Layout.MODELS)
     text = render(result, layout=chosen, form=form, digits=digits)
     if out is None:
-        sys.stdout.write(text)
+        write_data(text)
     else:
         write_text(out, text)

@@ -25,7 +25,8 @@ def show(audit: Audit, folder: Path | None, console: Console) -> None:
         console.print(Group(*(Text(f"! {views.printable(flag.message)}", style="yellow") for flag in model.flags)))
     if folder is not None:
         pictures = " and witnesses/" if any(model.claim.witnesses for model in audit.models) else ""
-        console.print(f"Written: {shown(folder)}/: audit.json{pictures}", markup=False, highlight=False, soft_wrap=True)
+        written = views.printable(f"Written: {shown(folder)}/: audit.json{pictures}")
+        console.print(Text(written), soft_wrap=True)
 
 
 def _refutation(model: ModelAudit) -> RenderableType:

@@ -9,15 +9,20 @@ from rich.table import Table
 from rich.text import Text
 
 from gfscore import views
+from gfscore.outputs.fitting import fitting
 from gfscore.places.addresses import shown
 from gfscore.results import Audit, Calibration, ModelAudit
 from gfscore.zoo import ZooModel
 
-LEGEND = (
-    "GREAT: mean score of the test images, at most 1.253; drawn: of the generated ones. RDI: best minus worst class; "
-    "p: how often chance makes as much of equal classes. radius: first-order radius, from forward passes on a few test "
-    "images. attacked: accuracy under attack, measured when the networks were made."
-)
+LEGEND = {
+    "GREAT": "mean score of the test images, at most 1.253",
+    "drawn": "the same of the generated ones",
+    "RDI": "best minus worst class",
+    "p": "how often chance makes as much of equal classes",
+    "radius": "first-order radius, from forward passes on a few test images",
+    "attacked": "accuracy under attack, measured when the networks were made",
+}
+SPARE = ("drawn", "attacked")  # what a narrow terminal goes without
 
 
 def on_test(audit: Audit) -> Audit:
@@ -35,16 +40,20 @@ def show(audit: Audit, zoo: Sequence[ZooModel], radii: Sequence[float], folder: 
     test = on_test(audit)
     generated = [model for model in audit.models if model.samples.seed is not None]
     standard = test.models[0]
+    table = fitting(console, _zoo_table(test.models, generated, zoo, radii), SPARE)
+    headings = [str(column.header) for column in table.columns]
+    legend = "; ".join(f"{name}: {meaning}" for name, meaning in LEGEND.items() if name in headings)
+    written = views.printable(f"{shown(folder)}/: audit.json, report.html (open it), figures/")
     console.print(
         Group(
             Text("Which digits do these eight small networks leave unprotected?", style="bold"),
             Text(f"{standard.samples.n:,} test images and {generated[0].samples.n:,} generated ones, no attack.\n"),
-            _zoo_table(test.models, generated, zoo, radii),
-            Text(LEGEND, style="dim"),
+            table,
+            Text(f"{legend}.", style="dim"),
             Text(),
             *_findings(test, zoo, radii),
             Text(),
-            Text.assemble(("Written: ", "bold"), f"{shown(folder)}/: audit.json, report.html (open it), figures/"),
+            Text.assemble(("Written: ", "bold"), written),
             Text("Look closer:   gfscore audit --model zoo:pgd-large --data zoo:digits"),
             Text("Your network:  gfscore audit --model net.onnx --data images.npz"),
             Text("Your logits:   gfscore audit logits.npz"),

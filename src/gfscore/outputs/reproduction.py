@@ -8,6 +8,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from gfscore import views
+from gfscore.outputs.fitting import blocks
 from gfscore.outputs.tables import markdown_cell
 from gfscore.reproduction.result import Cell, Origin, PaperClaim, Reproduction, Row, Table, Verdict
 
@@ -53,12 +54,12 @@ MEANING = """\
 
 
 def show(reproduction: Reproduction, console: Console) -> None:
-    """Print the tables and the claims; 100 columns are enough, and in fewer no number is cut short."""
+    """Print the tables and the claims; what is wider than the terminal stands in blocks, and nothing is cut short."""
     console.print(
         Group(
             Text(f"The GF-Score paper recomputed: {reproduction.title}", style="bold"),
             Text(f"{reproduction.setup}.", style="dim"),
-            *(part for table in reproduction.tables for part in (Text(), _table(table))),
+            *(part for table in reproduction.tables for part in (Text(), _table(table, console))),
             Text(),
             Text("What the paper says, and what its numbers give", style="bold"),
             _claims(reproduction.claims),
@@ -66,26 +67,25 @@ def show(reproduction: Reproduction, console: Console) -> None:
             Text(),
             *_sources(reproduction.sources),
         ),
-        crop=False,
     )
 
 
 def show_table(table: Table, console: Console) -> None:
     """Print one table, with what the paper prints otherwise below it."""
-    console.print(_table(table))
+    console.print(_table(table, console))
 
 
-def _table(table: Table) -> Group:
+def _table(table: Table, console: Console) -> Group:
     grid = RichTable(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     grid.add_column("", min_width=max(len(row.name) for row in table.rows))
     texts = [_texts(table, row) for row in table.rows]
     for column, digits, cells in zip(table.columns, table.digits, zip(*texts, strict=True), strict=True):
-        width = max(map(len, cells))
+        width = max(map(len, (*cells, *column.split())))  # a heading is broken between words only
         grid.add_column(column, justify="left" if digits is None else "right", overflow="fold", min_width=width)
     for row, own in zip(table.rows, texts, strict=True):
         grid.add_row(Text(row.name), *map(Text, own))
     notes = [table.note, *_differences(table)]
-    return Group(Text(table.title, style="bold"), grid, *(Text(note, style="dim") for note in notes))
+    return Group(Text(table.title, style="bold"), *blocks(console, grid), *(Text(note, style="dim") for note in notes))
 
 
 def _texts(table: Table, row: Row) -> list[str]:

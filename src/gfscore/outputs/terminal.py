@@ -10,31 +10,35 @@ from rich.text import Text
 from gfscore import views
 from gfscore.errors import PLURALS
 from gfscore.outputs import calibration
+from gfscore.outputs.fitting import fitting
 from gfscore.results import Audit, Calibrated, ClassResult, ModelAudit
 
 BAR_WIDTH = 16
+# headings of columns that a narrow terminal goes without, the least needed first; bars have none
+SPARE = ("", "n", "most confused with")
+SPARE_METRICS = ("FP-GREAT", "NRGC", "RDI")
 FULL, EIGHTHS = "█", " ▏▎▍▌▋▊▉"
 
 
 def show(audit: Audit, console: Console) -> None:
     """One model in full, or several as a table of models; then the calibration, if there is one."""
-    console.print(_one(audit.models[0]) if len(audit.models) == 1 else _many(audit))
+    console.print(_one(audit.models[0], console) if len(audit.models) == 1 else _many(audit, console))
     if audit.calibration is not None:
         console.print()
         calibration.show(audit.calibration, console)
         at_best = [(model, model.calibrated) for model in audit.models if model.calibrated]
         if at_best:
             console.print(Text(f"All metrics at T* = {at_best[0][1].temperature:.4g}:", style="bold"))
-            console.print(_model_table(at_best))
+            console.print(fitting(console, _model_table(at_best), SPARE_METRICS))
             console.print(Text(calibration.CHOSEN, style="dim"))
 
 
-def _one(model: ModelAudit) -> RenderableType:
+def _one(model: ModelAudit, console: Console) -> RenderableType:
     return Group(
         Text(views.printable(views.headline(model)), style="bold"),
         Text(views.brackets(model)),
         Text(),
-        _class_table(model),
+        fitting(console, _class_table(model), SPARE),
         Text(),
         _metric_table(model),
         Text(),
@@ -45,8 +49,8 @@ def _one(model: ModelAudit) -> RenderableType:
     )
 
 
-def _many(audit: Audit) -> RenderableType:
-    table = _model_table([(model, model) for model in audit.models])
+def _many(audit: Audit, console: Console) -> RenderableType:
+    table = fitting(console, _model_table([(model, model) for model in audit.models]), SPARE_METRICS)
     flags = [
         Text(f"! {views.printable(model.name)}: {views.printable(flag.message)}", style="yellow")
         for model in audit.models

@@ -6,10 +6,12 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.errors import PLURALS
+from gfscore.outputs.fitting import fitting
 from gfscore.verdicts import AdaptiveRun, ClassChange, Comparison, GateResult, ModelVerdict, Verdict
 
 COLOURS = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECIDED: "bold yellow"}
 CHANGE_COLOURS = {"worse": "red", "better": "green", "within": "green", "unclear": "dim"}
+SPARE = ("n", "p (Holm)", "accuracy")  # what a narrow terminal goes without, the least needed first
 TITLES = {
     "wcr": "WCR",
     "rdi": "RDI",
@@ -36,6 +38,8 @@ def _model(model: ModelVerdict) -> RenderableType:
         Text.assemble((model.verdict.value, COLOURS[model.verdict]), f"  {views.printable(model.name)}")
     ]
     rules = Table(box=None, show_header=False)
+    rules.add_column(no_wrap=True)
+    rules.add_column(overflow="fold")
     for rule in model.rules:
         rules.add_row(Text(rule.verdict.value, style=COLOURS[rule.verdict]), Text(rule.reason))
     lines.append(rules)
@@ -85,7 +89,7 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
             Text(f"{old} → {new}: {comparison.n:,} samples, {paired} ({comparison.pairing})", style="bold"),
             Text(f"Brackets: everything here holds together with probability {1 - comparison.delta:g}."),
             Text(),
-            _classes(comparison),
+            fitting(console, _classes(comparison), SPARE),
             Text(),
             _metrics(comparison),
             Text(),
@@ -101,7 +105,7 @@ def _classes(comparison: Comparison) -> Table:
     table.add_column(comparison.partition, overflow="fold")
     for heading in ("n", "old", "new", "change", "p (Holm)", "accuracy"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     ordered = sorted(comparison.classes, key=lambda entry: entry.change.value or 0.0)
     many = len(ordered) > 2 * views.SHOWN
     for entry in ordered[: views.SHOWN] if many else ordered:
@@ -128,7 +132,7 @@ def _add_class(table: Table, entry: ClassChange) -> None:
 
 def _metrics(comparison: Comparison) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("metric")
+    table.add_column("metric", no_wrap=True)
     for heading in ("old", "new", "change"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, metric in comparison.metrics.items():

@@ -14,9 +14,8 @@ def on_gpu(model: Model) -> Model:
     with naming(model.name):
         if isinstance(model, TorchModel):
             return _torch_on_gpu(model)
-        import onnxruntime
-
         from gfscore.inputs.models.onnx_model import CUDA, OnnxModel, open_session
+        from gfscore.inputs.models.runtime import onnxruntime
 
         if isinstance(model, OnnxModel):
             if CUDA not in onnxruntime.get_available_providers():

@@ -4,11 +4,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import onnxruntime
-
 from gfscore.errors import ModelError
 from gfscore.extras import require
 from gfscore.inputs.models.onnx_model import FATAL_ONLY, OnnxModel
+from gfscore.inputs.models.runtime import onnxruntime
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.raw import reason
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 
 from gfscore.errors import FileError, InvalidInputError, ModelError, naming
 from gfscore.inputs.logits_files import sha256
 from gfscore.inputs.models.batches import as_logits, cannot_run, padded
 from gfscore.inputs.models.fingerprints import combined
 from gfscore.inputs.models.onnx_files import external_files, with_weights
+from gfscore.inputs.models.runtime import onnxruntime
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.protocols import Layout
 from gfscore.inputs.raw import listed, reason, refuse_unreadable
