@@ -69,7 +69,7 @@ class StreamingAudit:
         """Take in samples that were checked before; a piece of a long file at a time."""
         for piece in pieces_of(samples):
             local = auditing.score_samples(piece, self.options)
-            self.tally.add(Summary.of(piece, local, first_row=self.n_samples))
+            self.tally.add(Summary.of(piece, local, first_row=self.n_samples, seed=self.options.seed))
         return self
 
     def summary(self) -> Summary:

@@ -35,6 +35,7 @@ def as_parts(rows, sizes=None):
         values=rows.ravel(),
         counts=np.full(count, n),
         starts=np.arange(count) * n,
+        rows=np.tile(np.arange(n), count),
         sizes=None if sizes is None else np.full(count, sizes),
     )
 

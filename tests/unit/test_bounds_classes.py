@@ -38,6 +38,7 @@ def make_parts(*classes, sizes=None):
         values=np.concatenate([np.asarray(scores, dtype=float) for scores in classes]),
         counts=counts,
         starts=np.cumsum(counts) - counts,
+        rows=np.concatenate([np.arange(n) for n in counts]),  # each class numbered as if it were alone
         sizes=None if sizes is None else np.asarray(sizes),
     )
 

@@ -189,6 +189,29 @@ def test_an_early_look_never_ends_a_run(tmp_path, monkeypatch, capsys):
     ]
 
 
+def test_sums_that_were_dealt_with_another_seed_are_made_anew(tmp_path, capsys):
+    what = [
+        "audit",
+        "--stream",
+        "--model",
+        "zoo:noise",
+        "--data",
+        "zoo:digits",
+        "--store",
+        str(tmp_path),
+        "--json",
+        "-q",
+    ]
+    found = {}
+    for seed in ("0", "1", "0"):
+        assert run([*what, "--seed", seed]) == 0
+        model = json.loads(capsys.readouterr().out)["models"][0]
+        assert model["interval"]["seed"] == int(seed)
+        assert found.setdefault(seed, model["classes"]) == model["classes"]
+    assert [entry["interval"] for entry in found["0"]] != [entry["interval"] for entry in found["1"]]
+    assert [entry["score"] for entry in found["0"]] == [entry["score"] for entry in found["1"]]
+
+
 @pytest.mark.parametrize("how", [["--stream"], []])
 def test_names_are_those_of_this_run_and_of_no_earlier_one(how, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

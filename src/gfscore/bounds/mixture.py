@@ -52,6 +52,7 @@ def mixture_lower(table: ScoreTable, alpha: float) -> FloatArray:
     spread = np.sqrt(n * (np.log(n / TUNED_TO) - 2.0 * math.log(REST_SHARE * alpha)))
     radius = WIDEST / 2.0 * spread / table.counts
     rest, _ = table.rests
+    table = table.undealt()
     return np.asarray(
         table.map_parts(lambda chunk: _floors_lower(chunk, log_level)) + np.maximum(rest - radius - SLACK * WIDEST, 0.0)
     )
