@@ -55,6 +55,8 @@ def test_an_early_look_is_marked_and_wider_than_the_result():
     assert look.interval.method == "mixture"
     assert "at every moment of the stream" in look._repr_html_()
     assert not result.interval.anytime
+    assert look.noise is None  # its p-values do not allow for stopping by what they say
+    assert result.noise is not None
     assert (look.name, look.samples.source) == ("net", "camera")
     for early, late in zip(look.classes, result.classes, strict=True):
         assert early.score == late.score
@@ -88,6 +90,16 @@ def test_groups_have_a_result_and_no_early_look():
     assert [entry.name for entry in stream.result().classes] == ["day", "night"]
     with pytest.raises(OptionError, match="an early look needs to know all groups"):
         stream.peek()
+
+
+@pytest.mark.parametrize("anytime", [True, False])
+def test_only_classes_have_intervals_that_hold_at_any_time(anytime):
+    logits, labels = some_logits()
+    groups = None if anytime else np.where(np.arange(3000) % 3, "day", "night")
+    mixture = Options(interval="mixture", permutations=0)
+    assert StreamingAudit(mixture).update(logits, labels, groups=groups).result().interval.anytime == anytime
+    samples = Samples.of(logits, labels, groups=groups)
+    assert audit_models({"m": samples}, mixture).model.interval.anytime == anytime
 
 
 def test_a_piece_may_have_one_group_and_the_whole_may_not(tmp_path, monkeypatch, capsys):
