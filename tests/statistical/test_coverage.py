@@ -214,11 +214,10 @@ def test_all_intervals_of_an_audit_hold_together_for_every_method(method):
 
 @by_name
 @pytest.mark.parametrize("order", ["by score", "by class"])
-def test_sorted_data_are_covered_as_well(population, order):
+@pytest.mark.parametrize("method", [Method.BETTING, Method.BLOCKS])
+def test_sorted_data_are_covered_as_well(population, method, order):
     delta, runs = 0.1, 40
-    misses = count_misses(
-        population, k=5, n=(20, 100), method=Method.BETTING, runs=runs, delta=delta, order=order, seed=1
-    )
+    misses = count_misses(population, k=5, n=(20, 100), method=method, runs=runs, delta=delta, order=order, seed=1)
     assert_no_more_than(delta, misses["any"], runs)
 
 

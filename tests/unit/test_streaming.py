@@ -47,6 +47,19 @@ def test_the_size_of_the_pieces_changes_nothing(step):
     assert found.rdi.interval == pytest.approx(whole.rdi.interval, abs=1e-9)
 
 
+def test_pieces_that_come_in_another_order_have_the_same_scores_and_other_blocks():
+    logits, labels = some_logits()
+    order = np.roll(np.arange(3000), 1500)
+    one, other = (streamed(logits[rows], labels[rows], 500) for rows in (slice(None), order))
+    first, second = one.result(), other.result()
+    assert [entry.score for entry in first.classes] == [entry.score for entry in second.classes]
+    assert (first.rdi.value, first.nrgc.value) == (second.rdi.value, second.nrgc.value)
+    assert [entry.interval for entry in one.peek().classes] == [entry.interval for entry in other.peek().classes]
+    widths = [[high - low for low, high in (entry.interval for entry in found.classes)] for found in (first, second)]
+    assert widths[0] != widths[1]
+    assert widths[0] == pytest.approx(widths[1], rel=0.15)
+
+
 def test_an_early_look_is_marked_and_wider_than_the_result():
     logits, labels = some_logits()
     stream = streamed(logits, labels, 500, Options(), name="net", source="camera")

@@ -46,13 +46,13 @@ def mixture_lower(table: ScoreTable, alpha: float) -> FloatArray:
     Howard, Ramdas, McAuliffe and Sekhon, Ann. Statist. 49 (2021); Waudby-Smith and Ramdas, JRSS-B 86 (2024).
     """
     check_level(alpha)
+    table = table.undealt()
     log_level = math.log(1.0 / ((1.0 - REST_SHARE) * alpha)) + math.log(len(STAKES)) + SLACK
 
     n = table.counts + TUNED_TO
     spread = np.sqrt(n * (np.log(n / TUNED_TO) - 2.0 * math.log(REST_SHARE * alpha)))
     radius = WIDEST / 2.0 * spread / table.counts
     rest, _ = table.rests
-    table = table.undealt()
     return np.asarray(
         table.map_parts(lambda chunk: _floors_lower(chunk, log_level)) + np.maximum(rest - radius - SLACK * WIDEST, 0.0)
     )
