@@ -2,8 +2,8 @@
 
 Half-widths, half of the distance between both ends, are those of the class intervals that an audit prints, at the same
 level: all classes at once, with the share of delta that the audit gives them. What is promised is either the half-width
-of every class, whatever its scores, or the average one: :class:`Plan` says which. The interval of a difference of two classes, and so of the RDI, is up to twice
-as wide.
+of every class, whatever its scores, or the average one: :class:`Plan` says which. The interval of a difference of two
+classes, and so of the RDI, is up to twice as wide.
 """
 
 import math
