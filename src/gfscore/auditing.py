@@ -64,7 +64,7 @@ class Options:
     delta: float = 0.05  # all intervals of a model hold together with probability 1 - delta
     interval: Method | str = Method.BETTING
     permutations: int = 1000  # of the noise floor; 0 leaves it out
-    seed: int = 0  # of everything random: the order of betting, and the shuffles of the noise floor
+    seed: int = 0  # of everything random: the order of betting, the deal of blocks, the shuffles of the noise floor
     min_n: int = DEFAULT_MIN_N  # classes with fewer samples are flagged
     expect_accuracy: float | None = None  # the audit stops when the clean accuracy is off by more than chance
 
