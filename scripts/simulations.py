@@ -51,6 +51,10 @@ POPULATIONS = (
     Population("constant", lambda _, means: means.copy()),
 )
 
+COINS = Population(
+    "0 or 1, mean 0.752", lambda generator, means: 1.0 * (generator.random(len(means)) < means), 0.752, 0.752
+)
+
 ORDERS: dict[str, Callable[[Array, Array], Array]] = {
     "as drawn": lambda values, _: np.arange(len(values)),
     "by score": lambda values, _: np.argsort(values),
@@ -73,10 +77,12 @@ def count_misses(
     delta: float,
     order: str = "as drawn",
     seed: int = 0,
+    order_seed: int | None = None,
     finite: bool = False,
 ) -> dict[str, int]:
     """In how many of ``runs`` each interval of an audit missed the truth; "any": at least one of them did.
 
+    ``order_seed``: that of the audits, the same in all of them, as users have it; None: another one each time.
     ``finite``: the samples are half of a fixed set, which is drawn anew each time, and its means are the truth.
     """
     generator = np.random.default_rng(seed)
@@ -101,7 +107,7 @@ def count_misses(
             maximum=1.0,
             delta=delta,
             method=method,
-            seed=ORDER_SEED + run,
+            seed=ORDER_SEED + run if order_seed is None else order_seed,
             sizes=sizes if finite else None,
         )
         for name, missed in missed_by(found, truth, counts).items():

@@ -62,7 +62,8 @@ def assembled(
             delta=delta,
             target=intervals.target,
             seed=intervals.seed,
-            anytime=intervals.method.anytime,
+            # groups are known only once they came, so how many there will be cannot be allowed for before
+            anytime=intervals.method.anytime and profile.partition == "class",
         ),
         partition=profile.partition,
         accuracy=profile.accuracy,

@@ -64,7 +64,7 @@ class Options:
     delta: float = 0.05  # all intervals of a model hold together with probability 1 - delta
     interval: Method | str = Method.BETTING
     permutations: int = 1000  # of the noise floor; 0 leaves it out
-    seed: int = 0  # of everything random: the order of betting, and the shuffles of the noise floor
+    seed: int = 0  # of everything random: the order of betting, the deal of blocks, the shuffles of the noise floor
     min_n: int = DEFAULT_MIN_N  # classes with fewer samples are flagged
     expect_accuracy: float | None = None  # the audit stops when the clean accuracy is off by more than chance
 
@@ -294,7 +294,8 @@ def audit_summary(
     """The stages after scoring, from a summary of the scores: of samples that were merged, and not kept.
 
     Betting, which needs an order, is replaced by blocks; the noise floor, which needs samples to shuffle, by its normal
-    approximation, and a flag says so. The activation and temperature are those of the summary.
+    approximation, and a flag says so. The activation and temperature are those of the summary; the seed must be, as its
+    samples were dealt with it.
 
     >>> from gfscore.summaries import merged
     >>> samples = Samples.of([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1])
@@ -305,6 +306,11 @@ def audit_summary(
     """
     if summary.resemble_probabilities:
         raise ProbabilitiesError(LOOK_LIKE_PROBABILITIES)
+    if summary.seed != options.seed:
+        raise OptionError(
+            f"the samples were dealt into blocks with seed {summary.seed} when they were summed up, and seed "
+            f"{options.seed} is asked for now. Give the same seed, or summarise again."
+        )
     profile, kind, n_samples = summary_profile(summary), summary.kind, summary.n_samples
     if options.expect_accuracy is not None:
         check_accuracy(profile.accuracy, n_samples, options.expect_accuracy)
@@ -314,7 +320,6 @@ def audit_summary(
         delta=options.delta,
         method=Method.BLOCKS if method is Method.BETTING else method,
         fairness_weight=options.fairness_weight,
-        seed=options.seed,
     )
     noise = _summary_noise(summary, options)
     return assembled(

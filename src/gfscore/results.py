@@ -69,7 +69,10 @@ class IntervalInfo(Result):
     target: Literal["population", "finite"] = Field(
         description="what is bounded: the distribution the samples come from, or the fixed set they were drawn from"
     )
-    seed: int | None = Field(default=None, description="of the order in which betting takes the samples")
+    seed: int | None = Field(
+        default=None,
+        description="of the order in which betting takes the samples, or of the blocks that they were dealt to",
+    )
     anytime: bool = Field(
         default=False, description="they hold together at every moment of a stream, whatever made one look or stop"
     )

@@ -20,6 +20,9 @@ PIECE_ROWS, PIECE_VALUES = 1 << 16, 1 << 24  # samples and logits that are score
 class StreamingAudit:
     """Takes pieces of logits and labels; memory does not grow with their number.
 
+    Which block of its class a sample is counted in, for the intervals of ``result``, follows from its place in the
+    stream and the seed of the options; so the same samples in another order have other intervals, which hold as well.
+
     :meth:`peek` shows intervals at any moment, even when what it shows decides whether to go on. :meth:`result` shows
     narrower ones, for when all data that were meant to come have come. A run that was ended because of a peek reports
     that peek: its intervals allow for it, those of ``result`` do not.
@@ -69,7 +72,7 @@ class StreamingAudit:
         """Take in samples that were checked before; a piece of a long file at a time."""
         for piece in pieces_of(samples):
             local = auditing.score_samples(piece, self.options)
-            self.tally.add(Summary.of(piece, local, first_row=self.n_samples))
+            self.tally.add(Summary.of(piece, local, first_row=self.n_samples, seed=self.options.seed))
         return self
 
     def summary(self) -> Summary:
@@ -82,7 +85,7 @@ class StreamingAudit:
         However often one looks, and whatever one decides by it, all intervals ever shown hold together with probability
         1 - delta (see :func:`~gfscore.bounds.mixture.mixture_lower`). Each is about the classes seen until then: the
         numbers of a later look, with more of them, are other numbers. Groups, which are known when they come, have no
-        such intervals.
+        such intervals. Nor has a look a noise floor: its p-values are for one look, at the end.
         """
         return early_look(self.summary(), self.options, name=self.name, source=self.source)
 
@@ -95,7 +98,8 @@ def early_look(summary: Summary, options: Options, *, name: str, source: str) ->
     """The audit of a sum that is still growing, with the intervals of :meth:`StreamingAudit.peek`."""
     if summary.partition == "group":
         raise OptionError("an early look needs to know all groups before they come. Wait for the result.")
-    return auditing.audit_summary(summary, replace(options, interval=Method.MIXTURE), name=name, source=source)
+    anytime = replace(options, interval=Method.MIXTURE, permutations=0)
+    return auditing.audit_summary(summary, anytime, name=name, source=source)
 
 
 def pieces_of(samples: Samples) -> Iterator[Samples]:

@@ -203,9 +203,25 @@ def brackets(model: "ModelAudit") -> str:
     """What the intervals mean, in one sentence."""
     how = model.interval
     when = " at every moment of the stream" if how.anytime else ""
-    return (
-        f"Brackets: all intervals together hold{when} with probability {1 - how.delta:g} ({how.method}, {how.target})."
-    )
+    others = levels_beside(model)
+    what = "all intervals" if not others else "all intervals of scores and metrics"
+    said = f"Brackets: {what} together hold{when} with probability {1 - how.delta:g} ({how.method}, {how.target})."
+    return said if others is None else f"{said} {others}"
+
+
+def levels_beside(model: "ModelAudit") -> str | None:
+    """What all intervals of a model are worth together, where some have levels beside that of the scores."""
+    deltas = dict[str, float]()
+    if model.claim.delta is not None and model.claim.radius_refuted_interval is not None:
+        deltas["refuted shares"] = model.claim.delta
+    if model.cross_check is not None:
+        deltas["accuracy under attack"] = model.cross_check.delta
+    if not deltas:
+        return None
+    together = max(0.0, 1 - model.interval.delta - sum(deltas.values()))
+    own = "a level of their own" if len(deltas) == 1 else "levels of their own"
+    beside = f"Intervals of {' and of '.join(deltas)} have {own}"
+    return f"{beside}; with them, all hold together with probability {together:g}."
 
 
 def model_text(model: "ModelAudit") -> str:

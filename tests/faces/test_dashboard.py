@@ -127,7 +127,7 @@ def test_the_threshold_is_judged_by_intervals(logits_file):
     app = opened(logits_file)
     model = gfscore.audit_models({"net": gfscore.read_samples(logits_file)}).model
     lowest, highest = model.wcr.interval
-    sure = "(wrong with probability at most 0.05)"
+    sure = "(wrong with probability at most 0.05, at a temperature and level chosen beforehand)"
     for threshold, verdict, said in [
         (lowest - 0.02, "PASS", f"no class has a mean score below {{}} {sure}."),
         (

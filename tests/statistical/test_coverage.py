@@ -35,6 +35,7 @@ def as_parts(rows, sizes=None):
         values=rows.ravel(),
         counts=np.full(count, n),
         starts=np.arange(count) * n,
+        rows=np.tile(np.arange(n), count),
         sizes=None if sizes is None else np.full(count, sizes),
     )
 
@@ -213,11 +214,10 @@ def test_all_intervals_of_an_audit_hold_together_for_every_method(method):
 
 @by_name
 @pytest.mark.parametrize("order", ["by score", "by class"])
-def test_sorted_data_are_covered_as_well(population, order):
+@pytest.mark.parametrize("method", [Method.BETTING, Method.BLOCKS])
+def test_sorted_data_are_covered_as_well(population, method, order):
     delta, runs = 0.1, 40
-    misses = count_misses(
-        population, k=5, n=(20, 100), method=Method.BETTING, runs=runs, delta=delta, order=order, seed=1
-    )
+    misses = count_misses(population, k=5, n=(20, 100), method=method, runs=runs, delta=delta, order=order, seed=1)
     assert_no_more_than(delta, misses["any"], runs)
 
 

@@ -38,6 +38,7 @@ def make_parts(*classes, sizes=None):
         values=np.concatenate([np.asarray(scores, dtype=float) for scores in classes]),
         counts=counts,
         starts=np.cumsum(counts) - counts,
+        rows=np.concatenate([np.arange(n) for n in counts]),  # each class numbered as if it were alone
         sizes=None if sizes is None else np.asarray(sizes),
     )
 
@@ -179,8 +180,8 @@ def test_clopper_pearson_agrees_with_scipy(successes, n):
 @pytest.mark.parametrize("method", FINITE)
 def test_a_fixed_set_that_was_scored_whole_is_known(method):
     rng = np.random.default_rng(0)
-    classes = [rng.random(n) for n in (1, 5, 40)]
-    parts = make_parts(*classes, sizes=[1, 5, 40])
+    classes = [*(rng.random(n) for n in (1, 5, 40)), np.ones(7), np.zeros(7)]
+    parts = make_parts(*classes, sizes=[1, 5, 40, 7, 7])
     lower, upper = class_box(parts, 0.05, method)
     np.testing.assert_allclose(lower, parts.means, atol=1e-12)
     np.testing.assert_allclose(upper, parts.means, atol=1e-12)

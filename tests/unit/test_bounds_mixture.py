@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
+from scipy.stats import chi2_contingency, chisquare
 
 from gfscore.bounds import Method
-from gfscore.bounds.blocks import _deal
 from gfscore.bounds.methods import lower_bounds
 from gfscore.bounds.mixture import CLIP, STAKES
 from gfscore.bounds.parts import PartScores
 from gfscore.bounds.table import ScoreTable
 from gfscore.errors import OptionError
 from gfscore.summaries.bins import CEILINGS, FLOORS, N_BINS, WIDEST, bins_of
+from gfscore.summaries.dealing import N_BLOCKS, dealt
 from simulations import POPULATIONS
 
 ORDER_FREE = [Method.BLOCKS, Method.MIXTURE]
@@ -24,13 +25,12 @@ def widths(parts, alpha, method):
     return 1 - lower_bounds(parts.mirrored(), alpha, method) - lower_bounds(parts, alpha, method)
 
 
-@pytest.mark.parametrize("method", ORDER_FREE)
-def test_the_order_of_the_samples_changes_nothing(method):
+def test_the_order_of_the_samples_does_not_change_the_mixture():
     rng = np.random.default_rng(0)
     values, codes = rng.random(500), rng.integers(0, 3, 500)
-    expected = lower_bounds(as_parts(values, codes, 3), 0.01, method)
+    expected = lower_bounds(as_parts(values, codes, 3), 0.01, Method.MIXTURE)
     for order in (np.argsort(values), np.argsort(-values), rng.permutation(500)):
-        found = lower_bounds(as_parts(values[order], codes[order], 3), 0.01, method)
+        found = lower_bounds(as_parts(values[order], codes[order], 3), 0.01, Method.MIXTURE)
         np.testing.assert_allclose(found, expected, atol=1e-12)  # means are summed in another order
 
 
@@ -46,13 +46,40 @@ def test_every_score_lies_between_the_floor_and_the_ceiling_of_its_bin():
     assert WIDEST < 0.0031
 
 
-def test_dealing_keeps_every_sample():
-    table = ScoreTable.of_parts(as_parts(np.random.default_rng(2).random(2000), np.arange(2000) % 7 // 2, 4))
-    blocks = _deal(table)
-    np.testing.assert_array_equal(blocks.sum(axis=0), table.weights)
-    sizes = table.sums(blocks)
-    assert (sizes[-1] > 0.4 * table.counts).all()  # about half of each part is in the last block
-    assert (sizes[-1] < 0.6 * table.counts).all()
+def test_a_table_counts_every_sample_in_the_block_its_row_was_dealt_to():
+    values, codes = np.random.default_rng(2).integers(0, 5, 2000) / 4, np.arange(2000) % 7 // 2
+    table = ScoreTable.of_parts(as_parts(values, codes, 4, seed=9))
+    blocks = dealt(np.arange(2000), 9).blocks
+    expected = [np.bincount(blocks[codes == code], minlength=N_BLOCKS) for code in range(4)]
+    np.testing.assert_array_equal(table.block_sums(table.weights), expected)
+    whole = table.undealt()
+    np.testing.assert_array_equal(
+        whole.weights, [((codes == c) & (values == v / 4)).sum() for c in range(4) for v in range(5)]
+    )
+    np.testing.assert_allclose(whole.floor_means, table.floor_means)
+
+
+def test_half_of_the_rows_are_dealt_to_the_last_block_and_half_of_the_others_to_the_one_before():
+    n = 1 << 18
+    shares = np.append(0.5**7, 0.5 ** np.arange(7, 0, -1))
+    for seed in (0, 1, 82, 10**30):
+        found = dealt(np.arange(n), seed)
+        assert chisquare(np.bincount(found.blocks), n * shares).pvalue > 1e-3
+        both = np.bincount(2 * found.blocks + found.halves).reshape(-1, 2)
+        assert chi2_contingency(both).pvalue > 1e-3  # halves and blocks are different coins
+        neighbours = np.bincount(N_BLOCKS * found.blocks[1:] + found.blocks[:-1], minlength=N_BLOCKS**2)
+        assert chi2_contingency(neighbours.reshape(N_BLOCKS, -1)).pvalue > 1e-3
+    seeds = np.stack([dealt(np.arange(1000), seed).blocks for seed in range(50)])
+    assert (np.corrcoef(seeds) - np.eye(50)).max() < 0.2
+
+
+def test_the_deal_is_a_matter_of_the_row_number_alone():
+    rows = np.array([5, 0, 5, 10**12])
+    found = dealt(rows, 3)
+    assert found.blocks[0] == found.blocks[2]
+    for row, block, half in zip(rows, *found, strict=True):
+        alone = dealt(np.array([row]), 3)
+        assert (alone.blocks[0], alone.halves[0]) == (block, half)
 
 
 @pytest.mark.parametrize("n", [1, 5, 50, 2000])

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from gfscore.bounds import Method, audit_intervals, hoeffding_sample_size, kl_intervals
-from gfscore.bounds.planning import PLANNED, Pilot, plan_radius, plan_samples
+from gfscore.bounds.methods import lower_bounds
+from gfscore.bounds.parts import PartScores
+from gfscore.bounds.planning import (
+    PLANNED,
+    SIMULATED_CLASSES,
+    WORST_CASE,
+    Pilot,
+    draw_beta,
+    plan_radius,
+    plan_samples,
+)
 from gfscore.bounds.simultaneous import BOX_SHARE
 from gfscore.errors import OptionError
 
@@ -45,7 +55,29 @@ def test_an_audit_finds_the_planned_half_width(method):
     pilot = Pilot.of(np.full(k, 0.4), np.full(k, 0.2))  # the mean and deviation of Beta(2, 3)
     planned = by_method(plan_radius(n, n_classes=k, maximum=1.0, pilot=pilot))[method].radius
     found = audit_intervals(values, codes, k, maximum=1.0, method=method)
-    assert planned == pytest.approx(((found.upper - found.lower) / 2).mean(), rel=0.1)
+    assert planned == pytest.approx(((found.upper - found.lower) / 2).mean(), rel=0.05)
+
+
+def half_widths(method, n, k, mean, std, classes=300):
+    """Of fresh classes with such scores, in an audit of k classes."""
+    scores = draw_beta(np.random.default_rng(123), mean, std, classes * n)
+    parts = PartScores.of(scores, np.repeat(np.arange(classes), n), classes, maximum=1.0, seed=9)
+    alpha = BOX_SHARE * 0.05 / (2 * k)
+    return (1 - lower_bounds(parts, alpha, method) - lower_bounds(parts.mirrored(), alpha, method)) / 2
+
+
+@pytest.mark.parametrize("spread", [None, (0.27, 0.2), (0.05, 0.1)], ids=["no pilot", "pilot", "low pilot"])
+@pytest.mark.parametrize(("radius", "k"), [(0.05, 10), (0.2, 100)])
+def test_the_promised_half_width_is_reached_on_average_and_where_it_is_for_any_scores_always(radius, k, spread):
+    pilot = None if spread is None else Pilot.of([spread[0]], [spread[1]])
+    for method, plan in by_method(plan_samples(radius, n_classes=k, maximum=1.0, pilot=pilot)).items():
+        found = half_widths(method, plan.n, k, *(spread or (0.5, 0.5)))
+        if plan.basis == WORST_CASE:
+            assert found.max() <= radius + 1e-9
+        else:
+            assert "on average" in plan.basis
+            errors = np.sqrt(1 / len(found) + 1 / SIMULATED_CLASSES) * found.std()  # both sides are simulated
+            assert found.mean() <= radius + 3 * errors
 
 
 def test_a_pilot_of_little_spread_saves_samples():

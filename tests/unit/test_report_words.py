@@ -5,11 +5,11 @@ import pytest
 import yaml
 from huggingface_hub.repocard import ModelCard
 
-from gfscore import Options, Samples, audit_models
+from gfscore import Options, Samples, audit_models, views
 from gfscore.auditing import audit_first_order
 from gfscore.outputs import report
 from gfscore.outputs.report import words
-from gfscore.results import Audit, Claim, Flag, ModelAudit
+from gfscore.results import Audit, Claim, CrossCheck, Flag, Metric, ModelAudit
 
 HOSTILE = [
     "a|b",
@@ -38,6 +38,45 @@ def uneven():
 
 def audit_of(*models: ModelAudit) -> Audit:
     return audit_models({"m": Samples.of([[1, 0], [0, 2]], [0, 1])}).model_copy(update={"models": models})
+
+
+class TestLevels:
+    """What all intervals on a page are worth together: each kind has a level of its own, and they add up."""
+
+    def with_shares(self, model, *, attacked):
+        claim = Claim(
+            premise="If it holds.", radius_refuted_share=0.5, radius_refuted_interval=(0.4, 0.6), tried_on=9, delta=0.02
+        )
+        check = CrossCheck(
+            attack="pgd", norm="l2", eps=0.5, n=9, accuracy=Metric(value=0.5, interval=(0.2, 0.8)), delta=0.05,
+            seconds={}, scores={}, agreement={},
+        )  # fmt: skip
+        return model.model_copy(update={"claim": claim, "cross_check": check if attacked else None})
+
+    def test_an_audit_by_itself_has_one_level(self, uneven):
+        assert views.brackets(uneven) == (
+            "Brackets: all intervals together hold with probability 0.95 (betting, population)."
+        )
+        assert "All of a model hold together with probability 0.95" in words.claimed(uneven)[1]
+
+    @pytest.mark.parametrize(
+        ("attacked", "beside", "together"),
+        [
+            (False, "Intervals of refuted shares have a level of their own", 0.93),
+            (True, "Intervals of refuted shares and of accuracy under attack have levels of their own", 0.88),
+        ],
+    )
+    def test_levels_of_their_own_add_up(self, uneven, attacked, beside, together):
+        expected = f"{beside}; with them, all hold together with probability {together}."
+        model = self.with_shares(uneven, attacked=attacked)
+        first = (
+            "Brackets: all intervals of scores and metrics together hold with probability 0.95 (betting, population)."
+        )
+        assert views.brackets(model) == f"{first} {expected}"
+        assert "Those of a model's scores and metrics hold together with probability 0.95" in words.claimed(model)[1]
+        assert expected in words.claimed(model)
+        for form in (report.html, report.markdown):
+            assert expected in form(audit_of(model))
 
 
 class TestVerdict:

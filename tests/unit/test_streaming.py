@@ -47,6 +47,19 @@ def test_the_size_of_the_pieces_changes_nothing(step):
     assert found.rdi.interval == pytest.approx(whole.rdi.interval, abs=1e-9)
 
 
+def test_pieces_that_come_in_another_order_have_the_same_scores_and_other_blocks():
+    logits, labels = some_logits()
+    order = np.roll(np.arange(3000), 1500)
+    one, other = (streamed(logits[rows], labels[rows], 500) for rows in (slice(None), order))
+    first, second = one.result(), other.result()
+    assert [entry.score for entry in first.classes] == [entry.score for entry in second.classes]
+    assert (first.rdi.value, first.nrgc.value) == (second.rdi.value, second.nrgc.value)
+    assert [entry.interval for entry in one.peek().classes] == [entry.interval for entry in other.peek().classes]
+    widths = [[high - low for low, high in (entry.interval for entry in found.classes)] for found in (first, second)]
+    assert widths[0] != widths[1]
+    assert widths[0] == pytest.approx(widths[1], rel=0.15)
+
+
 def test_an_early_look_is_marked_and_wider_than_the_result():
     logits, labels = some_logits()
     stream = streamed(logits, labels, 500, Options(), name="net", source="camera")
@@ -55,6 +68,8 @@ def test_an_early_look_is_marked_and_wider_than_the_result():
     assert look.interval.method == "mixture"
     assert "at every moment of the stream" in look._repr_html_()
     assert not result.interval.anytime
+    assert look.noise is None  # its p-values do not allow for stopping by what they say
+    assert result.noise is not None
     assert (look.name, look.samples.source) == ("net", "camera")
     for early, late in zip(look.classes, result.classes, strict=True):
         assert early.score == late.score
@@ -88,6 +103,16 @@ def test_groups_have_a_result_and_no_early_look():
     assert [entry.name for entry in stream.result().classes] == ["day", "night"]
     with pytest.raises(OptionError, match="an early look needs to know all groups"):
         stream.peek()
+
+
+@pytest.mark.parametrize("anytime", [True, False])
+def test_only_classes_have_intervals_that_hold_at_any_time(anytime):
+    logits, labels = some_logits()
+    groups = None if anytime else np.where(np.arange(3000) % 3, "day", "night")
+    mixture = Options(interval="mixture", permutations=0)
+    assert StreamingAudit(mixture).update(logits, labels, groups=groups).result().interval.anytime == anytime
+    samples = Samples.of(logits, labels, groups=groups)
+    assert audit_models({"m": samples}, mixture).model.interval.anytime == anytime
 
 
 def test_a_piece_may_have_one_group_and_the_whole_may_not(tmp_path, monkeypatch, capsys):
@@ -187,6 +212,29 @@ def test_an_early_look_never_ends_a_run(tmp_path, monkeypatch, capsys):
     assert [line.split(" so far")[0] for line in capsys.readouterr().err.splitlines()] == [
         f"{tmp_path.name}: 2,400 samples"
     ]
+
+
+def test_sums_that_were_dealt_with_another_seed_are_made_anew(tmp_path, capsys):
+    what = [
+        "audit",
+        "--stream",
+        "--model",
+        "zoo:noise",
+        "--data",
+        "zoo:digits",
+        "--store",
+        str(tmp_path),
+        "--json",
+        "-q",
+    ]
+    found = {}
+    for seed in ("0", "1", "0"):
+        assert run([*what, "--seed", seed]) == 0
+        model = json.loads(capsys.readouterr().out)["models"][0]
+        assert model["interval"]["seed"] == int(seed)
+        assert found.setdefault(seed, model["classes"]) == model["classes"]
+    assert [entry["interval"] for entry in found["0"]] != [entry["interval"] for entry in found["1"]]
+    assert [entry["score"] for entry in found["0"]] == [entry["score"] for entry in found["1"]]
 
 
 @pytest.mark.parametrize("how", [["--stream"], []])

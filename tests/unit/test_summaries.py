@@ -30,8 +30,8 @@ def some_samples(n=600, seed=0, k=K, groups=False, dtype=float):
     return Samples.of(logits.astype(dtype), labels, groups=rng.choice(["day", "dusk", "night"], n) if groups else None)
 
 
-def summary_of(samples, first_row=0, **options):
-    return Summary.of(samples, score_samples(samples, Options(**options)), first_row=first_row)
+def summary_of(samples, first_row=0, seed=0, **options):
+    return Summary.of(samples, score_samples(samples, Options(**options)), first_row=first_row, seed=seed)
 
 
 def cut(samples, edges, **options):
@@ -75,9 +75,9 @@ def test_merging_is_associative():
 @pytest.mark.parametrize("groups", [False, True])
 def test_an_audit_of_merged_pieces_equals_that_of_the_samples(method, activation, groups):
     samples = some_samples(groups=groups, dtype=np.float16)
-    options = Options(interval=method, activation=activation, permutations=0)
+    options = Options(interval=method, activation=activation, permutations=0, seed=7)
     whole = audit_models({"m": samples}, options).model
-    pieces = cut(samples, [1, 77, 500], activation=activation)
+    pieces = cut(samples, [1, 77, 500], activation=activation, seed=7)
     found = audit_summary(merged(pieces[::-1]), options, name="m")
     numbers, flags = as_numbers(found)
     expected, expected_flags = as_numbers(whole)
@@ -147,6 +147,7 @@ def test_a_file_that_holds_impossible_sums_is_refused():
         "confusion_counts": np.zeros_like(summary.confusion_counts),
         "names": ("a", *summary.names[1:]),
         "partition": "batch",
+        "seed": -1,
     }
     for name, value in wrong.items():
         content = summary_to_bytes(replace(summary, **{name: value}))
@@ -179,6 +180,7 @@ def test_what_does_not_belong_together_is_not_merged():
         "their score": summary_of(samples, temperature=2.0),
         "what they are over": summary_of(some_samples(groups=True)),
         "their classes": replace(one, class_names=("x",) * K, names=("x",) * K),
+        "the seed that dealt their samples": Summary.of(samples, great_scores(samples), seed=1),
     }
     for what, other in others.items():
         with pytest.raises(SamplesError, match=f"pieces differ in {what}"):
@@ -232,6 +234,25 @@ def test_ten_thousand_parts_of_a_thousand_classes_are_merged_in_seconds():
     assert time.process_time() - start < 10
     assert total.n_samples == 10**8
     np.testing.assert_array_equal(total.counts, 2000 * sum(part.counts for part in different))
+
+
+def test_the_halves_and_blocks_are_those_of_the_seed():
+    samples = some_samples(4000)
+    one, other = (summary_of(samples, seed=seed) for seed in (1, 2))
+    assert (one.column("half_count") != other.column("half_count")).any()
+    assert not np.array_equal(one.cells, other.cells)
+    np.testing.assert_array_equal(one.counts, other.counts)
+    assert audit_summary(one, Options(seed=1, permutations=0)).interval.seed == 1
+    with pytest.raises(OptionError, match=r"dealt into blocks with seed 1 .* seed 2 is asked for now"):
+        audit_summary(one, Options(seed=2))
+
+
+def test_a_summary_whose_samples_were_not_dealt_is_refused(tmp_path):
+    content = summary_to_bytes(summary_of(some_samples())).replace(b"gfscore.summary/2", b"gfscore.summary/1")
+    (tmp_path / "old.safetensors").write_bytes(content)
+    told = r"old.safetensors: has format 'gfscore.summary/1', whose samples were not dealt into blocks when .* again\.$"
+    with pytest.raises(FileError, match=told):
+        read_summary(tmp_path / "old.safetensors")
 
 
 def test_betting_is_replaced_by_blocks():

@@ -1,8 +1,8 @@
-"""The betting interval for scores that were merged in any order: the order is dealt anew, from their counts.
+"""The betting interval for scores that were merged in any order: block by block, from how often each score came.
 
-Betting needs an order that has nothing to do with the scores. Where the scores are gone and only counts are left, such
-an order can still be drawn: it deals the counted scores into blocks. Within a block the stake stays the same, so the
-capital after it needs no more than the counts in it.
+Betting needs an order that has nothing to do with the scores. Where the scores are gone and only counts are left, it is
+enough to know which block of such an order each of them was in. Within a block the stake stays the same, so the capital
+after it needs no more than the counts in it.
 """
 
 import math
@@ -31,10 +31,21 @@ def blocks_lower(table: ScoreTable, alpha: float) -> FloatArray:
     Bernstein radius :math:`\epsilon` at level 0.02 alpha, and stakes as in
     :func:`~gfscore.bounds.betting.betting_lower` from the blocks before.
 
-    Why it holds. Each sample is dealt to a block by coins that know nothing of its score: to the last with probability
-    1/2, to the one before with 1/4, and so on. So block by block the floors are independent draws, the stake of a block
-    depends on earlier blocks only, and the capital after each block is a non-negative supermartingale at every m at or
-    above the mean floor: Ville's inequality. The two failures add up to alpha.
+    **Theorem.** Let the scores of a part be independent draws from one distribution on [0, 1] in the order of their row
+    numbers. Then for *every* seed the bound exceeds their mean with probability at most alpha.
+
+    Proof. Row numbers and seed decide the block of each sample (:mod:`~gfscore.summaries.dealing`); the scores have no
+    part in it. So fix them, and with them the number n of samples and the size of each block. Given those, the floors,
+    read block by block, are independent draws with some mean :math:`\mu_a`. Take :math:`m \ge \mu_a`. The stake of a
+    block is at least 0 and a function of the blocks before, and within a block of q samples the expected product of
+    independent factors is :math:`(1 + \lambda (\mu_a - m))^q \le 1`; each factor is at least 1 - c > 0. So the capital
+    after each block is a non-negative supermartingale that starts at 1, and by Ville's inequality it ever reaches
+    1/(0.98 alpha) with probability at most 0.98 alpha. As each factor falls in m, a bound of the floors above
+    :math:`\mu_a` means just that, at :math:`m = \mu_a`. The rests lie in [0, w], their mean is
+    :math:`\mu - \mu_a`, and empirical Bernstein's bound of it fails with probability at most 0.02 alpha. Both together:
+    alpha. Of the seed nothing was needed, nor that row numbers differ. It matters only for rows that are numbered by
+    their scores, as in a sorted file: then the coins of different numbers must be random, and the bound holds on
+    average over seeds.
     """
     check_level(alpha)
     log_level = math.log(1.0 / ((1.0 - REST_SHARE) * alpha)) + SLACK
@@ -46,13 +57,14 @@ def blocks_lower(table: ScoreTable, alpha: float) -> FloatArray:
 
 
 def _floors_lower(table: ScoreTable, log_level: float) -> FloatArray:
-    blocks = _deal(table)  # (blocks, entries)
-    stakes = np.sqrt(2.0 * log_level / (table.counts * _earlier_variances(table, blocks)))  # (blocks, K)
+    stakes = np.sqrt(2.0 * log_level / (table.counts[:, None] * _earlier_variances(table)))  # (K, blocks)
+    stake_of, part_of = stakes[table.parts, table.blocks], table.parts  # (entries,)
 
     def excluded(mean: FloatArray) -> NDArray[np.bool_]:
-        bets = np.minimum(stakes, CLIP / np.maximum(mean, TINY))
-        gains = blocks * np.log1p(table.spread(bets) * (table.floors - table.spread(mean)))
-        return np.asarray(np.cumsum(table.sums(gains), axis=0).max(axis=0) >= log_level)
+        expected = mean[part_of]
+        bets = np.minimum(stake_of, CLIP / np.maximum(expected, TINY))
+        gains = table.block_sums(table.weights * np.log1p(bets * (table.floors - expected)))
+        return np.asarray(np.cumsum(gains, axis=1).max(axis=1) >= log_level)
 
     # A bracket near the answer saves halvings; where it misses, the whole range serves.
     high = table.floor_means
@@ -61,35 +73,16 @@ def _floors_lower(table: ScoreTable, log_level: float) -> FloatArray:
     return last_excluded(excluded, np.where(excluded(near), near, 0.0), high, steps=STEPS)
 
 
-def _deal(table: ScoreTable) -> FloatArray:
-    """Samples of each entry in each block, ``(blocks, entries)``, the smallest block first.
-
-    Each part is dealt with the same coins, as if it were alone: nothing here needs them to be independent.
-    """
-    n_blocks = int(table.counts.max()).bit_length() + 1
-    blocks = np.zeros((n_blocks, len(table.weights)))
-    ends = [*table.starts[1:].tolist(), len(table.weights)]
-    for start, end in zip(table.starts.tolist(), ends, strict=True):
-        generator, left = np.random.default_rng(table.seed), table.weights[start:end].copy()
-        for block in range(n_blocks - 1, 0, -1):
-            chosen = generator.binomial(left, 0.5)
-            blocks[block, start:end] = chosen
-            left -= chosen
-            if not left.any():
-                break
-        blocks[0, start:end] += left
-    return blocks
-
-
-def _earlier_variances(table: ScoreTable, blocks: FloatArray) -> FloatArray:
-    """For each block and part the variance estimated from the blocks before, ``(blocks, K)``, all positive."""
+def _earlier_variances(table: ScoreTable) -> FloatArray:
+    """For each part and block the variance estimated from the blocks before, ``(K, blocks)``, all positive."""
 
     def before(per_entry: FloatArray) -> FloatArray:
-        sums = table.sums(per_entry)
-        return np.asarray(np.cumsum(sums, axis=0) - sums)
+        sums = table.block_sums(per_entry)
+        return np.asarray(np.cumsum(sums, axis=1) - sums)
 
-    seen = before(blocks)
-    means = (PRIOR_MEAN + before(blocks * table.floors)) / (seen + 1.0)
-    from_half = before(blocks * (table.floors - PRIOR_MEAN) ** 2)  # squares around a point that no block moves
+    weights = table.weights.astype(np.float64)
+    seen = before(weights)
+    means = (PRIOR_MEAN + before(weights * table.floors)) / (seen + 1.0)
+    from_half = before(weights * (table.floors - PRIOR_MEAN) ** 2)  # squares around a point that no block moves
     squares = from_half - (means - PRIOR_MEAN) ** 2 * (seen + 1.0)
     return np.maximum((PRIOR_VARIANCE + squares) / (seen + 1.0), TINY)

@@ -60,9 +60,10 @@ def kl_lower(means: FloatArray, counts: IntArray, alpha: float, *, sizes: IntArr
     def excluded(mean: FloatArray) -> NDArray[np.bool_]:
         exponent = counts * _kl(means, mean)
         if sizes is not None:
-            rest = np.maximum(sizes - counts, 1)
-            unseen = np.clip((sizes * mean - counts * means) / rest, 0.0, 1.0)
-            exponent = np.maximum(exponent, (sizes - counts) * _kl(unseen, mean))
+            rest = sizes - counts
+            unseen = np.clip((sizes * mean - counts * means) / np.maximum(rest, 1), 0.0, 1.0)
+            # where all were drawn there is nothing unseen, and its divergence may be infinite
+            exponent = np.maximum(exponent, rest * _kl(np.where(rest > 0, unseen, mean), mean))
         return np.asarray(exponent > log_level + SLACK)
 
     return last_excluded(excluded, floor, means)

@@ -23,12 +23,12 @@ class Method(StrEnum):
     KL = "kl"  # narrow near 0 and near the maximum; needs only means and counts
     BERNSTEIN = "bernstein"  # narrow for many samples of little spread; needs means, deviations and counts
     HOEFFDING = "hoeffding"  # the paper's: depends on nothing but counts
-    BLOCKS = "blocks"  # betting on an order dealt anew: for scores that were merged in any order
+    BLOCKS = "blocks"  # betting on blocks that samples were dealt to: for scores that were merged in any order
     MIXTURE = "mixture"  # holds at every moment of a stream, whatever made one look; wider
 
     @property
     def order_free(self) -> bool:
-        """Whether it looks at nothing but how often each score came."""
+        """Whether it looks at nothing but how often each score came (blocks: in each block)."""
         return self in (Method.BLOCKS, Method.MIXTURE)
 
     @property

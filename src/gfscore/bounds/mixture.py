@@ -46,6 +46,7 @@ def mixture_lower(table: ScoreTable, alpha: float) -> FloatArray:
     Howard, Ramdas, McAuliffe and Sekhon, Ann. Statist. 49 (2021); Waudby-Smith and Ramdas, JRSS-B 86 (2024).
     """
     check_level(alpha)
+    table = table.undealt()
     log_level = math.log(1.0 / ((1.0 - REST_SHARE) * alpha)) + math.log(len(STAKES)) + SLACK
 
     n = table.counts + TUNED_TO

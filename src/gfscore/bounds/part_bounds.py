@@ -44,9 +44,9 @@ class PartBounds:
         )
 
     @classmethod
-    def of_summary(cls, summary: Summary, method: Method, *, seed: int = 0) -> Self:
+    def of_summary(cls, summary: Summary, method: Method) -> Self:
         """What a summary kept of them. Betting is not among its methods: it needs an order."""
-        table = ScoreTable.of_summary(summary, seed=seed)
+        table = ScoreTable.of_summary(summary)
         present = summary.counts > 0
         total = [summary.column(f"x_{limb}")[present] for limb in ("high", "low")]
         count, *first = (summary.column(f"half_{limb}")[present] for limb in ("count", "high", "low"))

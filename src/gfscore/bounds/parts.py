@@ -26,6 +26,7 @@ class PartScores:
     values: FloatArray  # (N,)
     counts: IntArray  # (K,), all positive
     starts: IntArray  # (K,), where each part begins
+    rows: IntArray  # (N,), number of each sample in what was given
     sizes: IntArray | None = None  # (K,), of the fixed set the samples were drawn from; None: a distribution
     seed: int = 0  # of the order
 
@@ -65,6 +66,7 @@ class PartScores:
             values=np.minimum(scores[order] / maximum, 1.0),
             counts=counts,
             starts=np.cumsum(counts) - counts,
+            rows=order,
             sizes=None if sizes is None else _checked_sizes(sizes, all_counts)[present],
             seed=seed,
         )

@@ -16,10 +16,13 @@ def share_intervals(
     """Share, lower and upper end of each part with samples, and last of the whole: ``(K + 1,)`` each.
 
     ``counted`` says of which samples it is true and ``codes`` to which part each belongs, ``(N,)``. All intervals hold
-    together with probability 1 - ``delta``. For draws from a distribution they are Clopper-Pearson's; that the numbers
-    per class are fixed makes the whole only less spread than a binomial (Hoeffding, "On the distribution of the number
-    of successes in independent trials", Annals of Mathematical Statistics 27, 1956). For a fixed set of ``sizes`` per
-    part, of which a random part was looked at, they are KL, and the whole is what its parts allow.
+    together with probability 1 - ``delta``. For draws from a distribution they are Clopper-Pearson's. In the whole, the
+    numbers per class are fixed, so successes have unequal chances; s or more of them are then no more likely than of a
+    binomial with the mean chance p, if s is at least np + 1 (Hoeffding, "On the distribution of the number of successes
+    in independent trials", Annals of Mathematical Statistics 27, 1956). At the levels in use every s at which an end
+    fails is, but for s = 1: with all of the chance in one sample, the end fails with probability alpha (1 + alpha / 2)
+    instead of alpha, which is next to nothing. For a fixed set of ``sizes`` per part, of which a random part was looked
+    at, they are KL, and the whole is what its parts allow.
 
     >>> share, lower, upper = share_intervals(np.arange(8) < 5, np.repeat([0, 1], 4), 2, delta=0.05)
     >>> share, lower.round(2), upper.round(2)

@@ -50,7 +50,7 @@ class AuditIntervals:
     method: Method
     delta: float
     target: str  # "population" or "finite"
-    seed: int  # of the order that betting takes the samples in, and of the halves that rank and estimate for the NRGC
+    seed: int  # of the order of betting, the deal of blocks, and the halves that rank and estimate for the NRGC
 
 
 def audit_intervals(
@@ -112,12 +112,11 @@ def summary_intervals(
     delta: float = 0.05,
     method: Method | str = Method.BLOCKS,
     fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT,
-    seed: int = 0,
 ) -> AuditIntervals:
     """The same from a summary of the scores; any method but betting, which needs their order."""
-    found = PartBounds.of_summary(summary, Method.named(method), seed=seed)
+    found = PartBounds.of_summary(summary, Method.named(method))
     maximum, n_parts = summary.kind.maximum, len(summary.names)
-    return _intervals(found, n_parts, maximum=maximum, delta=delta, fairness_weight=fairness_weight, seed=seed)
+    return _intervals(found, n_parts, maximum=maximum, delta=delta, fairness_weight=fairness_weight, seed=summary.seed)
 
 
 def _intervals(

@@ -16,7 +16,7 @@ from gfscore.results import Audit
 
 
 def plan_command(
-    radius: Annotated[float | None, typer.Option(help="Half-width wanted for every class score.")] = None,
+    radius: Annotated[float | None, typer.Option(help="Half-width wanted for class scores.")] = None,
     n: Annotated[int | None, typer.Option("--n", help="Samples per class: say what half-width they buy.")] = None,
     classes: Annotated[int | None, typer.Option(min=1, help="Number of classes.")] = None,
     delta: Annotated[float, typer.Option(help="All intervals hold together with probability 1 - delta.")] = 0.05,
@@ -42,7 +42,8 @@ def plan_command(
     console.print(table)
     console.print(
         Text(
-            f"Half-widths of class scores, all classes at once with probability {1 - delta:g}. "
+            "Half-width: half of the distance between both ends of a class interval, in an audit whose intervals hold "
+            f"together with probability {1 - delta:g}. On average: single classes are wider, others narrower. "
             "The RDI, a difference of two, is known half as well.",
             style="dim",
         )

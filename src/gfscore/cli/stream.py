@@ -89,7 +89,12 @@ def _stream_runs(
     models: Sequence[str], data: Sequence[str], options: auditing.Options, run: RunOptions, *, probabilities: bool
 ) -> list[ModelAudit]:
     """Run every model on every data set and audit the sums of its scores; on a cluster, no logits leave a worker."""
-    score = Score(activation=str(options.activation), temperature=options.temperature, probabilities=probabilities)
+    score = Score(
+        activation=str(options.activation),
+        temperature=options.temperature,
+        probabilities=probabilities,
+        seed=options.seed,
+    )
     store, cluster, how, audits = Store(run.store), run.cluster, run.loading, []
     with progress_bar(quiet=run.quiet) as bar:
         bars, looks = partial(advance, bar), partial(_looks, bar.console, options)

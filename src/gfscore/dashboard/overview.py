@@ -64,7 +64,7 @@ def _show_verdict(model: ModelAudit, overall: str, verdicts: Sequence[str], thre
     counts = {kind: [str(verdict) for verdict in verdicts].count(kind) for kind in BOXES}
     worst = plain(model.wcr.class_)
     below = f"a mean score below {threshold:g}"
-    sure = f"(wrong with probability at most {model.interval.delta:g})"
+    sure = f"(wrong with probability at most {model.interval.delta:g}, at a temperature and level chosen beforehand)"
     sentence = {
         "PASS": f"no {model.partition} has {below} {sure}.",
         "FAIL": f"some {model.partition} has {below} {sure}; the lowest score has {worst}.",

@@ -15,11 +15,12 @@ from gfscore.summaries import Look, Summary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """The GREAT score that is summed."""
+    """The GREAT score that is summed, and the deal of the samples."""
 
     activation: str = "softmax"
     temperature: float = 1.0
     probabilities: bool = False  # the model gives probabilities, not logits
+    seed: int = 0  # of the blocks and halves that samples are counted in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,4 +65,4 @@ def shard_summary(loaded: Loaded, rows: slice, score: Score, n_classes: int) -> 
             halved_batches=done.halved,
         )
         local = great_scores(samples, activation=score.activation, temperature=score.temperature)
-        return Summary.of(samples, local, first_row=rows.start)
+        return Summary.of(samples, local, first_row=rows.start, seed=score.seed)

@@ -19,10 +19,12 @@ from gfscore.places.copies import to_read
 from gfscore.places.outgoing import to_write
 from gfscore.samples import IntArray
 from gfscore.summaries import ScoreKind, Summary
-from gfscore.summaries.bins import N_BINS
+from gfscore.summaries.bins import N_BINS, N_CELLS
+from gfscore.summaries.dealing import N_BLOCKS
 from gfscore.summaries.summary import COLUMNS
 
-FORMAT = "gfscore.summary/1"
+FORMAT = "gfscore.summary/2"
+UNDEALT = "gfscore.summary/1"  # counts of all blocks together: no interval that holds for every seed comes from them
 ARRAYS = ("cells", "cell_counts", "sums", "confusions", "confusion_counts")
 
 
@@ -53,6 +55,8 @@ def summary_to_bytes(summary: Summary) -> bytes:
         "class_names": summary.class_names,
         "columns": COLUMNS,
         "bins": N_BINS,
+        "blocks": N_BLOCKS,
+        "seed": summary.seed,
         "value_range": summary.value_range,
         "resemble_probabilities": summary.resemble_probabilities,
         "halved_batches": summary.halved_batches,
@@ -67,10 +71,15 @@ def summary_from_bytes(content: bytes) -> Summary:
     try:
         length = int.from_bytes(content[:8], "little")
         metadata = json.loads(content[8 : 8 + length]).get("__metadata__") or {}
+        if metadata.get("format") == UNDEALT:
+            raise FileError(
+                f"has format {UNDEALT!r}, whose samples were not dealt into blocks when they were counted. "
+                "Summarise again."
+            )
         if metadata.get("format") != FORMAT:
             raise FileError(f"has format {metadata.get('format')!r}; this version reads {FORMAT!r}. Summarise again.")
         about, arrays = json.loads(metadata["about"]), load(content)
-        if tuple(about["columns"]) != COLUMNS or about["bins"] != N_BINS:
+        if (tuple(about["columns"]), about["bins"], about["blocks"]) != (COLUMNS, N_BINS, N_BLOCKS):
             raise FileError("holds other sums than this version makes. Summarise again.")
         summary = Summary(
             kind=ScoreKind(**about["kind"]),
@@ -79,6 +88,7 @@ def summary_from_bytes(content: bytes) -> Summary:
             class_names=tuple(map(str, about["class_names"])),
             value_range=(float(about["value_range"][0]), float(about["value_range"][1])),
             resemble_probabilities=bool(about["resemble_probabilities"]),
+            seed=int(about["seed"]),
             halved_batches=int(about["halved_batches"]),
             **{name: _whole(arrays[name]) for name in ARRAYS},
         )
@@ -122,9 +132,10 @@ def _check(summary: Summary) -> None:
         and (summary.partition == "group" or summary.names == summary.class_names)
         and len(set(summary.names)) == n_parts
         and 0 < float(kind.maximum) < np.inf
+        and summary.seed >= 0
         and summary.sums.shape == (n_parts, len(COLUMNS))
         and (summary.sums >= 0).all()
-        and _keys_fit(summary.cells, summary.cell_counts, n_parts * N_BINS)
+        and _keys_fit(summary.cells, summary.cell_counts, n_parts * N_CELLS)
         and _keys_fit(summary.confusions, summary.confusion_counts, n_parts * n_classes)
     )
     if not sound or not _adds_up(summary):

@@ -9,7 +9,8 @@ import numpy as np
 from gfscore.errors import SamplesError
 from gfscore.samples import FloatArray, IntArray, Samples, checked_class_names
 from gfscore.scores.local import LocalScores
-from gfscore.summaries.bins import CEILINGS, FLOORS, N_BINS, bins_of
+from gfscore.summaries.bins import CEILINGS, FLOORS, N_CELLS, Cells, bins_of
+from gfscore.summaries.dealing import dealt
 from gfscore.summaries.exact import high_and_low, ratios
 
 # What is added up for each part. "high" and "low" are the halves of exact sums; x is the score in [0, 1].
@@ -39,7 +40,7 @@ class Summary:
 
     Everything here is a whole number that adds up, so the order in which pieces are merged changes nothing, not even
     the last bit: :func:`~gfscore.summaries.merged`. A part's scores are kept as counts on the grid of
-    :mod:`~gfscore.summaries.bins`; only cells that hold a sample are stored.
+    :mod:`~gfscore.summaries.bins`, for each block they were dealt to; only cells that hold a sample are stored.
 
     >>> from gfscore.scores import great_scores
     >>> samples = Samples.of([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1])
@@ -52,21 +53,23 @@ class Summary:
     partition: str  # "class" or "group"
     names: tuple[str, ...]  # (P,) of the parts
     class_names: tuple[str, ...]  # (K,) of the model
-    cells: IntArray  # sorted: part * N_BINS + bin of every cell that holds a sample
+    cells: IntArray  # sorted: the keys of every cell that holds a sample (bins.Cells)
     cell_counts: IntArray
     sums: IntArray  # (P, columns)
     confusions: IntArray  # sorted: part * K + predicted class of every mistake that was made
     confusion_counts: IntArray
     value_range: tuple[float, float]  # smallest and largest logit
     resemble_probabilities: bool  # all logits look like probabilities
+    seed: int  # of the deal of samples to blocks and halves
     halved_batches: int = 0  # of the model, that did not fit into memory
 
     @classmethod
-    def of(cls, samples: Samples, local: LocalScores, *, first_row: int = 0) -> Self:
+    def of(cls, samples: Samples, local: LocalScores, *, first_row: int = 0, seed: int = 0) -> Self:
         """Summarise one piece; ``first_row`` is the number of its first sample in the whole.
 
-        Which half of its class a sample is counted in follows from its number and nothing else, so that any cutting
-        into pieces gives the same halves.
+        Which block and which half of its class a sample is counted in follows from its number and ``seed`` and nothing
+        else (:mod:`~gfscore.summaries.dealing`), so that any cutting into pieces gives the same ones. Pieces that are
+        all numbered from 0 give intervals that hold as well, and are wider the shorter the pieces.
         """
         codes, n_parts = samples.partition
         scores = np.minimum(local.values / local.maximum, 1.0)  # as PartScores has it
@@ -74,7 +77,7 @@ class Summary:
             raise SamplesError("a score is negative or no number. Give scores in [0, maximum].")
         bins = bins_of(scores)
         high, low = high_and_low(scores)
-        half = _coins(first_row, samples.n_samples)
+        blocks, half = dealt(first_row + np.arange(samples.n_samples), seed)
         wrong = local.predicted != samples.labels
         per_sample = (
             ~wrong, high, low, *high_and_low(scores**2),
@@ -85,7 +88,7 @@ class Summary:
         sums = np.zeros((n_parts, len(COLUMNS)), dtype=np.int64)
         for column, values in enumerate(per_sample):
             np.add.at(sums[:, column], codes, values.astype(np.int64))
-        cells, cell_counts = np.unique(codes * N_BINS + bins, return_counts=True)
+        cells, cell_counts = np.unique(Cells(codes, blocks, bins).keys, return_counts=True)
         confusions, confusion_counts = np.unique(
             codes[wrong] * samples.n_classes + local.predicted[wrong], return_counts=True
         )
@@ -109,6 +112,7 @@ class Summary:
             confusion_counts=confusion_counts.astype(np.int64),
             value_range=samples.value_range,
             resemble_probabilities=samples.resemble_probabilities,
+            seed=seed,
             halved_batches=samples.halved_batches + local.halved_batches,
         )
 
@@ -116,7 +120,7 @@ class Summary:
     def counts(self) -> IntArray:
         """Samples of each part, ``(P,)``."""
         counts = np.zeros(len(self.names), dtype=np.int64)
-        np.add.at(counts, self.cells // N_BINS, self.cell_counts)
+        np.add.at(counts, self.cells // N_CELLS, self.cell_counts)
         return counts
 
     @property
@@ -152,18 +156,6 @@ class Summary:
         """Sum over all samples of an exact column, in [0, 1] units: "x" or "centred"."""
         high, low = (self.column(f"{name}_{half}").sum(keepdims=True) for half in ("high", "low"))
         return float(ratios(high, low, np.ones(1, dtype=np.int64))[0])
-
-
-def _coins(first_row: int, n: int) -> IntArray:
-    """A coin for each row number, the same whenever it is asked for: 0 or 1, ``(n,)``.
-
-    The finaliser of SplitMix64: Steele, Lea and Flood, OOPSLA 2014.
-    """
-    with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is meant
-        mixed = (np.arange(n, dtype=np.uint64) + np.uint64(first_row + 1)) * np.uint64(0x9E3779B97F4A7C15)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return ((mixed ^ (mixed >> np.uint64(31))) & np.uint64(1)).astype(np.int64)
 
 
 def merge_error(what: str, one: object, other: object) -> SamplesError:

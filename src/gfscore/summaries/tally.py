@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from gfscore.errors import OptionError
 from gfscore.samples import IntArray
-from gfscore.summaries.bins import N_BINS
+from gfscore.summaries.bins import N_CELLS
 from gfscore.summaries.summary import COLUMNS, ScoreKind, Summary, merge_error, shown
 
 BUFFERED = 1 << 20  # confusions that wait to be sorted in
@@ -34,7 +34,8 @@ def merged(summaries: Iterable[Summary]) -> Summary:
 class Tally:
     """Adds summaries up in place: for each a few additions per sample in it, and memory for one.
 
-    Groups are told by their names, and new ones may come with any piece; classes must be the same in all.
+    Groups are told by their names, and new ones may come with any piece; classes must be the same in all. So must the
+    seed of their deal: intervals would hold with several, but the result could not say which one makes it again.
     """
 
     def __init__(self) -> None:
@@ -45,7 +46,8 @@ class Tally:
         self._index: dict[str, int] = {}  # of each part by name, in the order they came
         self._names: tuple[str, ...] = ()  # of the summary added last, and where its parts stand here
         self._places: IntArray = np.zeros(0, dtype=np.int64)
-        self._cells = np.zeros((0, N_BINS), dtype=np.int64)
+        self._seed = 0
+        self._cells = np.zeros((0, N_CELLS), dtype=np.int64)
         self._sums = np.zeros((0, len(COLUMNS)), dtype=np.int64)
         self._confusions: list[tuple[IntArray, IntArray]] = []
         self._waiting = 0
@@ -60,7 +62,7 @@ class Tally:
             self._place(summary.names)
         places = self._places
         self.n_samples += summary.n_samples
-        self._cells.reshape(-1)[_moved(summary.cells, N_BINS, places)] += summary.cell_counts  # no cell comes twice
+        self._cells.reshape(-1)[_moved(summary.cells, N_CELLS, places)] += summary.cell_counts  # no cell comes twice
         self._sums[places] += summary.sums
         keys = _moved(summary.confusions, len(self._class_names), places)
         self._confusions.append((keys, summary.confusion_counts))
@@ -101,18 +103,22 @@ class Tally:
             confusion_counts=counts[by_key],
             value_range=self._range,
             resemble_probabilities=self._resemble_probabilities,
+            seed=self._seed,
             halved_batches=self._halved_batches,
         )
 
     def _check(self, summary: Summary) -> None:
         if self._kind is None:
             self._kind, self._partition, self._class_names = summary.kind, summary.partition, summary.class_names
+            self._seed = summary.seed
         if summary.kind != self._kind:
             raise merge_error("their score", self._kind, summary.kind)
         if summary.partition != self._partition:
             raise merge_error("what they are over", self._partition, summary.partition)
         if summary.class_names != self._class_names:
             raise merge_error("their classes", shown(self._class_names), shown(summary.class_names))
+        if summary.seed != self._seed:
+            raise merge_error("the seed that dealt their samples", self._seed, summary.seed)
 
     def _place(self, names: tuple[str, ...]) -> None:
         """Find each part's place, making room for those that are new."""

@@ -241,11 +241,15 @@ def claimed(model: ModelAudit) -> list[str]:
     how, score = model.interval, kind(model.score)
     target = "all samples there could be" if how.target == "population" else "the whole fixed data set"
     mean = f"For each {model.partition} the mean {score.title} of its samples. The number of one sample"
-    intervals = f"Intervals (in brackets) for what {target} would give. All of a model hold together with probability"
+    those = "All of a model" if views.levels_beside(model) is None else "Those of a model's scores and metrics"
+    intervals = f"Intervals (in brackets) for what {target} would give. {those} hold together with probability"
     found = [
         f"{mean}: {score.meaning}; 0 where the decision is wrong.",
         f"{intervals} {1 - how.delta:g} ({how.method}), if the samples are independent draws.",
     ]
+    others = views.levels_beside(model)
+    if others is not None:
+        found.append(others)
     if _certified(model):
         found.append(f"A certificate. {shortened(model.claim.premise, TEXT_LIMIT)}")
     return found
