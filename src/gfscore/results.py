@@ -24,6 +24,7 @@ SCHEMA = "gfscore.audit/1"
 
 Interval = tuple[float, float]
 Share = Annotated[float, Field(ge=0, le=1)]
+WeightedBy = Literal["samples", "class_sizes", "unequal_draws"]
 
 
 class Result(BaseModel):
@@ -59,6 +60,12 @@ class SamplesInfo(Result):
     source: str = Field(description="file, or 'arrays' when they were handed over in memory")
     n: int = Field(ge=1)
     seed: int | None = Field(default=None, description="of the generator that drew them, if one did")
+    weighted_by: WeightedBy = Field(
+        default="samples",
+        description="what numbers of the whole (aggregate, accuracy, robust_accuracy, abstained) are means over: all "
+        "samples alike; classes by their size, because they were not drawn in proportion to it; or unequal_draws: all "
+        "samples alike although classes were not drawn in proportion, so that these numbers are about the draw only",
+    )
 
 
 class IntervalInfo(Result):
@@ -87,6 +94,9 @@ class ClassResult(Result):
 
     name: str
     n: int = Field(ge=1)
+    size: int | None = Field(
+        default=None, description="samples of the class in the data set that these were drawn from, where it is known"
+    )
     score: float = Field(description="mean local score of the samples")
     std: float | None = Field(description="standard deviation of the local scores, n - 1; null when n is 1")
     accuracy: Share
@@ -270,9 +280,11 @@ class ModelAudit(Result):
     )
     interval: IntervalInfo
     partition: Literal["class", "group"] = "class"
-    accuracy: Share
-    aggregate: float = Field(description="mean local score over all samples")
-    aggregate_interval: Interval | None = None
+    accuracy: Share = Field(description="share of correct decisions, of what samples.weighted_by says")
+    aggregate: float = Field(description="mean local score, of what samples.weighted_by says")
+    aggregate_interval: Interval | None = Field(
+        default=None, description="null when no bound was computed, as for unequal draws that cannot be weighed"
+    )
     class_mean: float = Field(description="unweighted mean of the class scores")
     class_mean_interval: Interval | None = None
     classes: tuple[ClassResult, ...] = Field(

@@ -1,6 +1,6 @@
 """How a result shows itself at a prompt, in a notebook and as a data frame."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,31 @@ def accuracy_name(score: "ScoreInfo") -> str:
     return "smoothed accuracy" if score.name == "smoothing" else "clean accuracy"
 
 
+def whole_of(model: "ModelAudit") -> str:
+    """What a number of the whole model is of."""
+    drawn = f"{model.samples.n:,}"
+    match model.samples.weighted_by:
+        case "class_sizes":
+            size = sum(entry.size or 0 for entry in model.classes)
+            return f"the {size:,} samples of the data set ({drawn} drawn, classes weighed by their size in it)"
+        case "unequal_draws":
+            return f"the {drawn} samples drawn (not of the data set)"
+        case _:
+            return f"all {drawn} samples"
+
+
+def weighed(model: "ModelAudit") -> str:
+    """The same where there is little room: a remark beside an accuracy, mostly none."""
+    remarks = {"class_sizes": " (classes weighed as in the data set)", "unequal_draws": " (of the samples drawn)"}
+    return remarks.get(model.samples.weighted_by, "")
+
+
+def weighed_notes(models: Sequence["ModelAudit"]) -> list[str]:
+    """A sentence below tables of several models, where a number of a whole one is not of all samples alike."""
+    about = {model.samples.weighted_by: whole_of(model) for model in models}
+    return [f"Score and accuracy of a model are of {text}." for by, text in about.items() if by != "samples"]
+
+
 def digits_of(score: "ScoreInfo") -> int:
     """Digits after the point that its values are shown with."""
     return 4 if score.range[1] < SMALL else 3
@@ -105,7 +130,7 @@ def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
         (
             score_name(model.score),
             estimate(model.aggregate, model.aggregate_interval, digits),
-            f"mean over all {model.samples.n:,} samples",
+            f"mean over {whole_of(model)}",
         ),
         (
             "class mean",
@@ -145,7 +170,8 @@ def headline(model: "ModelAudit") -> str:
     how = [score_name(model.score), *settings(model.score)]
     return (
         f"{model.name}: {model.samples.n:,} samples, {len(model.classes):,} "
-        f"{PLURALS[model.partition]}, {accuracy_name(model.score)} {percent(model.accuracy, 2)}; " + ", ".join(how)
+        f"{PLURALS[model.partition]}, {accuracy_name(model.score)} {percent(model.accuracy, 2)}{weighed(model)}; "
+        + ", ".join(how)
     )
 
 

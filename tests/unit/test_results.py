@@ -45,7 +45,7 @@ def test_the_contract_of_the_file(result):
         *("claim", "verdict", "curves", "calibrated"),
     }
     assert set(model["score"]) >= {"name", "range", "activation", "temperature", "norm", "eps"}
-    assert set(model["samples"]) == {"source", "n", "seed"}
+    assert set(model["samples"]) == {"source", "n", "seed", "weighted_by"}
     assert set(model["interval"]) >= {"method", "delta", "target"}
     assert set(model["noise"]) >= {"rdi", "nrgc"}
     assert set(model["noise"]["rdi"]) == {"null_mean", "null_q95", "p_value"}

@@ -62,7 +62,8 @@ def kl_lower(means: FloatArray, counts: IntArray, alpha: float, *, sizes: IntArr
         if sizes is not None:
             rest = np.maximum(sizes - counts, 1)
             unseen = np.clip((sizes * mean - counts * means) / rest, 0.0, 1.0)
-            exponent = np.maximum(exponent, (sizes - counts) * _kl(unseen, mean))
+            unknown = np.where(sizes > counts, _kl(unseen, mean), 0.0)  # of nothing, it says nothing
+            exponent = np.maximum(exponent, (sizes - counts) * unknown)
         return np.asarray(exponent > log_level + SLACK)
 
     return last_excluded(excluded, floor, means)

@@ -132,9 +132,9 @@ def _warned(model: ModelAudit) -> tuple[str, ...]:
 def _accuracy(model: ModelAudit) -> str:
     if model.score.name == "smoothing":
         share = views.percent(model.accuracy)
-        return f"Under noise, the smoothed classifier decides {share} of the {model.samples.n:,} samples correctly."
+        return f"Under noise, the smoothed classifier decides {share} of {views.whole_of(model)} correctly."
     return (
-        f"The model decides {views.percent(model.accuracy)} of the {model.samples.n:,} samples correctly. If you know "
+        f"The model decides {views.percent(model.accuracy)} of {views.whole_of(model)} correctly. If you know "
         "it by another accuracy, stop here: the labels or the preprocessing are wrong."
     )
 
@@ -178,7 +178,7 @@ def metric_lines(model: ModelAudit) -> list[MetricLine]:
             "aggregate",
             kind(model.score).title,
             aggregate,
-            f"The mean over all {model.samples.n:,} samples; higher is better. Large {parts} weigh more.",
+            f"The mean over {views.whole_of(model)}; higher is better. Large {parts} weigh more.",
         ),
         line(
             "class_mean", f"Mean of the {parts}", mean, f"All {parts} count the same, however many samples they have."
