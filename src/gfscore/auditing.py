@@ -50,7 +50,8 @@ SHARE_OF_SHARES = 0.5  # of delta, for all shares of radii above eps, where they
 NORMAL_NOISE = Flag(
     code="normal_noise",
     message="the noise floor is drawn from a normal approximation: shuffling needs the samples, and only their sums "
-    "were kept. With few samples per class, audit the samples themselves to be sure.",
+    "were kept. With many classes of few samples, or scores nearly all 0 or at the maximum, it calls chance a "
+    "difference too often: audit the samples themselves to be sure.",
 )
 
 

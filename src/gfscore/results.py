@@ -144,11 +144,23 @@ class Atkinson(Metric):
 
 
 class Null(Result):
-    """An index of disparity under chance alone: all classes with the same mean."""
+    """An index of disparity under chance alone: all classes equal."""
 
-    null_mean: float = Field(description="what chance gives on average")
-    null_q95: float = Field(description="what chance exceeds in 5 % of the shuffles")
-    p_value: float = Field(gt=0, le=1, description="how often chance gives at least what was observed")
+    null_mean: float = Field(description="what chance gives on average, by the test with the larger p-value")
+    null_q95: float = Field(description="what chance exceeds in 5 % of the shuffles, likewise")
+    p_value: float = Field(
+        gt=0, le=1, description="how often chance gives at least what was observed: the larger of both tests"
+    )
+    p_holm: float | None = Field(
+        default=None, description="p_value, corrected (Holm) for RDI and NRGC being asked together"
+    )
+    p_plain: float | None = Field(
+        default=None, description="of the plain test: exact for classes that all have one distribution"
+    )
+    p_studentised: float | None = Field(
+        default=None, description="of the studentised test: approximate, for classes with equal means"
+    )
+    test: Literal["plain", "studentised"] | None = Field(default=None, description="the one with the larger p-value")
 
 
 class Noise(Result):
@@ -157,7 +169,7 @@ class Noise(Result):
     rdi: Null
     nrgc: Null | None = Field(description="null when all scores are 0")
     permutations: int = Field(description="shuffles, or draws")
-    studentised: bool
+    studentised: bool = Field(description="false only where an earlier version made the plain test alone")
     seed: int
     kind: Literal["permutation", "normal"] = Field(
         default="permutation", description="shuffled samples, or normal draws where the samples are gone"

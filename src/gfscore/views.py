@@ -1,6 +1,7 @@
 """How a result shows itself at a prompt, in a notebook and as a data frame."""
 
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -8,9 +9,13 @@ from gfscore.errors import PLURALS
 from gfscore.extras import require
 
 if TYPE_CHECKING:
-    from gfscore.results import Audit, ClassResult, Metric, ModelAudit, ScoreInfo
+    from gfscore.results import Audit, ClassResult, Metric, ModelAudit, Null, ScoreInfo
 
 NOISE_LEVEL = 0.05  # of the p-value below which a gap is called more than noise
+BY_A_TEST = (
+    "A test says so, no interval: it is exact for classes of one distribution, and errs in more than 5 % of cases "
+    "where small classes are skewed and others are not."
+)
 SHOWN = 10  # classes at each end, when there are many
 SCORE_NAMES = {"great": "GREAT score", "first-order": "first-order radius"}  # others are called what they are
 COLUMN_NAMES = {"great": "GREAT", "first-order": "radius"}  # the same where there is little room
@@ -150,18 +155,72 @@ def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
     ]
 
 
+class Chance(StrEnum):
+    """What may be said of whether the classes differ, from the strongest to nothing."""
+
+    PROVED = "proved"  # the interval of the RDI leaves 0 out
+    SHOWN = "shown"  # a test says so, which is approximate where classes are unequal in other ways than their means
+    OPEN = "open"  # it may be chance
+    UNTESTED = "untested"
+
+
+def chance(model: "ModelAudit") -> Chance:
+    """The one rule for every headline, sentence and picture.
+
+    A proof is an interval; a p-value alone says less. While the interval of the RDI reaches down to 0, every class may
+    still be the worst: so what only a test shows never names one.
+    """
+    if model.rdi.interval is not None and model.rdi.interval[0] > 0:
+        return Chance.PROVED
+    if model.noise is None:
+        return Chance.UNTESTED
+    nulls = [null for null in (model.noise.rdi, model.noise.nrgc) if null is not None]
+    return Chance.SHOWN if any(adjusted(null) <= NOISE_LEVEL for null in nulls) else Chance.OPEN
+
+
+def chance_text(model: "ModelAudit") -> str:
+    """The same as a sentence."""
+    parts = PLURALS[model.partition]
+    match chance(model):
+        case Chance.PROVED:
+            return f"The {parts} are not protected alike."
+        case Chance.SHOWN:
+            return f"The {parts} differ by more than chance, but the data cannot tell which is worst."
+        case Chance.OPEN:
+            return f"No {model.partition} stands out: the differences between the {parts} may be chance."
+        case Chance.UNTESTED:
+            return f"Whether the {parts} differ by more than chance was not tested."
+
+
+def adjusted(null: "Null") -> float:
+    """The p-value of an index, corrected for the other one; files of earlier versions have the plain one only."""
+    return null.p_value if null.p_holm is None else null.p_holm
+
+
+def index_verdict(model: "ModelAudit", null: "Null") -> str:
+    """Whether one index, RDI or NRGC, is more than noise: what :func:`chance` says of both is never contradicted."""
+    found = chance(model)
+    if found is Chance.PROVED or adjusted(null) <= NOISE_LEVEL:
+        return "more than noise"
+    return "by itself it may be noise" if found is Chance.SHOWN else "may be noise"
+
+
 def noise_text(model: "ModelAudit") -> str | None:
     """Whether the gap between best and worst is more than chance, in words."""
     if model.noise is None:
         return None
     null, parts, digits = model.noise.rdi, PLURALS[model.partition], digits_of(model.score)
-    verdict = "more than noise" if null.p_value <= NOISE_LEVEL else "it may be noise"
     approximate = " (by a normal approximation)" if model.noise.kind == "normal" else ""
+    both = "" if model.noise.nrgc is None else f", of the NRGC {adjusted(model.noise.nrgc):.2g}"
+    verdict = {
+        Chance.PROVED: "more than noise: the interval of the RDI leaves 0 out",
+        Chance.SHOWN: f"the {parts} differ by more than chance, but the data cannot tell which is worst",
+    }.get(chance(model), "it may be noise")
     return (
         f"Were all {parts} equal, chance alone{approximate} would give an RDI of {number(null.null_mean, digits)} on "
         f"average and above {number(null.null_q95, digits)} in 5 % of cases; observed is "
-        f"{number(model.rdi.value, digits)} "
-        f"(p = {null.p_value:.2g}): {verdict}."
+        f"{number(model.rdi.value, digits)} (p of the RDI {adjusted(null):.2g}{both}): {verdict}."
+        + (f" {BY_A_TEST}" if chance(model) is Chance.SHOWN else "")
     )
 
 
