@@ -285,7 +285,7 @@ def audit_scores(
         noise=_noise(samples, local, options),
         flags=audit_flags(Facts.of(samples, local), profile, min_n=options.min_n) + local.flags,
         claim=Claim(premise=local.premise, certified=local.certified),
-        abstained=None if profile.abstained is None else float(profile.weights @ profile.abstained),
+        abstained=_abstained(local, profile),
         robust=_robust_accuracy(local, samples, profile, for_shares, sizes),
     )
 
@@ -374,6 +374,14 @@ def _robust_accuracy(
     ends = share_intervals(local.values > local.eps, codes, n_parts, delta=delta, totals=totals, sizes=sizes)
     *parts, whole = (Metric(value=share, interval=(low, high)) for share, low, high in zip(*ends, strict=True))
     return Metric(value=whole.value) if profile.weighted_by == "unequal_draws" else whole, tuple(parts)
+
+
+def _abstained(local: LocalScores, profile: ClassProfile) -> float | None:
+    """Share of what the whole is of for which no class was named."""
+    if local.abstained is None or profile.abstained is None:
+        return None
+    weighed = profile.weighted_by == "class_sizes"
+    return float(profile.weights @ profile.abstained if weighed else local.abstained.mean())
 
 
 def _check_accuracy(samples: Samples, local: LocalScores, class_sizes: ArrayLike | None, expected: float) -> None:

@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from gfscore.results import Audit, ClassResult, Metric, ModelAudit, Null, ScoreInfo
 
 NOISE_LEVEL = 0.05  # of the p-value below which a gap is called more than noise
-BY_A_TEST = (
-    "A test says so, no interval: it is exact for classes of one distribution, and errs in more than 5 % of cases "
-    "where small classes are skewed and others are not."
-)
 SHOWN = 10  # classes at each end, when there are many
 SCORE_NAMES = {"great": "GREAT score", "first-order": "first-order radius"}  # others are called what they are
 COLUMN_NAMES = {"great": "GREAT", "first-order": "radius"}  # the same where there is little room
@@ -220,8 +216,18 @@ def noise_text(model: "ModelAudit") -> str | None:
         f"Were all {parts} equal, chance alone{approximate} would give an RDI of {number(null.null_mean, digits)} on "
         f"average and above {number(null.null_q95, digits)} in 5 % of cases; observed is "
         f"{number(model.rdi.value, digits)} (p of the RDI {adjusted(null):.2g}{both}): {verdict}."
-        + (f" {BY_A_TEST}" if chance(model) is Chance.SHOWN else "")
+        + "".join(f" {limits}" for limits in limits_of_test(model))
     )
+
+
+def limits_of_test(model: "ModelAudit") -> list[str]:
+    """What a test cannot do, where nothing but a test says that the classes differ."""
+    if chance(model) is not Chance.SHOWN or model.noise is None:
+        return []
+    errs = "in more than 5 % of cases where small classes are skewed and others are not"
+    if model.noise.kind == "normal":
+        return [f"A test says so, no interval: it errs {errs}, and where scores are nearly all 0 or at the maximum."]
+    return [f"A test says so, no interval: it is exact for classes of one distribution, and errs {errs}."]
 
 
 def headline(model: "ModelAudit") -> str:

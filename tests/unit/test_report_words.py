@@ -65,11 +65,18 @@ class TestVerdict:
         said = words.verdict(model)
         assert said.headline == "The classes differ by more than chance, but the data cannot tell which is worst."
         assert said.tone == "open"
-        assert views.BY_A_TEST in said.sentences
+        assert "A test says so, no interval: it is exact for classes of one distribution" in " ".join(said.sentences)
         lines = {line.key: line.floor for line in words.metric_lines(model)}
         assert lines["rdi"].endswith("by itself it may be noise")
         assert lines["nrgc"].endswith("more than noise")
         assert "differ by more than chance, but the data cannot tell which is worst. A test says so" in repr(model)
+
+    def test_a_normal_approximation_is_not_called_exact(self, uneven):
+        normal = uneven.noise.model_copy(update={"kind": "normal"})
+        reaching = uneven.rdi.model_copy(update={"interval": (0.0, 1.0)})
+        text = views.noise_text(uneven.model_copy(update={"noise": normal, "rdi": reaching}))
+        assert "exact" not in text
+        assert text.endswith("and where scores are nearly all 0 or at the maximum.")
 
     def test_a_p_value_without_an_interval_is_no_strong_headline(self, uneven):
         reaching = uneven.rdi.model_copy(update={"interval": (0.0, 1.0)})

@@ -119,7 +119,7 @@ def _gap(model: ModelAudit) -> tuple[str, ...]:
     null, places = model.noise.rdi, views.digits_of(model.score)
     gap, usual, rare = (views.number(value, places) for value in (model.rdi.value, null.null_mean, null.null_q95))
     were = f"Were all {PLURALS[model.partition]} equal, chance alone would still show {usual} on average"
-    limits = (views.BY_A_TEST,) if views.chance(model) is views.Chance.SHOWN else ()
+    limits = views.limits_of_test(model)
     return (f"From best to worst that is {gap}. {were}, and more than {rare} once in twenty times.", *limits)
 
 
