@@ -1,5 +1,7 @@
 """Part of a data set is run, and the verdict or the number is about all of it: the commands must not mix the two up."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from onnx import helper, numpy_helper
@@ -113,3 +115,29 @@ def test_robust_accuracy_and_the_rules_of_a_gate_are_about_the_set(unbalanced, t
     assert run(["gate", "out/audit.json", "--policy", "policy.toml", "--delta", "0.1"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert printed.count("(classes weighed as in the data set)") == 2
+
+
+def test_a_stream_weighs_as_a_whole_audit_does(unbalanced, capsys):
+    command = ["audit", "--model", "net.onnx", "--data", "images.npz", "--n-per-class", "100", "--permutations", "0"]
+    found = []
+    for how in ([], ["--stream"]):
+        assert run([*command, *how, "--json"]) == 0
+        found.append(Audit.from_json(capsys.readouterr().out).model)
+    whole, stream = found
+    assert stream.samples.weighted_by == whole.samples.weighted_by == "class_sizes"
+    assert (stream.aggregate, stream.accuracy) == pytest.approx((whole.aggregate, whole.accuracy), abs=1e-12)
+    assert stream.aggregate_interval == pytest.approx(whole.aggregate_interval, abs=0.02)  # blocks, not betting
+
+
+def test_every_text_says_what_the_accuracy_is_of(unbalanced, capsys):
+    command = ["--model", "net.onnx", "--data", "images.npz", "--n-per-class", "100", "--permutations", "0"]
+    assert run(["audit", *command, "--out", "out"]) == 0
+    of = "the 5,200 samples of the data set (200 drawn, classes weighed by their size in it)"
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "% (classes weighed as in the data set);" in printed
+    assert f"mean over {of}" in printed
+    assert run(["report", "out/audit.json", "--format", "md", "--out", "report.md"]) == 0
+    assert f"of {of} correctly." in Path("report.md").read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert run(["table", "out/audit.json"]) == 0
+    assert f"Score and accuracy of a model are of {of}." in capsys.readouterr().out.replace("\\", "")
