@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from gfscore import disparity
-from gfscore.bounds import Method, audit_intervals, noise_floor
+from gfscore.bounds import Method, NoiseFloor, audit_intervals, noise_floor, normal_floor
+from gfscore.bounds.parts import PartScores
 from gfscore.bounds.simultaneous import AuditIntervals
 
 Array = np.ndarray
@@ -138,8 +140,10 @@ def missed_by(found: AuditIntervals, truth: Array, counts: Array) -> dict[str, b
     return missed
 
 
+Draw = Callable[[np.random.Generator, Array], Array]  # scores for the class codes, with equal class means
+
 # Equal means, unequal spreads: what a test of equal means must not reject, by name.
-EQUAL_MEANS: dict[str, Callable[[np.random.Generator, Array], Array]] = {
+EQUAL_MEANS: dict[str, Draw] = {
     "the same Beta in all classes": lambda generator, codes: generator.beta(2.0, 2.0, len(codes)),
     "Beta, unequal spreads": lambda generator, codes: _symmetric_beta(
         generator, np.array([0.15, 1.0, 10.0])[codes % 3]
@@ -152,6 +156,39 @@ EQUAL_MEANS: dict[str, Callable[[np.random.Generator, Array], Array]] = {
     ),
 }
 
+# Scores that are nearly all 0 or at the maximum, and the same in all classes: an exact test keeps its level.
+SATURATED: dict[str, Draw] = {
+    "the same 0/1, right with 0.9": lambda generator, codes: (generator.random(len(codes)) < 0.9).astype(np.float64),
+    "the same, right with 0.9, then Beta(8, 0.5)": lambda generator, codes: np.where(
+        generator.random(len(codes)) < 0.9, generator.beta(8.0, 0.5, len(codes)), 0.0
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Skewed:
+    """Equal means, but rare mass in small classes beside others that vary little: no test here keeps its level."""
+
+    name: str
+    sizes: tuple[int, ...]
+    draw: Draw
+
+
+def _rare(mean: float, rare: Callable[[Array], Array]) -> Draw:
+    """Classes that ``rare`` names are 0/1, the others a narrow Beta, all with one mean."""
+    return lambda generator, codes: np.where(
+        rare(codes), generator.random(len(codes)) < mean, generator.beta(200 * mean, 200 * (1 - mean), len(codes))
+    )
+
+
+SKEWED = (
+    Skewed("narrow 0.05, n = 1000; 0/1, n = 20", (1000, 20), _rare(0.05, lambda codes: codes == 1)),
+    Skewed("five narrow 0.2, n = 500; five 0/1, n = 10", (500, 10) * 5, _rare(0.2, lambda codes: codes % 2 == 1)),
+    Skewed("nine narrow 0.9, n = 100; one 0/1, n = 30", (100,) * 9 + (30,), _rare(0.9, lambda codes: codes == 9)),
+    Skewed("five narrow 0.05, five 0/1, n = 30", (30,) * 10, _rare(0.05, lambda codes: codes % 2 == 1)),
+    Skewed("five narrow 0.5, five 0/1, n = 50", (50,) * 10, _rare(0.5, lambda codes: codes % 2 == 1)),
+)
+
 
 def _symmetric_beta(generator: np.random.Generator, shapes: Array) -> Array:
     return generator.beta(shapes, shapes)
@@ -163,17 +200,29 @@ def _inflated(generator: np.random.Generator, shares: Array) -> Array:
 
 
 def count_rejections(
-    name: str, *, k: int, n: tuple[int, int], runs: int, permutations: int, studentised: bool = True, seed: int = 0
+    draw: Draw, sizes: ArrayLike, *, runs: int, permutations: int, seed: int = 0, normal: bool = False
 ) -> dict[str, int]:
-    """How often the permutation tests of RDI and NRGC give p at most 0.05 although all means are equal."""
-    generator = np.random.default_rng(seed)
-    codes = np.repeat(np.arange(k), class_sizes(k, n))
-    rejections = {"RDI": 0, "NRGC": 0}
+    """How often the tests of RDI and NRGC give p at most 0.05 although all means are equal.
+
+    By index and test (``RDI plain``, ``RDI studentised``, ``RDI`` for the larger p-value), and ``either``: one of the
+    two larger p-values, corrected by Holm. ``normal``: from means and variances alone.
+    """
+    generator, k = np.random.default_rng(seed), len(np.asarray(sizes))
+    codes = np.repeat(np.arange(k), sizes)
+    rejections: dict[str, int] = {}
     for run in range(runs):
-        values = EQUAL_MEANS[name](generator, codes)
-        floor = noise_floor(
-            values, codes, k, maximum=1.0, permutations=permutations, studentised=studentised, seed=ORDER_SEED + run
-        )
-        rejections["RDI"] += floor.rdi.p_value <= 0.05
-        rejections["NRGC"] += floor.nrgc is not None and floor.nrgc.p_value <= 0.05
+        floor = _floor(draw(generator, codes), codes, k, permutations, ORDER_SEED + run, normal=normal)
+        found = {"either": any(null.p_holm <= 0.05 for null in (floor.rdi, floor.nrgc) if null is not None)}
+        for name, null in (("RDI", floor.rdi), ("NRGC", floor.nrgc)):
+            found[f"{name} plain"] = null is not None and null.p_plain <= 0.05
+            found[f"{name} studentised"] = null is not None and null.p_studentised <= 0.05
+            found[name] = null is not None and null.p_value <= 0.05
+        rejections = {name: rejections.get(name, 0) + rejected for name, rejected in found.items()}
     return rejections
+
+
+def _floor(values: Array, codes: Array, k: int, permutations: int, seed: int, *, normal: bool) -> NoiseFloor:
+    if not normal:
+        return noise_floor(values, codes, k, maximum=1.0, permutations=permutations, seed=seed)
+    parts = PartScores.of(values, codes, k, maximum=1.0)
+    return normal_floor(parts.means, parts.variances, parts.counts, maximum=1.0, draws=permutations, seed=seed)

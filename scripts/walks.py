@@ -1,7 +1,7 @@
 """Print the walk of a command through the package: which files and named functions run, from the arguments to the end.
 
-``python scripts/walks.py`` walks through the five usual jobs and prints a table; ``python scripts/walks.py audit x.npz``
-walks through one command and lists the files in the order in which they are entered.
+``python scripts/walks.py`` walks through five usual jobs and prints a table; ``python scripts/walks.py audit x.npz`` walks
+through one command and lists the files in the order in which they are entered.
 """
 
 import contextlib
@@ -67,6 +67,7 @@ def walk(arguments: list[str]) -> Walk:
 
 
 def main() -> None:
+    """Print the table, or the walk of the command that was given."""
     arguments = sys.argv[1:]
     if arguments:
         seen = walk(arguments)

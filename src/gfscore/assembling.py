@@ -55,7 +55,7 @@ def assembled(
     return ModelAudit(
         name=name,
         score=score,
-        samples=samples,
+        samples=samples.model_copy(update={"weighted_by": profile.weighted_by}),
         run=None if run is None else dict(run),
         interval=IntervalInfo(
             method=intervals.method,
@@ -68,7 +68,7 @@ def assembled(
         partition=profile.partition,
         accuracy=profile.accuracy,
         aggregate=profile.aggregate,
-        aggregate_interval=intervals.aggregate,
+        aggregate_interval=None if profile.weighted_by == "unequal_draws" else intervals.aggregate,
         class_mean=profile.class_mean,
         class_mean_interval=intervals.class_mean,
         classes=_class_results(profile, intervals, robust[1]),
@@ -130,6 +130,7 @@ def _class_results(
         ClassResult(
             name=name,
             n=int(profile.counts[k]),
+            size=None if profile.sizes is None else int(profile.sizes[k]),
             score=float(profile.scores[k]),
             std=None if math.isnan(profile.stds[k]) else float(profile.stds[k]),
             accuracy=float(profile.accuracies[k]),

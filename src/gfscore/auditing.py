@@ -22,7 +22,7 @@ from gfscore.errors import OptionError, ProbabilitiesError
 from gfscore.judge.expectation import check_accuracy, checked_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N, Facts, audit_flags
 from gfscore.judge.threshold import judged
-from gfscore.profile import class_profile, summary_profile
+from gfscore.profile import ClassProfile, Draw, class_profile, drawn_from, drawn_samples, summary_profile
 from gfscore.results import (
     Audit,
     Claim,
@@ -50,7 +50,8 @@ SHARE_OF_SHARES = 0.5  # of delta, for all shares of radii above eps, where they
 NORMAL_NOISE = Flag(
     code="normal_noise",
     message="the noise floor is drawn from a normal approximation: shuffling needs the samples, and only their sums "
-    "were kept. With few samples per class, audit the samples themselves to be sure.",
+    "were kept. With many classes of few samples, or scores nearly all 0 or at the maximum, it calls chance a "
+    "difference too often: audit the samples themselves to be sure.",
 )
 
 
@@ -99,6 +100,7 @@ def audit(
     min_n: int = DEFAULT_MIN_N,
     expect_accuracy: float | None = None,
     class_sizes: ArrayLike | None = None,
+    finite: bool = True,
     name: str = "model",
 ) -> Audit:
     r"""Audit how evenly the GREAT score of one model is spread over its classes.
@@ -108,9 +110,11 @@ def audit(
 
     ``logits`` is ``(N, K)``, ``labels`` is ``(N,)``. With ``groups``, one name per sample (or several attributes
     by name, which are intersected), the profile is over groups; the label stays what the margin is measured
-    against. All intervals hold together with probability 1 - ``delta``. When a random part of each class of a fixed
-    set was scored, ``class_sizes`` (K,) makes them about that set instead of the distribution behind it. Several
-    models: :func:`audit_models`.
+    against. All intervals hold together with probability 1 - ``delta``.
+
+    When a random part of each class of a fixed set was scored, ``class_sizes`` (K,) are those of the set. Score and
+    accuracy of the whole then weigh classes by them, and the intervals are about that very set; with ``finite`` False
+    about the distributions behind its classes. Several models: :func:`audit_models`.
 
     Shah, Visavadiya and Padala, "GF-Score" (2026).
 
@@ -137,8 +141,9 @@ def audit(
         probabilities=probabilities,
     )
     local = score_samples(samples, options)
-    audited = audit_scores(samples, local, options, name=name, class_sizes=class_sizes)
-    return Audit(models=(with_curves(audited, samples, options),), provenance=make_provenance())
+    audited = audit_scores(samples, local, options, name=name, class_sizes=class_sizes, finite=finite)
+    audited = with_curves(audited, samples, options, class_sizes=class_sizes)
+    return Audit(models=(audited,), provenance=make_provenance())
 
 
 def audit_models(models: Mapping[str, Samples], options: Options | None = None) -> Audit:
@@ -236,13 +241,15 @@ def audit_scores(
     data_seed: int | None = None,
     run: Mapping[str, Any] | None = None,
     class_sizes: ArrayLike | None = None,
+    finite: bool = True,
 ) -> ModelAudit:
-    """The stages after scoring, for any local score with a known range."""
-    profile = class_profile(samples, local)
+    """The stages after scoring, for any local score with a known range; ``class_sizes`` as in :func:`audit`."""
+    draw = drawn_samples(samples, class_sizes)
+    profile = class_profile(samples, local, class_sizes=class_sizes)
     if options.expect_accuracy is not None:
-        check_accuracy(profile.accuracy, samples.n_samples, options.expect_accuracy)
+        _check_accuracy(samples, local, class_sizes, options.expect_accuracy)
     codes, n_parts = samples.partition
-    sizes = None if class_sizes is None else _padded(class_sizes, n_parts)
+    sizes = _fixed_sizes(draw) if finite and class_sizes is not None else None
     for_shares = 0.0 if local.eps is None else SHARE_OF_SHARES * options.delta
     intervals = audit_intervals(
         local.values,
@@ -255,6 +262,7 @@ def audit_scores(
         seed=options.seed,
         failure_rate=local.failure_rate,
         sizes=sizes,
+        weights=profile.weights,
     )
     return assembled(
         profile,
@@ -277,8 +285,8 @@ def audit_scores(
         noise=_noise(samples, local, options),
         flags=audit_flags(Facts.of(samples, local), profile, min_n=options.min_n) + local.flags,
         claim=Claim(premise=local.premise, certified=local.certified),
-        abstained=None if local.abstained is None else float(local.abstained.mean()),
-        robust=_robust_accuracy(local, samples, for_shares, sizes),
+        abstained=_abstained(local, profile),
+        robust=_robust_accuracy(local, samples, profile, for_shares, sizes),
     )
 
 
@@ -290,12 +298,14 @@ def audit_summary(
     source: str = "arrays",
     data_seed: int | None = None,
     run: Mapping[str, Any] | None = None,
+    class_sizes: ArrayLike | None = None,
 ) -> ModelAudit:
     """The stages after scoring, from a summary of the scores: of samples that were merged, and not kept.
 
     Betting, which needs an order, is replaced by blocks; the noise floor, which needs samples to shuffle, by its normal
     approximation, and a flag says so. The activation and temperature are those of the summary; the seed must be, as its
-    samples were dealt with it.
+    samples were dealt with it. ``class_sizes`` are what score and accuracy of the whole weigh the classes by, where
+    these were not drawn in proportion.
 
     >>> from gfscore.summaries import merged
     >>> samples = Samples.of([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1])
@@ -311,15 +321,17 @@ def audit_summary(
             f"the samples were dealt into blocks with seed {summary.seed} when they were summed up, and seed "
             f"{options.seed} is asked for now. Give the same seed, or summarise again."
         )
-    profile, kind, n_samples = summary_profile(summary), summary.kind, summary.n_samples
+    profile, kind, n_samples = summary_profile(summary, class_sizes=class_sizes), summary.kind, summary.n_samples
     if options.expect_accuracy is not None:
-        check_accuracy(profile.accuracy, n_samples, options.expect_accuracy)
+        totals = profile.sizes if profile.weighted_by == "class_sizes" else None
+        check_accuracy(profile.accuracies, profile.counts, options.expect_accuracy, totals=totals)
     method = Method.named(options.interval)
     intervals = summary_intervals(
         summary,
         delta=options.delta,
         method=Method.BLOCKS if method is Method.BETTING else method,
         fairness_weight=options.fairness_weight,
+        weights=profile.weights,
     )
     noise = _summary_noise(summary, options)
     return assembled(
@@ -346,31 +358,53 @@ def audit_summary(
     )
 
 
-def with_curves(audited: ModelAudit, samples: Samples, options: Options) -> ModelAudit:
+def with_curves(
+    audited: ModelAudit, samples: Samples, options: Options, *, class_sizes: ArrayLike | None = None
+) -> ModelAudit:
     """The audit with class scores and metrics by temperature, where its score has one: another pass over the logits."""
     if audited.score.temperature is None:
         return audited
-    curve = temperature_curve(samples, activation=options.activation)
+    curve = temperature_curve(samples, activation=options.activation, class_sizes=class_sizes)
     return audited.model_copy(update={"curves": stored_curves(curve, audited)})
 
 
 def _robust_accuracy(
-    local: LocalScores, samples: Samples, delta: float, sizes: IntArray | None
+    local: LocalScores, samples: Samples, profile: ClassProfile, delta: float, sizes: IntArray | None
 ) -> tuple[Metric | None, tuple[Metric | None, ...] | None]:
     """Share of radii above eps, whole and per part; None where no eps was given."""
     if local.eps is None:
         return None, None
     codes, n_parts = samples.partition
-    ends = share_intervals(local.values > local.eps, codes, n_parts, delta=delta, sizes=sizes)
+    totals = profile.sizes if profile.weighted_by == "class_sizes" else profile.counts
+    ends = share_intervals(local.values > local.eps, codes, n_parts, delta=delta, totals=totals, sizes=sizes)
     *parts, whole = (Metric(value=share, interval=(low, high)) for share, low, high in zip(*ends, strict=True))
-    return whole, tuple(parts)
+    return Metric(value=whole.value) if profile.weighted_by == "unequal_draws" else whole, tuple(parts)
 
 
-def _padded(class_sizes: ArrayLike, n_parts: int) -> IntArray:
-    """Sizes for all classes of the model: a class beyond the highest label of the set has none."""
-    sizes = np.asarray(class_sizes)
-    missing = max(0, n_parts - len(sizes)) if sizes.ndim == 1 else 0
-    return np.pad(sizes, (0, missing)).astype(np.int64) if missing else sizes
+def _abstained(local: LocalScores, profile: ClassProfile) -> float | None:
+    """Share of what the whole is of for which no class was named."""
+    if local.abstained is None or profile.abstained is None:
+        return None
+    weighed = profile.weighted_by == "class_sizes"
+    return float(profile.weights @ profile.abstained if weighed else local.abstained.mean())
+
+
+def _check_accuracy(samples: Samples, local: LocalScores, class_sizes: ArrayLike | None, expected: float) -> None:
+    """Hold the accuracy against what was expected of the set: class by class, also where the profile is of groups."""
+    counts = np.bincount(samples.labels, minlength=samples.n_classes)
+    correct = np.bincount(samples.labels, weights=local.correct(samples.labels), minlength=samples.n_classes)
+    draw, present = drawn_from(class_sizes, counts), counts > 0
+    if draw.weighted_by == "unequal_draws":
+        raise OptionError("the accuracy of a set is not known when a class of it has no sample. Expect none.")
+    totals = None if draw.sizes is None else draw.sizes[present]
+    check_accuracy(correct[present] / counts[present], counts[present], expected, totals=totals)
+
+
+def _fixed_sizes(draw: Draw) -> IntArray:
+    """The sizes of a fixed set, where they are known of each part."""
+    if draw.sizes is None:
+        raise OptionError("groups have no sizes in a fixed set, of which parts were drawn by class. Leave one away.")
+    return draw.sizes
 
 
 def _noise(samples: Samples, local: LocalScores, options: Options) -> Noise | None:

@@ -53,10 +53,16 @@ def calibrate(
 
 
 def curve_of(
-    samples: Samples, options: Options, temperature_range: tuple[float, float] = DEFAULT_RANGE
+    samples: Samples,
+    options: Options,
+    temperature_range: tuple[float, float] = DEFAULT_RANGE,
+    *,
+    class_sizes: ArrayLike | None = None,
 ) -> TemperatureCurve:
     """Class scores over a range of temperatures."""
-    return temperature_curve(samples, activation=options.activation, temperature_range=temperature_range)
+    return temperature_curve(
+        samples, activation=options.activation, temperature_range=temperature_range, class_sizes=class_sizes
+    )
 
 
 def calibration_of(
@@ -79,12 +85,14 @@ def with_calibration(
     options: Options,
     *,
     class_sizes: ArrayLike | None = None,
+    finite: bool = True,
 ) -> ModelAudit:
     """The audit with its curves and, where there is a calibrated temperature, all metrics at it beside the others."""
     calibrated = None
     if temperature is not None:
         at = replace(options, temperature=temperature, permutations=0, expect_accuracy=None)
-        again = audit_scores(samples, score_samples(samples, at), at, name=audited.name, class_sizes=class_sizes)
+        local = score_samples(samples, at)
+        again = audit_scores(samples, local, at, name=audited.name, class_sizes=class_sizes, finite=finite)
         calibrated = Calibrated(
             temperature=temperature,
             **{name: getattr(again, name) for name in Calibrated.model_fields if name != "temperature"},

@@ -112,6 +112,7 @@ def gate_adaptively(
     seed: int = 0,
     shuffle: bool = True,
     finite: bool = False,
+    class_sizes: IntArray | None = None,
     size: int = ROUND,
     passes: int = 1,
     progress: Progress = lambda _used, _available: None,
@@ -132,6 +133,7 @@ def gate_adaptively(
         seed=seed,
         shuffle=shuffle,
         finite=finite,
+        class_sizes=class_sizes,
         size=size,
         progress=progress,
     )

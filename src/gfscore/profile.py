@@ -1,10 +1,13 @@
 """A number per class, or per group: what the scores of its samples have in common."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from gfscore.errors import TooFewClassesError
+from gfscore.errors import OptionError, TooFewClassesError
+from gfscore.results import WeightedBy
 from gfscore.samples import FloatArray, IntArray, Samples
 from gfscore.scores.local import BoolArray, LocalScores
 from gfscore.summaries import Summary
@@ -26,8 +29,11 @@ class ClassProfile:
     confused_with: tuple[str | None, ...]  # the class most often predicted by mistake
     confused_shares: FloatArray  # its share of the part's samples
     absent: tuple[str, ...]
-    aggregate: float  # mean score over all samples
-    accuracy: float  # over all samples
+    weights: FloatArray  # what each part counts for in what is said of the whole; they sum to 1
+    weighted_by: WeightedBy  # where the weights come from
+    aggregate: float  # mean score of the whole
+    accuracy: float  # likewise
+    sizes: IntArray | None = None  # samples of each part in the set these were drawn from, where that is known
     abstained: FloatArray | None = None  # share of the samples for which no class was named
 
     @property
@@ -36,12 +42,61 @@ class ClassProfile:
         return float(self.scores.mean())
 
 
-def class_profile(samples: Samples, local: LocalScores) -> ClassProfile:
+class Draw(NamedTuple):
+    """What is known of the set that samples were drawn from."""
+
+    sizes: IntArray | None  # (n_parts,), samples of each part in it
+    weighted_by: WeightedBy
+
+    def of(self, present: IntArray, counts: IntArray) -> tuple[FloatArray, IntArray | None]:
+        """What parts with samples count for in the whole, and their sizes, ``(K,)`` each."""
+        sizes = None if self.sizes is None else self.sizes[present]
+        totals = sizes if sizes is not None and self.weighted_by == "class_sizes" else counts
+        return totals / totals.sum(), sizes
+
+
+def drawn_from(class_sizes: ArrayLike | None, counts: IntArray, *, groups: bool = False) -> Draw:
+    """How samples of each class, ``counts`` (K,) of them, stand for a set in which there are ``class_sizes``.
+
+    Drawn in proportion, each sample counts the same. Else each class counts for its size: means of the whole are then
+    about the set, not about the draw. That fails where a class of the set has no sample, and for ``groups``, within
+    which the classes are mixed otherwise than in the set.
+    """
+    if class_sizes is None:
+        return Draw(None, "samples")
+    sizes = np.asarray(class_sizes)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or len(sizes) > len(counts):
+        raise OptionError(
+            f"class sizes of shape {sizes.shape}: give one whole number for each of {len(counts)} classes."
+        )
+    sizes = np.pad(sizes, (0, len(counts) - len(sizes))).astype(np.int64)  # beyond the highest label there is none
+    if (sizes < counts).any():
+        part = int(np.argmax(sizes < counts))
+        raise OptionError(f"class {part} has {counts[part]} samples but a size of {sizes[part]}. Give the whole set's.")
+    in_proportion = (counts * sizes.sum() == sizes * counts.sum()).all()
+    if groups:
+        return Draw(None, "samples" if in_proportion else "unequal_draws")
+    if in_proportion:
+        return Draw(sizes, "samples")
+    return Draw(sizes, "unequal_draws" if (sizes[counts == 0] > 0).any() else "class_sizes")
+
+
+def drawn_samples(samples: Samples, class_sizes: ArrayLike | None) -> Draw:
+    """The same for samples, whose parts are their groups where they have any."""
+    counts = np.bincount(samples.labels, minlength=samples.n_classes)
+    return drawn_from(class_sizes, counts, groups=samples.groups is not None)
+
+
+def class_profile(samples: Samples, local: LocalScores, *, class_sizes: ArrayLike | None = None) -> ClassProfile:
     r"""Profile over the classes, or over the groups when the samples have any.
 
     .. math:: \Omega_k = \frac{1}{n_k} \sum_{i \in S_k} g(x_i),
               \qquad \Omega = \sum_k \frac{n_k}{N}\,\Omega_k = \frac{1}{N} \sum_i g(x_i)
+
+    With ``class_sizes`` (K,) of the set that the samples were drawn from, not in proportion, the sizes take the place
+    of :math:`n_k` in the second formula: it is then an estimate for the set. See :func:`drawn_from`.
     """
+    draw = drawn_samples(samples, class_sizes)
     groups = samples.groups
     codes, names = (samples.labels, samples.class_names) if groups is None else (groups.codes, groups.names)
     partition = "class" if groups is None else "group"
@@ -62,25 +117,34 @@ def class_profile(samples: Samples, local: LocalScores) -> ClassProfile:
         wrong &= ~local.abstained  # who names no class mistakes it for none
     pairs, pair_counts = np.unique(codes[wrong] * samples.n_classes + local.predicted[wrong], return_counts=True)
     confused_with, confused_shares = _confusions(pairs, pair_counts, samples.class_names, present, counts)
+    weights, sizes = draw.of(present, counts)
+    accuracies = class_sums(correct)[present] / counts
+    in_proportion = draw.weighted_by != "class_sizes"
     return ClassProfile(
         partition=partition,
         names=tuple(names[k] for k in present),
         scores=all_means[present],
         stds=np.where(counts > 1, np.sqrt(squares / np.maximum(counts - 1, 1)), np.nan),
         counts=counts,
-        accuracies=class_sums(correct)[present] / counts,
+        accuracies=accuracies,
         confused_with=confused_with,
         confused_shares=confused_shares,
         abstained=None if local.abstained is None else class_sums(local.abstained)[present] / counts,
         absent=tuple(name for name, count in zip(names, all_counts, strict=True) if count == 0),
-        aggregate=float(np.dot(counts, all_means[present]) / counts.sum()),
-        accuracy=float(correct.mean()),
+        weights=weights,
+        weighted_by=draw.weighted_by,
+        sizes=sizes,
+        aggregate=float(
+            np.dot(counts, all_means[present]) / counts.sum() if in_proportion else weights @ all_means[present]
+        ),
+        accuracy=float(correct.mean() if in_proportion else weights @ accuracies),
     )
 
 
-def summary_profile(summary: Summary) -> ClassProfile:
-    """The same from a summary of the scores."""
+def summary_profile(summary: Summary, *, class_sizes: ArrayLike | None = None) -> ClassProfile:
+    """The same from a summary of the scores; what it is a summary of groups has no sizes."""
     all_counts = summary.counts
+    draw = drawn_from(class_sizes if summary.partition == "class" else None, all_counts)
     present = np.flatnonzero(all_counts)
     names = tuple(summary.names[k] for k in present)
     if len(present) < 2:
@@ -90,18 +154,24 @@ def summary_profile(summary: Summary) -> ClassProfile:
         summary.confusions, summary.confusion_counts, summary.class_names, present, counts
     )
     maximum = summary.kind.maximum
+    weights, sizes = draw.of(present, counts)
+    scores, accuracies = maximum * summary.means[present], correct / counts
+    in_proportion = draw.weighted_by != "class_sizes"
     return ClassProfile(
         partition=summary.partition,
         names=names,
-        scores=maximum * summary.means[present],
+        scores=scores,
         stds=np.where(counts > 1, maximum * np.sqrt(summary.variances[present]), np.nan),
         counts=counts,
-        accuracies=correct / counts,
+        accuracies=accuracies,
         confused_with=confused_with,
         confused_shares=confused_shares,
         absent=tuple(name for name, count in zip(summary.names, all_counts, strict=True) if count == 0),
-        aggregate=maximum * summary.total("x") / int(counts.sum()),
-        accuracy=float(correct.sum() / counts.sum()),
+        weights=weights,
+        weighted_by=draw.weighted_by,
+        sizes=sizes,
+        aggregate=maximum * summary.total("x") / int(counts.sum()) if in_proportion else float(weights @ scores),
+        accuracy=float(correct.sum() / counts.sum() if in_proportion else weights @ accuracies),
     )
 
 

@@ -24,6 +24,7 @@ SCHEMA = "gfscore.audit/1"
 
 Interval = tuple[float, float]
 Share = Annotated[float, Field(ge=0, le=1)]
+WeightedBy = Literal["samples", "class_sizes", "unequal_draws"]
 
 
 class Result(BaseModel):
@@ -59,6 +60,12 @@ class SamplesInfo(Result):
     source: str = Field(description="file, or 'arrays' when they were handed over in memory")
     n: int = Field(ge=1)
     seed: int | None = Field(default=None, description="of the generator that drew them, if one did")
+    weighted_by: WeightedBy = Field(
+        default="samples",
+        description="what numbers of the whole (aggregate, accuracy, robust_accuracy, abstained) are means over: all "
+        "samples alike; classes by their size, because they were not drawn in proportion to it; or unequal_draws: all "
+        "samples alike although classes were not drawn in proportion, so that these numbers are about the draw only",
+    )
 
 
 class IntervalInfo(Result):
@@ -90,6 +97,9 @@ class ClassResult(Result):
 
     name: str
     n: int = Field(ge=1)
+    size: int | None = Field(
+        default=None, description="samples of the class in the data set that these were drawn from, where it is known"
+    )
     score: float = Field(description="mean local score of the samples")
     std: float | None = Field(description="standard deviation of the local scores, n - 1; null when n is 1")
     accuracy: Share
@@ -137,11 +147,23 @@ class Atkinson(Metric):
 
 
 class Null(Result):
-    """An index of disparity under chance alone: all classes with the same mean."""
+    """An index of disparity under chance alone: all classes equal."""
 
-    null_mean: float = Field(description="what chance gives on average")
-    null_q95: float = Field(description="what chance exceeds in 5 % of the shuffles")
-    p_value: float = Field(gt=0, le=1, description="how often chance gives at least what was observed")
+    null_mean: float = Field(description="what chance gives on average, by the test with the larger p-value")
+    null_q95: float = Field(description="what chance exceeds in 5 % of the shuffles, likewise")
+    p_value: float = Field(
+        gt=0, le=1, description="how often chance gives at least what was observed: the larger of both tests"
+    )
+    p_holm: float | None = Field(
+        default=None, description="p_value, corrected (Holm) for RDI and NRGC being asked together"
+    )
+    p_plain: float | None = Field(
+        default=None, description="of the plain test: exact for classes that all have one distribution"
+    )
+    p_studentised: float | None = Field(
+        default=None, description="of the studentised test: approximate, for classes with equal means"
+    )
+    test: Literal["plain", "studentised"] | None = Field(default=None, description="the one with the larger p-value")
 
 
 class Noise(Result):
@@ -150,7 +172,7 @@ class Noise(Result):
     rdi: Null
     nrgc: Null | None = Field(description="null when all scores are 0")
     permutations: int = Field(description="shuffles, or draws")
-    studentised: bool
+    studentised: bool = Field(description="false only where an earlier version made the plain test alone")
     seed: int
     kind: Literal["permutation", "normal"] = Field(
         default="permutation", description="shuffled samples, or normal draws where the samples are gone"
@@ -273,9 +295,11 @@ class ModelAudit(Result):
     )
     interval: IntervalInfo
     partition: Literal["class", "group"] = "class"
-    accuracy: Share
-    aggregate: float = Field(description="mean local score over all samples")
-    aggregate_interval: Interval | None = None
+    accuracy: Share = Field(description="share of correct decisions, of what samples.weighted_by says")
+    aggregate: float = Field(description="mean local score, of what samples.weighted_by says")
+    aggregate_interval: Interval | None = Field(
+        default=None, description="null when no bound was computed, as for unequal draws that cannot be weighed"
+    )
     class_mean: float = Field(description="unweighted mean of the class scores")
     class_mean_interval: Interval | None = None
     classes: tuple[ClassResult, ...] = Field(

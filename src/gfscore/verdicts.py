@@ -52,7 +52,10 @@ class AdaptiveClass(Result):
 
     name: str
     n: int = Field(ge=0, description="samples spent on it")
-    available: int = Field(ge=1)
+    available: int = Field(ge=1, description="samples that could be drawn")
+    size: int | None = Field(
+        default=None, description="of the class in the fixed set that the verdict is about; null: a distribution"
+    )
     score: float | None = Field(description="mean of the scores drawn; null when none was")
     accuracy: float | None = Field(description="share predicted rightly of those drawn; null when none was")
     log_above: float | None = Field(description="natural logarithm of the evidence for above; null: it is certain")

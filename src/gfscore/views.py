@@ -1,6 +1,7 @@
 """How a result shows itself at a prompt, in a notebook and as a data frame."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from enum import StrEnum
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,7 @@ from gfscore.errors import PLURALS
 from gfscore.extras import require
 
 if TYPE_CHECKING:
-    from gfscore.results import Audit, ClassResult, Metric, ModelAudit, ScoreInfo
+    from gfscore.results import Audit, ClassResult, Metric, ModelAudit, Null, ScoreInfo
 
 NOISE_LEVEL = 0.05  # of the p-value below which a gap is called more than noise
 SHOWN = 10  # classes at each end, when there are many
@@ -64,6 +65,31 @@ def accuracy_name(score: "ScoreInfo") -> str:
     return "smoothed accuracy" if score.name == "smoothing" else "clean accuracy"
 
 
+def whole_of(model: "ModelAudit") -> str:
+    """What a number of the whole model is of."""
+    drawn = f"{model.samples.n:,}"
+    match model.samples.weighted_by:
+        case "class_sizes":
+            size = sum(entry.size or 0 for entry in model.classes)
+            return f"the {size:,} samples of the data set ({drawn} drawn, classes weighed by their size in it)"
+        case "unequal_draws":
+            return f"the {drawn} samples drawn (not of the data set)"
+        case _:
+            return f"all {drawn} samples"
+
+
+def weighed(model: "ModelAudit") -> str:
+    """The same where there is little room: a remark beside an accuracy, mostly none."""
+    remarks = {"class_sizes": " (classes weighed as in the data set)", "unequal_draws": " (of the samples drawn)"}
+    return remarks.get(model.samples.weighted_by, "")
+
+
+def weighed_notes(models: Sequence["ModelAudit"]) -> list[str]:
+    """A sentence below tables of several models, where a number of a whole one is not of all samples alike."""
+    about = {model.samples.weighted_by: whole_of(model) for model in models}
+    return [f"Score and accuracy of a model are of {text}." for by, text in about.items() if by != "samples"]
+
+
 def digits_of(score: "ScoreInfo") -> int:
     """Digits after the point that its values are shown with."""
     return 4 if score.range[1] < SMALL else 3
@@ -105,7 +131,7 @@ def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
         (
             score_name(model.score),
             estimate(model.aggregate, model.aggregate_interval, digits),
-            f"mean over all {model.samples.n:,} samples",
+            f"mean over {whole_of(model)}",
         ),
         (
             "class mean",
@@ -125,19 +151,83 @@ def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
     ]
 
 
+class Chance(StrEnum):
+    """What may be said of whether the classes differ, from the strongest to nothing."""
+
+    PROVED = "proved"  # the interval of the RDI leaves 0 out
+    SHOWN = "shown"  # a test says so, which is approximate where classes are unequal in other ways than their means
+    OPEN = "open"  # it may be chance
+    UNTESTED = "untested"
+
+
+def chance(model: "ModelAudit") -> Chance:
+    """The one rule for every headline, sentence and picture.
+
+    A proof is an interval; a p-value alone says less. While the interval of the RDI reaches down to 0, every class may
+    still be the worst: so what only a test shows never names one.
+    """
+    if model.rdi.interval is not None and model.rdi.interval[0] > 0:
+        return Chance.PROVED
+    if model.noise is None:
+        return Chance.UNTESTED
+    nulls = [null for null in (model.noise.rdi, model.noise.nrgc) if null is not None]
+    return Chance.SHOWN if any(adjusted(null) <= NOISE_LEVEL for null in nulls) else Chance.OPEN
+
+
+def chance_text(model: "ModelAudit") -> str:
+    """The same as a sentence."""
+    parts = PLURALS[model.partition]
+    match chance(model):
+        case Chance.PROVED:
+            return f"The {parts} are not protected alike."
+        case Chance.SHOWN:
+            return f"The {parts} differ by more than chance, but the data cannot tell which is worst."
+        case Chance.OPEN:
+            return f"No {model.partition} stands out: the differences between the {parts} may be chance."
+        case Chance.UNTESTED:
+            return f"Whether the {parts} differ by more than chance was not tested."
+
+
+def adjusted(null: "Null") -> float:
+    """The p-value of an index, corrected for the other one; files of earlier versions have the plain one only."""
+    return null.p_value if null.p_holm is None else null.p_holm
+
+
+def index_verdict(model: "ModelAudit", null: "Null") -> str:
+    """Whether one index, RDI or NRGC, is more than noise: what :func:`chance` says of both is never contradicted."""
+    found = chance(model)
+    if found is Chance.PROVED or adjusted(null) <= NOISE_LEVEL:
+        return "more than noise"
+    return "by itself it may be noise" if found is Chance.SHOWN else "may be noise"
+
+
 def noise_text(model: "ModelAudit") -> str | None:
     """Whether the gap between best and worst is more than chance, in words."""
     if model.noise is None:
         return None
     null, parts, digits = model.noise.rdi, PLURALS[model.partition], digits_of(model.score)
-    verdict = "more than noise" if null.p_value <= NOISE_LEVEL else "it may be noise"
     approximate = " (by a normal approximation)" if model.noise.kind == "normal" else ""
+    both = "" if model.noise.nrgc is None else f", of the NRGC {adjusted(model.noise.nrgc):.2g}"
+    verdict = {
+        Chance.PROVED: "more than noise: the interval of the RDI leaves 0 out",
+        Chance.SHOWN: f"the {parts} differ by more than chance, but the data cannot tell which is worst",
+    }.get(chance(model), "it may be noise")
     return (
         f"Were all {parts} equal, chance alone{approximate} would give an RDI of {number(null.null_mean, digits)} on "
         f"average and above {number(null.null_q95, digits)} in 5 % of cases; observed is "
-        f"{number(model.rdi.value, digits)} "
-        f"(p = {null.p_value:.2g}): {verdict}."
+        f"{number(model.rdi.value, digits)} (p of the RDI {adjusted(null):.2g}{both}): {verdict}."
+        + "".join(f" {limits}" for limits in limits_of_test(model))
     )
+
+
+def limits_of_test(model: "ModelAudit") -> list[str]:
+    """What a test cannot do, where nothing but a test says that the classes differ."""
+    if chance(model) is not Chance.SHOWN or model.noise is None:
+        return []
+    errs = "in more than 5 % of cases where small classes are skewed and others are not"
+    if model.noise.kind == "normal":
+        return [f"A test says so, no interval: it errs {errs}, and where scores are nearly all 0 or at the maximum."]
+    return [f"A test says so, no interval: it is exact for classes of one distribution, and errs {errs}."]
 
 
 def headline(model: "ModelAudit") -> str:
@@ -145,7 +235,8 @@ def headline(model: "ModelAudit") -> str:
     how = [score_name(model.score), *settings(model.score)]
     return (
         f"{model.name}: {model.samples.n:,} samples, {len(model.classes):,} "
-        f"{PLURALS[model.partition]}, {accuracy_name(model.score)} {percent(model.accuracy, 2)}; " + ", ".join(how)
+        f"{PLURALS[model.partition]}, {accuracy_name(model.score)} {percent(model.accuracy, 2)}{weighed(model)}; "
+        + ", ".join(how)
     )
 
 

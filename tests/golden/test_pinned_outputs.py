@@ -21,7 +21,7 @@ DIGITS = 8  # significant; networks run in float32, and another processor may ro
 CLOSE = {"rel_tol": 1e-6, "abs_tol": 1e-8}
 
 NET = ["--model", "zoo:trades", "--data", "zoo:digits"]
-PART = ["--n-per-class", "30"]
+PART, FEW = ["--n-per-class", "30"], ["--n-per-class", "4"]
 RADII = ["--score", "first-order", "--norm", "linf", "--eps", "0.02", "--directions", "8"]
 
 # name: arguments, and the exit code
@@ -42,7 +42,7 @@ CASES: dict[str, tuple[list[str], int]] = {
     "compare-audits": (["compare", "old/audit.json", "new/audit.json", "--json"], 0),
     "compare-first-order": (["compare", "radii/audit.json", "others/audit.json", "--json"], 0),
     "certify-smoothing": (
-        ["certify", "--method", "smoothing", "--sigma", "0.25", *NET, "--n-per-class", "4", "--n0", "20", "--n", "100", "--json"],
+        [*("certify", "--method", "smoothing", "--sigma", "0.25", "--n0", "20", "--n", "100"), *NET, *FEW, "--json"],
         0,
     ),
     "check": (["check", *NET, "--n-per-class", "10", "--json"], 0),
@@ -69,8 +69,10 @@ def inputs(tmp_path_factory) -> Path:
     (folder / "shards").mkdir()
     for piece in range(3):
         rows = slice(300 * piece, 300 * piece + 300)
-        np.savez(folder / f"shards/{piece}.npz", logits=(noise + 2 * truth)[rows], labels=labels[rows], class_names=names)
-    (folder / "policy.toml").write_text('[rules]\nwcr = 0.1\nrdi = 0.9\n[class_accuracy]\n"*" = 0.3\n[change]\nwcr = -0.1\n')
+        logits = (noise + 2 * truth)[rows]
+        np.savez(folder / f"shards/{piece}.npz", logits=logits, labels=labels[rows], class_names=names)
+    rules = '[rules]\nwcr = 0.1\nrdi = 0.9\n[class_accuracy]\n"*" = 0.3\n[change]\nwcr = -0.1\n'
+    (folder / "policy.toml").write_text(rules)
     (folder / "aggregate.toml").write_text("[rules]\naggregate = 0.005\nwcr = 0.001\n")
     here = Path.cwd()
     os.chdir(folder)

@@ -10,8 +10,9 @@ import pytest
 from scipy.special import softmax
 from timing import TRIES, quickest
 
-from gfscore import SCORE_MAX, audit_models, read_samples
+from gfscore import SCORE_MAX, audit_models, read_samples, views
 from gfscore.cli.main import run
+from gfscore.outputs.report import words
 from gfscore.scores.great import great_scores
 
 IMAGENET = "logits/imagenet5k_efficientnet_lite0.npz"
@@ -21,6 +22,20 @@ PROBABILITIES = "logits/cifar_vgg16_probabilities.npz"
 @pytest.fixture(scope="module")
 def imagenet(realdata):
     return read_samples(realdata / IMAGENET)
+
+
+def test_the_headline_and_the_table_of_imagenet_say_the_same(imagenet):
+    """5 samples of each of 1,000 classes: the gap is what chance makes, the inequality is not."""
+    model = audit_models({"lite0": imagenet}).model
+    assert model.noise.rdi.p_holm > 0.5
+    assert model.noise.nrgc.p_holm <= 0.05
+    said = "differ by more than chance, but the data cannot tell which is worst."
+    assert words.verdict(model).headline == f"The classes {said}"
+    assert said in views.noise_text(model)
+    floors = {line.key: line.floor for line in words.metric_lines(model)}
+    assert floors["rdi"].endswith(": by itself it may be noise")
+    assert floors["nrgc"].endswith(": more than noise")
+    assert set(model.worst_set) == {entry.name for entry in model.classes}
 
 
 def test_imagenet_scores_agree_with_a_plain_float64_softmax(realdata, imagenet):

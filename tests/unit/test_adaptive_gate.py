@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from gfscore.bounds import Evidence
 from gfscore.errors import OptionError
@@ -111,3 +112,38 @@ def test_only_the_wcr_can_be_judged_adaptively():
 def test_one_class_has_no_worst():
     with pytest.raises(OptionError, match="one class only"):
         adaptive_gate(scoring(scores_of(MEANS)), np.zeros(10, dtype=int), threshold=0.2, maximum=1.0)
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_part_of_a_fixed_set_rarely_gives_a_false_verdict_on_the_set(side):
+    """A quarter of each class may be drawn, and the threshold lies next to the WCR of the whole set."""
+    delta, wrong, runs = 0.2, 0, 150
+    for seed in range(runs):
+        rng = np.random.default_rng([seed, 99])
+        whole = rng.beta(0.6, 0.6, (3, 120))  # nearly 0/1: parts differ much from the set
+        wcr = whole.mean(axis=1).min()
+        part = np.stack([rng.choice(row, 30, replace=False) for row in whole])
+        scores, labels = part.ravel(), np.repeat(np.arange(3), 30)
+        drawn = adaptive_gate(
+            lambda rows, scores=scores, labels=labels: (scores[rows], labels[rows]),
+            labels,
+            threshold=wcr + side * 1e-6,
+            maximum=1.0,
+            delta=delta,
+            seed=seed,
+            finite=True,
+            class_sizes=[120, 120, 120],
+        )
+        wrong += drawn.verdict is (Verdict.FAIL if side < 0 else Verdict.PASS)
+    assert binomtest(wrong, runs, delta, alternative="greater").pvalue > 1e-3
+
+
+def test_sizes_that_are_not_the_sets_are_refused():
+    scores = scores_of(MEANS)
+    for sizes, said in (
+        ([300] * 3, "one for each label"),
+        ([300, 300, 300, 299], "none below"),
+        ([300] * 5, "no sample"),
+    ):
+        with pytest.raises(OptionError, match=said):
+            adaptive_gate(scoring(scores), LABELS, threshold=0.3, maximum=1.0, finite=True, class_sizes=sizes)

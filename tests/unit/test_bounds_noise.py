@@ -5,7 +5,7 @@ import pytest
 from timing import quickest
 
 from gfscore import disparity
-from gfscore.bounds import noise_floor, shrunken_scores
+from gfscore.bounds import noise_floor, normal_floor, shrunken_scores
 from gfscore.errors import OptionError, SamplesError
 
 
@@ -19,11 +19,13 @@ def test_equal_classes_make_the_rdi_that_shuffling_predicts():
 
 
 def test_spread_classes_make_more_noise_than_the_plain_shuffle_says():
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(4)  # one in which the mean of the spread class is off, as it is by chance
     codes = np.repeat(np.arange(20), 50)
     values = np.where(codes == 0, rng.integers(0, 2, 1000), 0.5 + 0.1 * rng.random(1000) - 0.05)
-    studentised, plain = (noise_floor(values, codes, 20, maximum=1.0, studentised=s) for s in (True, False))
-    assert studentised.rdi.null_q95 > 1.5 * plain.rdi.null_q95
+    floor = noise_floor(values, codes, 20, maximum=1.0)
+    plain = [np.ptp(rng.permutation(values).reshape(20, 50).mean(axis=1)) for _ in range(1000)]
+    assert floor.rdi.test == "studentised"  # what is shown is of the test that gave the larger p-value
+    assert floor.rdi.null_q95 > 1.5 * np.quantile(plain, 0.95)
 
 
 def test_a_plain_difference_has_the_smallest_p_value():
@@ -33,11 +35,42 @@ def test_a_plain_difference_has_the_smallest_p_value():
     assert floor.nrgc.p_value == 0.01
 
 
-@pytest.mark.parametrize("studentised", [True, False])
-def test_constant_scores_differ_by_nothing(studentised):
-    floor = noise_floor(
-        np.full(30, 0.3), np.repeat([0, 1, 2], 10), 3, maximum=1.0, permutations=20, studentised=studentised
+def test_saturated_scores_are_shown_the_plain_floor_which_is_that_of_shuffled_means():
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(100), 20)
+    values = (rng.random(2000) < 0.9).astype(float)
+    floor = noise_floor(values, codes, 100, maximum=1.0)
+    assert floor.rdi.test == "plain"
+    assert floor.rdi.p_value == floor.rdi.p_plain > floor.rdi.p_studentised
+    ranges = [np.ptp(rng.permutation(values).reshape(100, 20).mean(axis=1)) for _ in range(2000)]
+    assert floor.rdi.null_mean == pytest.approx(np.mean(ranges), rel=0.02)
+    assert floor.rdi.p_plain == pytest.approx(
+        np.mean(ranges >= np.ptp(values.reshape(100, 20).mean(axis=1)) - 1e-9), abs=0.06
     )
+
+
+@pytest.mark.parametrize("draw", [noise_floor, "normal"])
+def test_the_larger_p_value_counts_and_both_indices_share_one_level(draw):
+    """Holm by its definition: the smaller of two is doubled, the larger is at least that."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        codes = np.repeat(np.arange(6), 15)
+        values = rng.beta(2, 2, 90) * np.linspace(0.75, 1, 6)[codes]
+        if draw == "normal":
+            groups = values.reshape(6, 15)
+            floor = normal_floor(groups.mean(axis=1), groups.var(axis=1, ddof=1), [15] * 6, maximum=1.0, draws=99)
+        else:
+            floor = noise_floor(values, codes, 6, maximum=1.0, permutations=99, seed=seed)
+        for null in (floor.rdi, floor.nrgc):
+            assert null.p_value == max(null.p_plain, null.p_studentised)
+            assert null.p_value == (null.p_plain if null.test == "plain" else null.p_studentised)
+        small, large = sorted([floor.rdi, floor.nrgc], key=lambda null: null.p_value)
+        assert small.p_holm == min(1, 2 * small.p_value)
+        assert large.p_holm == max(large.p_value, small.p_holm)
+
+
+def test_constant_scores_differ_by_nothing():
+    floor = noise_floor(np.full(30, 0.3), np.repeat([0, 1, 2], 10), 3, maximum=1.0, permutations=20)
     assert floor.rdi.p_value == 1.0
     assert floor.rdi.null_q95 == pytest.approx(0, abs=1e-12)
     assert floor.nrgc.p_value == 1.0

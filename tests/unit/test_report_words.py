@@ -93,6 +93,42 @@ class TestVerdict:
         assert said.headline == "No class stands out: the differences between the classes may be chance."
         assert said.tone == "open"
 
+    def test_a_test_alone_names_nobody_and_says_that_it_is_one(self):
+        """As on ImageNet, 5 samples a class: by chance the gap is as large, the inequality of all classes is not."""
+        k, n, rng = 1000, 5, np.random.default_rng(0)
+        labels = np.repeat(np.arange(k), n)
+        right = rng.random(k * n) < rng.beta(4, 1.5, k)[labels]
+        logits = 12 * np.eye(k, dtype=np.float32)[np.where(right, labels, (labels + 1) % k)]
+        model = audit_models({"net": Samples.of(logits, labels)}, Options(permutations=199)).model
+        assert model.noise.rdi.p_holm > 0.05 >= model.noise.nrgc.p_holm
+        said = words.verdict(model)
+        assert said.headline == "The classes differ by more than chance, but the data cannot tell which is worst."
+        assert said.tone == "open"
+        assert "A test says so, no interval: it is exact for classes of one distribution" in " ".join(said.sentences)
+        lines = {line.key: line.floor for line in words.metric_lines(model)}
+        assert lines["rdi"].endswith("by itself it may be noise")
+        assert lines["nrgc"].endswith("more than noise")
+        assert "differ by more than chance, but the data cannot tell which is worst. A test says so" in repr(model)
+
+    def test_a_normal_approximation_is_not_called_exact(self, uneven):
+        normal = uneven.noise.model_copy(update={"kind": "normal"})
+        reaching = uneven.rdi.model_copy(update={"interval": (0.0, 1.0)})
+        text = views.noise_text(uneven.model_copy(update={"noise": normal, "rdi": reaching}))
+        assert "exact" not in text
+        assert text.endswith("and where scores are nearly all 0 or at the maximum.")
+
+    def test_a_p_value_without_an_interval_is_no_strong_headline(self, uneven):
+        reaching = uneven.rdi.model_copy(update={"interval": (0.0, 1.0)})
+        assert uneven.noise.rdi.p_holm <= 0.05
+        assert words.verdict(uneven.model_copy(update={"rdi": reaching})).tone == "open"
+
+    def test_an_interval_that_leaves_0_out_is_never_called_noise(self, uneven):
+        weak = uneven.noise.rdi.model_copy(update={"p_holm": 0.4, "p_value": 0.4})
+        model = uneven.model_copy(update={"noise": uneven.noise.model_copy(update={"rdi": weak, "nrgc": weak})})
+        assert words.verdict(model).headline.startswith("The classes are not protected alike.")
+        assert all(line.floor.endswith("more than noise") for line in words.metric_lines(model) if line.floor)
+        assert "more than noise: the interval of the RDI leaves 0 out" in views.noise_text(model)
+
     @pytest.mark.parametrize(
         ("candidates", "expected"),
         [
@@ -107,7 +143,8 @@ class TestVerdict:
         assert words.verdict(model).headline == f"The classes are not protected alike. {expected}"
 
     def test_without_a_noise_floor_nothing_is_said_of_chance(self, uneven):
-        said = words.verdict(uneven.model_copy(update={"noise": None}))
+        unbounded = uneven.rdi.model_copy(update={"interval": None})
+        said = words.verdict(uneven.model_copy(update={"noise": None, "rdi": unbounded}))
         assert said.headline.endswith("Whether the classes differ by more than chance was not tested.")
 
     def test_nothing_but_zeros_is_no_verdict_on_classes(self):

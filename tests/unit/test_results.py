@@ -45,10 +45,12 @@ def test_the_contract_of_the_file(result):
         *("claim", "verdict", "curves", "calibrated"),
     }
     assert set(model["score"]) >= {"name", "range", "activation", "temperature", "norm", "eps"}
-    assert set(model["samples"]) == {"source", "n", "seed"}
+    assert set(model["samples"]) == {"source", "n", "seed", "weighted_by"}
     assert set(model["interval"]) >= {"method", "delta", "target"}
     assert set(model["noise"]) >= {"rdi", "nrgc"}
-    assert set(model["noise"]["rdi"]) == {"null_mean", "null_q95", "p_value"}
+    assert set(model["noise"]["rdi"]) == {
+        *("null_mean", "null_q95", "p_value", "p_holm", "p_plain", "p_studentised", "test"),
+    }
     assert set(model["classes"][0]) >= {"name", "n", "score", "std", "accuracy", "interval", "confused_with"}
     for metric in ("rdi", "nrgc", "wcr", "fp_great", "theil", "atkinson"):
         assert set(model[metric]) >= {"value", "interval"}

@@ -20,7 +20,7 @@ from gfscore.bounds.sequential import Evidence, log_average
 from gfscore.bounds.shares import share_intervals
 from gfscore.bounds.shrinkage import ShrunkenScores, shrunken_scores
 from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals, summary_intervals
-from gfscore.bounds.stratified import stratified_intervals
+from gfscore.bounds.stratified import Strata, stratified_intervals
 
 __all__ = [
     "AuditIntervals",
@@ -31,6 +31,7 @@ __all__ = [
     "Pilot",
     "Plan",
     "ShrunkenScores",
+    "Strata",
     "audit_intervals",
     "bernstein_intervals",
     "betting_intervals",

@@ -46,7 +46,7 @@ class AuditIntervals:
     theil: Interval | None
     atkinson: Interval | None
     class_mean: Interval
-    aggregate: Interval  # of the mean with the sample's shares of the parts
+    aggregate: Interval  # of the mean with the weights that were given, or the shares of the parts
     method: Method
     delta: float
     target: str  # "population" or "finite"
@@ -64,6 +64,7 @@ def audit_intervals(
     fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT,
     seed: int = 0,
     sizes: ArrayLike | None = None,
+    weights: FloatArray | None = None,
     failure_rate: float = 0.0,
 ) -> AuditIntervals:
     r"""Intervals of the classes and of every metric, all at one level.
@@ -71,6 +72,9 @@ def audit_intervals(
     ``values`` are the local scores in [0, ``maximum``] and ``codes`` the part (class or group) of each, ``(N,)``.
     Without ``sizes`` the target is the distribution the samples were drawn from; with ``sizes``, ``(n_parts,)``, it is
     the fixed set of that many samples per part, of which a random subset was scored.
+
+    The aggregate is the mean with ``weights`` ``(K,)``, fixed beforehand, over the parts that have samples. Without
+    them a part weighs as much as it has in the fixed set, or else in the sample.
 
     The box is at level 0.7 delta. The worst class needs no correction for K: the lowest of one-sided bounds at level
     0.1 delta each exceeds the lowest mean only if the bound of that one class fails; and a bound for the worst class is
@@ -102,6 +106,7 @@ def audit_intervals(
         delta=delta,
         fairness_weight=fairness_weight,
         seed=seed,
+        weights=weights,
         failure_rate=failure_rate,
     )
 
@@ -112,11 +117,20 @@ def summary_intervals(
     delta: float = 0.05,
     method: Method | str = Method.BLOCKS,
     fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT,
+    weights: FloatArray | None = None,
 ) -> AuditIntervals:
     """The same from a summary of the scores; any method but betting, which needs their order."""
     found = PartBounds.of_summary(summary, Method.named(method))
     maximum, n_parts = summary.kind.maximum, len(summary.names)
-    return _intervals(found, n_parts, maximum=maximum, delta=delta, fairness_weight=fairness_weight, seed=summary.seed)
+    return _intervals(
+        found,
+        n_parts,
+        maximum=maximum,
+        delta=delta,
+        fairness_weight=fairness_weight,
+        seed=summary.seed,
+        weights=weights,
+    )
 
 
 def _intervals(
@@ -127,6 +141,7 @@ def _intervals(
     delta: float,
     fairness_weight: float,
     seed: int,
+    weights: FloatArray | None,
     failure_rate: float = 0.0,
 ) -> AuditIntervals:
     """Intervals of everything; an anytime method spends nothing on averages, whose bounds need a fixed n.
@@ -150,7 +165,8 @@ def _intervals(
     lower = np.maximum(lower - failure_rate, 0.0)
 
     alpha = None if anytime else DIRECT_SHARE * delta / 6
-    equal, shares = np.full(len(means), 1.0 / len(means)), found.counts / found.counts.sum()
+    equal, totals = np.full(len(means), 1.0 / len(means)), found.counts if found.sizes is None else found.sizes
+    shares = totals / totals.sum() if weights is None else weights
     class_mean = _average("the class mean", found, equal, (lower, upper), alpha, failure_rate)
     aggregate = _average("the aggregate", found, shares, (lower, upper), alpha, failure_rate)
     rdi = box.rdi_range(lower, upper)

@@ -1,12 +1,125 @@
 """Shares of a whole whose parts were not looked at in proportion, as when equally many of each class are tried."""
 
+import math
+from dataclasses import dataclass, replace
+from typing import Self
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gfscore.bounds.binomial import clopper_pearson
+from gfscore.bounds.hoeffding import effective_counts
 from gfscore.bounds.kl import kl_lower
+from gfscore.bounds.parts import known_range
 from gfscore.errors import SamplesError
 from gfscore.samples import FloatArray, IntArray
+
+Ends = tuple[FloatArray, FloatArray]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Strata:
+    r"""Parts of which something is true of some samples, and the whole that they make: :math:`\sum_k w_k \hat r_k`.
+
+    The arrays are ``(K,)``. With ``sizes`` it is all about a fixed set of that many samples per part, of which those
+    looked at are a random choice; else about the distributions behind the parts.
+
+    >>> strata = Strata.of([0, 50], [50, 50], totals=[950, 50])
+    >>> strata.whole, [round(float(end), 3) for end in strata.whole_ends(0.025)]
+    (0.05, [0.005, 0.179])
+    """
+
+    times: FloatArray  # of how many of the samples looked at it is true
+    counts: IntArray  # samples looked at, all positive
+    totals: IntArray  # what each part weighs by
+    sizes: IntArray | None = None
+
+    @classmethod
+    def of(
+        cls, times: ArrayLike, counts: ArrayLike, *, totals: ArrayLike | None = None, sizes: ArrayLike | None = None
+    ) -> Self:
+        """Parts that weigh as much as ``totals`` say, or else ``sizes``, or else as much as was looked at."""
+        looked = np.asarray(counts, dtype=np.int64)
+        weighing = next(given for given in (totals, sizes, looked) if given is not None)
+        return cls(
+            times=np.asarray(times, dtype=np.float64),
+            counts=looked,
+            totals=np.asarray(weighing, dtype=np.int64),
+            sizes=None if sizes is None else np.asarray(sizes, dtype=np.int64),
+        )
+
+    @property
+    def shares(self) -> FloatArray:
+        """Share of each part."""
+        return np.asarray(self.times / self.counts)
+
+    @property
+    def proportional(self) -> bool:
+        """Whether every part was looked at in proportion to its weight."""
+        return bool((self.counts * self.totals.sum() == self.totals * self.counts.sum()).all())
+
+    @property
+    def whole(self) -> float:
+        """Share of the whole."""
+        if self.proportional:
+            return float(self.times.sum() / self.counts.sum())
+        return float(np.dot(self.totals, self.shares) / self.totals.sum())
+
+    def mirrored(self) -> Self:
+        """The same of what is not true."""
+        return replace(self, times=self.counts - self.times)
+
+    def part_ends(self, alpha: float) -> Ends:
+        """Lower and upper ends of each part; each end fails with probability at most ``alpha``.
+
+        Clopper and Pearson's for distributions, KL for a fixed set.
+        """
+        if self.sizes is None:
+            return clopper_pearson(self.times, self.counts, 2 * alpha * len(self.counts))
+        lower, others = (kl_lower(each.shares, self.counts, alpha, sizes=self.sizes) for each in self._sides)
+        return lower, 1.0 - others
+
+    def whole_ends(self, alpha: float) -> tuple[float, float]:
+        """Lower and upper end of the whole, likewise.
+
+        Clopper and Pearson's where parts of distributions were looked at in proportion (that the numbers per part are
+        fixed makes the sum less spread than a binomial: see :func:`~gfscore.bounds.share_intervals`); else the best of
+        three bounds. Two are :func:`stratified_lower` and Hoeffding's for one weighted sum. Both exclude a share when
+        the estimate exceeds a number that follows from that share, so the smaller of the two numbers may be taken: the
+        chance is that of one of them. Drawing without replacement makes no convex function of the sum of a part larger
+        on average (Hoeffding 1963, Theorem 4), so the first holds as it is for a fixed set, and the second is sharper
+        there (:func:`~gfscore.bounds.hoeffding.effective_counts`). The third is certain: what was looked at is known.
+        """
+        if self.sizes is None and self.proportional:
+            lower, upper = clopper_pearson(self.times.sum(), self.counts.sum(), 2 * alpha)
+            return float(lower), float(upper)
+        low, others = (each._whole_lower(alpha) for each in self._sides)
+        return low, 1.0 - others
+
+    @property
+    def _sides(self) -> tuple[Self, Self]:
+        return self, self.mirrored()
+
+    def _whole_lower(self, alpha: float) -> float:
+        n, weights, whole = int(self.counts.sum()), self.totals / self.totals.sum(), self.whole
+        ratio = float((weights * n / self.counts).max())
+        inverses = np.dot(weights**2, 1.0 / effective_counts(self.counts, self.sizes))
+        radius = math.sqrt(math.log(1.0 / alpha) / 2.0 * float(inverses))
+        known = float(np.dot(weights, known_range(self.shares, self.counts, self.sizes)[0]))
+        return min(max(stratified_lower(whole, n, ratio, alpha), whole - radius, known), whole)
+
+    def all_ends(self, delta: float) -> Ends:
+        """Ends of each part and last of the whole, ``(K + 1,)``, that hold together with probability 1 - ``delta``.
+
+        The whole is cut to what the parts allow, which costs nothing when all hold together.
+        """
+        alpha = delta / (2 * (len(self.counts) + 1))
+        box, (low, high) = self.part_ends(alpha), self.whole_ends(alpha)
+        if self.sizes is not None or not self.proportional:
+            weights = self.totals / self.totals.sum()
+            low, high = max(low, float(np.dot(weights, box[0]))), min(high, float(np.dot(weights, box[1])))
+        whole = self.whole  # rounding aside it lies between them
+        return np.append(box[0], min(low, whole)), np.append(box[1], max(high, whole))
 
 
 def stratified_intervals(
@@ -19,10 +132,8 @@ def stratified_intervals(
     ``counted`` says of which of the samples looked at it is true and ``codes`` to which part each belongs, ``(m,)``;
     ``totals`` are the samples N of each part that the whole is about, looked at or not: the weights are taken as they
     are, and those looked at must be a random choice within their part. All intervals hold together with probability
-    1 - ``delta``. Those of the parts are Clopper and Pearson's, and so is that of the whole where every part was looked
-    at in proportion; else it is that of :func:`stratified_lower` and its mirror image, cut to what the parts allow,
-    which costs nothing when all hold together. Of a part that has samples nothing is known until one is looked at:
-    that is an error, not a share of 0.
+    1 - ``delta``: :class:`Strata` says which they are. Of a part that has samples nothing is known until one is looked
+    at: that is an error, not a share of 0.
 
     >>> counted, codes = np.arange(100) >= 50, np.repeat([0, 1], 50)  # all of the rare part, none of the common one
     >>> [ends.round(3).tolist()[-1] for ends in stratified_intervals(counted, codes, [950, 50], delta=0.05)]
@@ -35,20 +146,9 @@ def stratified_intervals(
             "of every part that has samples, at least one must be looked at, and no more than there are."
         )
     present = np.flatnonzero(sizes)
-    sizes, counts = sizes[present], tried[present]
     times = np.bincount(codes, weights=counted, minlength=len(tried))[present]
-    n, n_parts = counts.sum(), len(counts)
-    if (counts * sizes.sum() == sizes * n).all():
-        times, counts = np.append(times, times.sum()), np.append(counts, n)
-        return times / counts, *clopper_pearson(times, counts, delta)
-    shares, weights = times / counts, sizes / sizes.sum()
-    whole = float(np.dot(sizes, shares) / sizes.sum())
-    box = clopper_pearson(times, counts, delta * n_parts / (n_parts + 1))
-    ratio, alpha = float((weights * n / counts).max()), delta / (2 * (n_parts + 1))
-    low = max(stratified_lower(whole, n, ratio, alpha), float(np.dot(weights, box[0])))
-    high = min(1.0 - stratified_lower(1.0 - whole, n, ratio, alpha), float(np.dot(weights, box[1])))
-    lower, upper = np.append(box[0], min(low, whole)), np.append(box[1], max(high, whole))  # rounding aside
-    return np.append(shares, whole), lower, upper
+    strata = Strata.of(times, tried[present], totals=sizes[present])
+    return np.append(strata.shares, strata.whole), *strata.all_ends(delta)
 
 
 def stratified_lower(share: float, n: int, ratio: float, alpha: float) -> float:

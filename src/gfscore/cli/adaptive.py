@@ -95,6 +95,7 @@ def _judged(
             seed=options.seed,
             shuffle=data.seed is None,
             finite=finite,
+            class_sizes=data.class_sizes,
             size=size,
             passes=1 if radius is None else 1 + 2 * radius.count,
             progress=progress,

@@ -19,7 +19,7 @@ from gfscore.errors import OptionError, naming
 from gfscore.inputs.references import for_models, read_reference
 from gfscore.outputs.per_sample import check_suffix
 from gfscore.results import Audit, ModelAudit
-from gfscore.samples import IntArray, Samples
+from gfscore.samples import Samples
 
 
 class Target(StrEnum):
@@ -104,15 +104,17 @@ def audit_command(
         )
     tables, sources, curves = [], {}, {}
     for name, source in [] if models else logits_sources(logits or [], model or [], data or [], run):
-        samples, sizes = read(source), None
+        samples, finite, sizes = read(source), target is Target.FINITE, source.class_sizes
         with naming(source.path if source.loaded is None else name):
-            sizes = _sizes(source, target, groups)
+            if finite:
+                _refuse_unknown_sizes(source, groups)
             local = local_scores(source, samples, options, local_score, run)
-            models.append(audit_source(name, source, samples, local, options, class_sizes=sizes))
+            models.append(audit_source(name, source, samples, local, options, finite=finite))
             if calibrate is None:
-                models[-1] = auditing.with_curves(models[-1], samples, options)
+                models[-1] = auditing.with_curves(models[-1], samples, options, class_sizes=sizes)
             else:
-                sources[name], curves[name] = (source, sizes), calibrating.curve_of(samples, options)
+                sources[name] = source
+                curves[name] = calibrating.curve_of(samples, options, class_sizes=sizes)
         if per_sample is not None:
             tables.append(auditing.sample_table(samples, local, name=name))
     outside = None if outside is None else for_models(outside, [entry.name for entry in models], str(reference))
@@ -122,9 +124,15 @@ def audit_command(
         calibration = calibrating.calibration_of(curves, calibrate, accuracies=clean, reference=outside)
         models = [
             calibrating.with_calibration(
-                entry, read(source), curves[entry.name], calibration.temperature, options, class_sizes=sizes
+                entry,
+                read(source),
+                curves[entry.name],
+                calibration.temperature,
+                options,
+                class_sizes=source.class_sizes,
+                finite=target is Target.FINITE,
             )
-            for entry, (source, sizes) in zip(models, sources.values(), strict=True)
+            for entry, source in zip(models, sources.values(), strict=True)
         ]
     files = [] if stream or pieces else logits or []
     inputs = [path for path in (*files, groups, run.class_names) if path is not None]
@@ -144,14 +152,10 @@ def _refuse_with_stream(given: Sequence[str], target: Target) -> None:
         raise OptionError(f"{unusable[0]} needs the samples, and a stream keeps only their sums. Leave --stream away.")
 
 
-def _sizes(source: Source, target: Target, groups: Path | None) -> IntArray | None:
-    """Class sizes for the finite target; refused where nobody can know that the samples are a random part."""
-    if target is Target.POPULATION:
-        return None
-    sizes = None if source.loaded is None else source.loaded.data.class_sizes
-    if sizes is None or groups is not None:
+def _refuse_unknown_sizes(source: Source, groups: Path | None) -> None:
+    """Refuse the finite target where nobody can know that the samples are a random part."""
+    if source.class_sizes is None or groups is not None:
         raise OptionError(
             "the target finite is for classes of a data set that is run here, whole or a random part of each class "
             "(--n-per-class). Use --target population."
         )
-    return sizes

@@ -191,6 +191,8 @@ def _judged(
             source=source.source,
             data_seed=None if loaded is None else loaded.data.seed,
             run=None if loaded is None else loaded.about,
+            class_sizes=source.class_sizes,
+            finite=False,
         )
 
 

@@ -91,6 +91,8 @@ def audit_subject(run: Run, subject: Subject, options: auditing.Options) -> Mode
             source=data.source,
             data_seed=data.seed,
             run=run.loaded.about,
+            class_sizes=data.class_sizes,
+            finite=False,
         )
 
 

@@ -24,6 +24,11 @@ class Source:
     source: str
     loaded: Loaded | None = None  # the model and data behind it, if it was made here
 
+    @property
+    def class_sizes(self) -> IntArray | None:
+        """Samples of each class in the data set that these, or a random part of it, are; None where nobody knows."""
+        return None if self.loaded is None else self.loaded.data.class_sizes
+
     def read(
         self, *, probabilities: bool = False, class_names: Sequence[str] | None = None, groups: Path | None = None
     ) -> Samples:
@@ -67,9 +72,9 @@ def audit_source(
     local: auditing.LocalScores,
     options: auditing.Options,
     *,
-    class_sizes: IntArray | None = None,
+    finite: bool = False,
 ) -> ModelAudit:
-    """Audit local scores, and say where they came from."""
+    """Audit local scores, and say where they came from; ``finite``: about the data set, not the world behind it."""
     loaded = source.loaded
     return auditing.audit_scores(
         samples,
@@ -79,7 +84,8 @@ def audit_source(
         source=source.source,
         data_seed=None if loaded is None else loaded.data.seed,
         run=None if loaded is None else loaded.about,
-        class_sizes=class_sizes,
+        class_sizes=source.class_sizes,
+        finite=finite,
     )
 
 

@@ -116,6 +116,7 @@ def _stream_runs(
                         source=loaded.data.source,
                         data_seed=loaded.data.seed,
                         run=loaded.about,
+                        class_sizes=loaded.data.class_sizes,
                     )
                 )
     return audits

@@ -1,6 +1,9 @@
 """Is the clean accuracy what it should be? The first thing to know of any robustness number."""
 
-from gfscore.bounds import clopper_pearson
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gfscore.bounds import Strata
 from gfscore.errors import InvalidInputError, OptionError
 
 LEVEL = 0.001  # how often a sound run may be stopped by chance
@@ -17,11 +20,20 @@ def checked_expectation(expected: float) -> float:
     return float(expected)
 
 
-def check_accuracy(accuracy: float, n: int, expected: float) -> None:
-    """Stop when the clean accuracy is further from what was expected than sampling explains."""
-    lower, upper = clopper_pearson(round(accuracy * n), n, LEVEL)
+def check_accuracy(accuracy: ArrayLike, n: ArrayLike, expected: float, *, totals: ArrayLike | None = None) -> None:
+    """Stop when the clean accuracy is further from what was expected than sampling explains.
+
+    ``accuracy`` and ``n`` are of all samples, or of each class, ``(K,)``; ``totals`` are then the sizes of the classes
+    in the set whose accuracy was expected, where they were not drawn in proportion. Part of a fixed set is judged as
+    draws from a distribution are: that allows a little more, and what was expected is rounded anyway.
+    """
+    counts = np.atleast_1d(np.asarray(n, dtype=np.int64))
+    strata = Strata.of(np.rint(np.atleast_1d(accuracy) * counts), counts, totals=totals)
+    lower, upper = strata.whole_ends(LEVEL / 2)
     if not lower <= expected <= upper:
+        weighed = "" if strata.proportional else ", with each class weighed by its size in the data set"
         raise AccuracyError(
-            f"clean accuracy is {accuracy:.4f} on {n:,} samples, not the expected {expected:.4f} (sampling alone "
-            f"allows {lower:.4f} to {upper:.4f}). Check preprocessing, label order and evaluation mode."
+            f"clean accuracy is {strata.whole:.4f} on {counts.sum():,} samples{weighed}, not the expected "
+            f"{expected:.4f} (sampling alone allows {lower:.4f} to {upper:.4f}). Check preprocessing, label order and "
+            "evaluation mode."
         )

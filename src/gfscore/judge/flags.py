@@ -67,6 +67,7 @@ def audit_flags(facts: Facts, profile: ClassProfile, *, min_n: int) -> tuple[Fla
     """All flags that apply, in a fixed order."""
     found = (
         _absent(profile),
+        _unequal_draws(profile),
         _few_samples(profile, min_n),
         _tied_worst(profile),
         _zero_classes(profile),
@@ -86,6 +87,21 @@ def _absent(profile: ClassProfile) -> Flag | None:
         code="absent_classes",
         message=f"classes without a sample ({_some(profile.absent)}; {len(profile.absent):,} in all) have no score and "
         "are left out of every metric.",
+    )
+
+
+def _unequal_draws(profile: ClassProfile) -> Flag | None:
+    if profile.weighted_by != "unequal_draws":
+        return None
+    why = (
+        "within a group classes are mixed otherwise than in the data set, and so are its score and accuracy"
+        if profile.partition == "group"
+        else "a class of it has no sample"
+    )
+    return Flag(
+        code="unequal_draws",
+        message=f"classes were not drawn in proportion to their numbers in the data set, and cannot be weighed: "
+        f"{why}. Score and accuracy of the whole are those of the samples drawn, and have no interval.",
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from gfscore import views
 from gfscore.bounds.parts import check_level
@@ -34,7 +34,7 @@ class Drawn:
     verdict: Verdict
     evidence: Evidence  # over the classes that have samples
     present: IntArray  # (K,), their labels
-    sizes: IntArray  # (K,), samples there are of each
+    sizes: IntArray  # (K,), samples there are to draw of each
     correct: IntArray  # (K,), of those drawn, predicted rightly
     rounds: int
     seed: int
@@ -60,6 +60,7 @@ def adaptive_gate(
     seed: int = 0,
     shuffle: bool = True,
     finite: bool = False,
+    class_sizes: ArrayLike | None = None,
     size: int = ROUND,
     progress: Progress = lambda _used, _available: None,
 ) -> Drawn:
@@ -69,7 +70,9 @@ def adaptive_gate(
     are ``(N,)``; it is asked for no row twice. Within a class the order is random, fixed by ``seed`` (``shuffle``
     False: as they stand, for samples that a generator draws independently anyway). The same scores give the same draws.
     A verdict is wrong with probability at most ``delta``: about the distribution behind the samples, or, with
-    ``finite``, about the WCR of this very set, which is known for sure when all of it was drawn.
+    ``finite``, about the WCR of a fixed set, which is known for sure when all of it was drawn. That set is these very
+    samples; where they are a random part of each class of a larger one, ``class_sizes`` (by label) are the larger
+    one's, and what lies outside the part stays unknown.
 
     The question and the choice of the next class are after Kaufmann, Koolen and Garivier, "Sequential test for the
     lowest mean", NeurIPS 2018; the evidence is of :class:`~gfscore.bounds.sequential.Evidence`.
@@ -87,8 +90,10 @@ def adaptive_gate(
     present, sizes = np.unique(labels, return_counts=True)
     if len(present) < 2:
         raise OptionError("the samples have one class only, so none is the worst. Give samples of two or more.")
-    orders = [_order(labels, label, seed, shuffle=shuffle) for label in present.tolist()]
-    evidence = Evidence.start(len(present), threshold, maximum=maximum, sizes=sizes if finite else None)
+    whole = _whole(present, sizes, class_sizes) if finite else None
+    part = whole is not None and (whole > sizes).any()
+    orders = [_order(labels, label, seed, shuffle=shuffle, part=bool(part)) for label in present.tolist()]
+    evidence = Evidence.start(len(present), threshold, maximum=maximum, sizes=whole)
     correct, rounds = np.zeros(len(present), dtype=np.int64), 0
     while True:
         progress(int(evidence.counts.sum()), len(labels))
@@ -143,10 +148,26 @@ def next_draws(evidence: Evidence, sizes: IntArray, open_: NDArray[np.bool_], si
     return wanted.reshape(open_.shape)
 
 
-def _order(labels: IntArray, label: int, seed: int, *, shuffle: bool) -> IntArray:
-    """The rows of a class in the order they are drawn; that of one class does not depend on the others."""
+def _order(labels: IntArray, label: int, seed: int, *, shuffle: bool, part: bool) -> IntArray:
+    """The rows of a class in the order they are drawn; that of one class does not depend on the others.
+
+    A part was itself chosen by ``default_rng([seed, label])``. Its order must not come from the same numbers: part and
+    order together are a draw without replacement only if the second knows nothing of the first.
+    """
     rows = np.flatnonzero(labels == label)
-    return np.random.default_rng([seed, label]).permutation(rows) if shuffle else rows
+    return np.random.default_rng([seed, label, 1] if part else [seed, label]).permutation(rows) if shuffle else rows
+
+
+def _whole(present: IntArray, counts: IntArray, class_sizes: ArrayLike | None) -> IntArray:
+    """Samples of each class with samples in the fixed set that the verdict is about."""
+    if class_sizes is None:
+        return counts
+    sizes = np.asarray(class_sizes, dtype=np.int64)
+    if sizes.ndim != 1 or len(sizes) <= present.max() or (sizes[present] < counts).any():
+        raise OptionError("class sizes must be those of the whole set: one for each label, none below its samples.")
+    if np.delete(sizes, present).any():
+        raise OptionError("a class of the set has no sample here, so nothing can be said of its worst class.")
+    return sizes[present]
 
 
 def describe(
@@ -159,6 +180,7 @@ def describe(
             name=names[label],
             n=int(drawn.evidence.counts[k]),
             available=int(drawn.sizes[k]),
+            size=None if drawn.evidence.sizes is None else int(drawn.evidence.sizes[k]),
             score=float(drawn.evidence.means[k]) if drawn.evidence.counts[k] else None,
             accuracy=float(drawn.correct[k] / drawn.evidence.counts[k]) if drawn.evidence.counts[k] else None,
             log_above=_finite(above[k]),

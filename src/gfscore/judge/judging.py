@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterable, Mapping
 
 from gfscore import views
-from gfscore.bounds import clopper_pearson
 from gfscore.errors import OptionError
+from gfscore.judge.accuracies import accuracy_intervals
 from gfscore.judge.policy import EVERY, Kind, Policy, Rule, no_such
 from gfscore.results import Interval, ModelAudit
 from gfscore.verdicts import Comparison, ModelVerdict, RuleVerdict, Verdict
@@ -89,32 +89,28 @@ def _profile(rule: Rule, model: ModelAudit) -> Estimate:
         n = next((entry.n for entry in model.classes if entry.name == name), model.samples.n)
         return value, interval, n, _lowest(rule, name)
     if rule.metric in ("class_mean", "aggregate"):
-        return getattr(model, rule.metric), getattr(model, f"{rule.metric}_interval"), model.samples.n, ""
+        about = _of_what(model) if rule.metric == "aggregate" else ""
+        return getattr(model, rule.metric), getattr(model, f"{rule.metric}_interval"), model.samples.n, about
     metric = getattr(model, rule.metric)
     about = f" ({views.printable(model.wcr.class_)})" if rule.metric == "wcr" else ""
     return metric.value, metric.interval, model.samples.n, about
 
 
 def _accuracy(rule: Rule, model: ModelAudit, level: float, policy: Policy) -> Estimate:
-    """Clopper and Pearson, all accuracies that the policy asks about at once."""
+    """All accuracies that the policy asks about at once."""
     asked = {entry.part for entry in policy.rules if entry.kind is Kind.ACCURACY}
-    entries = [entry for entry in model.classes if EVERY in asked or entry.name in asked]
-    shares = [(model.accuracy, model.samples.n)] if None in asked else []
-    shares += [(entry.accuracy, entry.n) for entry in entries]
-    names = [entry.name for entry in model.classes]
-    if not shares:  # the only class that is asked about has no sample, or there is none of that name
-        return *_of_part(rule, {}, model.absent_classes, names)[:2], model.samples.n, ""
-    lower, upper = clopper_pearson([round(share * n) for share, n in shares], [n for _, n in shares], level)
-    intervals = [(float(low), float(high)) for low, high in zip(lower, upper, strict=True)]
+    whole, intervals = accuracy_intervals(model, asked, level)
     if rule.part is None:
-        return model.accuracy, intervals[0], model.samples.n, ""
-    found = {
-        entry.name: (entry.accuracy, interval)
-        for entry, interval in zip(entries, intervals[len(shares) - len(entries) :], strict=True)
-    }
-    value, interval, name = _of_part(rule, found, model.absent_classes, names)
-    n = next((entry.n for entry in entries if entry.name == name), model.samples.n)
-    return value, interval, n, _lowest(rule, name)
+        return model.accuracy, whole, model.samples.n, _of_what(model)
+    counts = {entry.name: entry.n for entry in model.classes}
+    found = {entry.name: (entry.accuracy, intervals[entry.name]) for entry in model.classes if entry.name in intervals}
+    value, interval, name = _of_part(rule, found, model.absent_classes, counts)
+    return value, interval, model.samples.n if name is None else counts[name], _lowest(rule, name)
+
+
+def _of_what(model: ModelAudit) -> str:
+    """A remark on a number of the whole, where its classes are weighed."""
+    return " (classes weighed as in the data set)" if model.samples.weighted_by == "class_sizes" else ""
 
 
 def _change(rule: Rule, comparison: Comparison | None) -> Estimate:

@@ -78,7 +78,7 @@ def _zoo_table(
             views.number(drawn.aggregate),
             f"{test.wcr.class_}: {worst}",
             views.number(test.rdi.value),
-            "–" if test.noise is None else f"{test.noise.rdi.p_value:.3f}",
+            "–" if test.noise is None else f"{views.adjusted(test.noise.rdi):.3f}",
             views.number(radius, 2),
             views.percent(known.attack_accuracy),
         )

@@ -112,7 +112,7 @@ def _caption(audit: Audit) -> str:
     return views.printable(
         f"{views.score_name(model.score)}{how}, at most {model.score.range[1]:.3f}. Brackets: "
         f"{model.interval.method} intervals that hold together with probability {1 - model.interval.delta:g}. "
-        + " ".join([certificate, *_tried(audit)])
+        + " ".join([*views.weighed_notes(audit.models), certificate, *_tried(audit)])
     )
 
 

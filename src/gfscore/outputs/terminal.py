@@ -57,7 +57,13 @@ def _many(audit: Audit, console: Console) -> RenderableType:
         for flag in model.flags
     ]
     return Group(
-        table, Text(), *_ranking(audit), *flags, *_tried(audit), Text(views.premise_text(audit.models[0]), style="dim")
+        table,
+        Text(),
+        *map(Text, views.weighed_notes(audit.models)),
+        *_ranking(audit),
+        *flags,
+        *_tried(audit),
+        Text(views.premise_text(audit.models[0]), style="dim"),
     )
 
 

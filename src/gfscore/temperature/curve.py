@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gfscore.errors import OptionError, TooFewClassesError
+from gfscore.profile import drawn_samples
 from gfscore.samples import FloatArray, IntArray, Samples, Scratch, map_chunks, row_chunks
 from gfscore.scores.great import (
     SCORE_MAX,
@@ -43,6 +44,7 @@ class TemperatureCurve:
     temperature_range: tuple[float, float]
     error: float  # estimate of the largest error: how far apart splines of degree 11 and 9 get
     spline: Any  # scipy's BSpline of the class scores over log T, (K,)
+    sizes: IntArray | None = None  # (K,), what parts weigh by where they were not drawn in proportion
 
     @property
     def accuracies(self) -> FloatArray:
@@ -52,12 +54,15 @@ class TemperatureCurve:
     @property
     def accuracy(self) -> float:
         """Clean accuracy over all samples: from the counts, so that models with equally many correct are tied."""
+        if self.sizes is not None:
+            return float(self.weights @ self.accuracies)
         return int(self.correct.sum()) / int(self.counts.sum())
 
     @property
     def weights(self) -> FloatArray:
-        """Share of the samples in each part, ``(K,)``: what makes the aggregate of the class scores."""
-        return np.asarray(self.counts / self.counts.sum())
+        """What each part counts for in the whole, ``(K,)``: what makes the aggregate of the class scores."""
+        totals = self.counts if self.sizes is None else self.sizes
+        return np.asarray(totals / totals.sum())
 
     @property
     def aggregate_spline(self) -> Any:
@@ -101,6 +106,7 @@ def temperature_curve(
     temperature_range: tuple[float, float] = DEFAULT_RANGE,
     powers: int | None = None,
     threads: int | None = None,
+    class_sizes: ArrayLike | None = None,
 ) -> TemperatureCurve:
     r"""Curves :math:`\Omega_k(T)` of all classes (or groups) over a range of temperatures.
 
@@ -114,13 +120,15 @@ def temperature_curve(
     The logits are read in chunks whose size depends on their shape alone, and sums are added in the order of the
     chunks: ``threads`` changes no bit of the result. More than six are not used, since each needs memory of its own.
 
+    ``class_sizes`` are what the aggregate weighs classes by: see :func:`~gfscore.profile.drawn_from`.
+
     >>> samples = Samples.of([[2.0, 0.5], [0.1, 0.3], [1.0, 3.0]], [0, 1, 1])
     >>> temperature_curve(samples).scores([0.5, 1.0, 2.0]).round(4)
     array([[1.1344, 0.7278],
            [0.796 , 0.5397],
            [0.4491, 0.3209]])
     """
-    activation = activation_for(samples, activation)
+    activation, draw = activation_for(samples, activation), drawn_samples(samples, class_sizes)
     low, high = checked_range(temperature_range)
     groups = samples.groups
     names, codes = (samples.class_names, samples.labels) if groups is None else (groups.names, groups.codes)
@@ -145,6 +153,7 @@ def temperature_curve(
         temperature_range=(low, high),
         error=error,
         spline=spline,
+        sizes=draw.sizes[present] if draw.sizes is not None and draw.weighted_by == "class_sizes" else None,
     )
 
 

@@ -55,7 +55,7 @@ def noise_floor(result: Audit | ModelAudit) -> ChartType:
     notes = [
         style.about(models),
         f"Grey: from 0 to what chance exceeds in 5 % of cases were all {parts} equal; its tick: the mean under chance.",
-        "p: how often chance gives as much as was observed.",
+        "p: how often chance gives as much as was observed, corrected for RDI and NRGC being asked together.",
     ]
     bounded = [model for model in models if model.rdi.interval or model.nrgc.interval]
     if bounded:
@@ -122,8 +122,10 @@ def _noise_rows(models: Sequence[ModelAudit], metric: str) -> list[dict[str, Any
     for model, row in zip(models, _values(models, metric), strict=True):
         null = _numbers(model, metric)[2]
         if null is not None:
-            kind = MORE if null.p_value <= views.NOISE_LEVEL else MAYBE
-            found.append(row | {"zero": 0.0, "mean": null.null_mean, "p": f"p = {null.p_value:.2g}", "kind": kind})
+            kind = MORE if views.index_verdict(model, null) == MORE else MAYBE
+            found.append(
+                row | {"zero": 0.0, "mean": null.null_mean, "p": f"p = {views.adjusted(null):.2g}", "kind": kind}
+            )
     return found
 
 

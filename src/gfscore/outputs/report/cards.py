@@ -42,7 +42,7 @@ def _index(audit: Audit) -> Iterator[str]:
 def _metrics(model: ModelAudit) -> Iterator[tuple[str, float, str]]:
     """Type, value and name of each number that exists."""
     how = words.settings(model.score)
-    yield "accuracy", model.accuracy, views.accuracy_name(model.score).capitalize()
+    yield "accuracy", model.accuracy, f"{views.accuracy_name(model.score).capitalize()}{views.weighed(model)}"
     for line in words.metric_lines(model):
         found = getattr(model, line.key)
         value, interval = (found.value, found.interval) if isinstance(found, Metric) else (found, None)

@@ -96,7 +96,8 @@ def models(audit: Audit) -> str:
                 str(len(model.flags)),
             ]
         )
-    return _table(headings, rows, caption=views.brackets(first), kind="models")
+    caption = " ".join([views.brackets(first), *views.weighed_notes(audit.models)])
+    return _table(headings, rows, caption=caption, kind="models")
 
 
 def calibration(audit: Audit) -> str:

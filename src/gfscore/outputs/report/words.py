@@ -69,21 +69,21 @@ def settings(score: ScoreInfo) -> str:
 
 def verdict(model: ModelAudit) -> Verdict:
     """The verdict on one model."""
-    parts, part = PLURALS[model.partition], model.partition
     if all(entry.score == 0 for entry in model.classes):
         return Verdict(
-            f"Every {part} scores 0: labels and outputs probably do not belong together.",
+            f"Every {model.partition} scores 0: labels and outputs probably do not belong together.",
             (_accuracy(model), "Nothing else in this report means anything until that is explained."),
             "broken",
         )
     explained = (_scores(model), *_gap(model), *_warned(model), _accuracy(model), *_attacked(model), _reading(model))
-    if model.noise is None:
-        headline = f"{_least(model)} Whether the {parts} differ by more than chance was not tested."
-        return Verdict(headline, explained, "open")
-    if model.noise.rdi.p_value > views.NOISE_LEVEL:
-        headline = f"No {part} stands out: the differences between the {parts} may be chance."
-        return Verdict(headline, explained, "open")
-    return Verdict(f"The {parts} are not protected alike. {_least(model)}", explained, "uneven")
+    said = views.chance_text(model)
+    match views.chance(model):
+        case views.Chance.PROVED:
+            return Verdict(f"{said} {_least(model)}", explained, "uneven")
+        case views.Chance.UNTESTED:
+            return Verdict(f"{_least(model)} {said}", explained, "open")
+        case _:
+            return Verdict(said, explained, "open")
 
 
 def _least(model: ModelAudit) -> str:
@@ -119,7 +119,8 @@ def _gap(model: ModelAudit) -> tuple[str, ...]:
     null, places = model.noise.rdi, views.digits_of(model.score)
     gap, usual, rare = (views.number(value, places) for value in (model.rdi.value, null.null_mean, null.null_q95))
     were = f"Were all {PLURALS[model.partition]} equal, chance alone would still show {usual} on average"
-    return (f"From best to worst that is {gap}. {were}, and more than {rare} once in twenty times.",)
+    limits = views.limits_of_test(model)
+    return (f"From best to worst that is {gap}. {were}, and more than {rare} once in twenty times.", *limits)
 
 
 def _warned(model: ModelAudit) -> tuple[str, ...]:
@@ -132,9 +133,9 @@ def _warned(model: ModelAudit) -> tuple[str, ...]:
 def _accuracy(model: ModelAudit) -> str:
     if model.score.name == "smoothing":
         share = views.percent(model.accuracy)
-        return f"Under noise, the smoothed classifier decides {share} of the {model.samples.n:,} samples correctly."
+        return f"Under noise, the smoothed classifier decides {share} of {views.whole_of(model)} correctly."
     return (
-        f"The model decides {views.percent(model.accuracy)} of the {model.samples.n:,} samples correctly. If you know "
+        f"The model decides {views.percent(model.accuracy)} of {views.whole_of(model)} correctly. If you know "
         "it by another accuracy, stop here: the labels or the preprocessing are wrong."
     )
 
@@ -167,7 +168,7 @@ def metric_lines(model: ModelAudit) -> list[MetricLine]:
     noise = model.noise
 
     def line(key: str, name: str, metric: Metric, meaning: str, null: Null | None = None) -> MetricLine:
-        floor = None if null is None else chance(null, places)
+        floor = None if null is None else _floor(model, null, places)
         return MetricLine(key, name, views.estimate(metric.value, metric.interval, places), meaning, floor)
 
     mean = Metric(value=model.class_mean, interval=model.class_mean_interval)
@@ -178,7 +179,7 @@ def metric_lines(model: ModelAudit) -> list[MetricLine]:
             "aggregate",
             kind(model.score).title,
             aggregate,
-            f"The mean over all {model.samples.n:,} samples; higher is better. Large {parts} weigh more.",
+            f"The mean over {views.whole_of(model)}; higher is better. Large {parts} weigh more.",
         ),
         line(
             "class_mean", f"Mean of the {parts}", mean, f"All {parts} count the same, however many samples they have."
@@ -227,12 +228,11 @@ def _robust_line(model: ModelAudit) -> list[MetricLine]:
     return [MetricLine("robust_accuracy", "Robust accuracy, estimated", views.share_text(found), meaning)]
 
 
-def chance(null: Null, places: int = 3) -> str:
+def _floor(model: ModelAudit, null: Null, places: int) -> str:
     """The noise floor of an index in a few words."""
-    said = "more than noise" if null.p_value <= views.NOISE_LEVEL else "may be noise"
     return (
         f"{views.number(null.null_mean, places)} on average, above {views.number(null.null_q95, places)} in 5 % of "
-        f"cases; p = {null.p_value:.2g}: {said}"
+        f"cases; p = {views.adjusted(null):.2g}: {views.index_verdict(model, null)}"
     )
 
 
