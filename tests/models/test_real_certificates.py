@@ -21,7 +21,7 @@ def test_no_two_images_are_further_apart_than_the_bound_allows(realdata, name):
     entry = next(e for e in json.loads((realdata / "manifest.json").read_text()) if name in e["file"])
     model = PixelModel(model=load_model(realdata / entry["file"]), preprocessing=Preprocessing())
     images = model.pixels(load_data(realdata / entry["data"]), slice(0, 200))
-    bound = chain_bound(model.model, images.shape[1:])
+    bound = chain_bound(model.model, images)
     nearby = images + np.random.default_rng(0).normal(0, 0.01, images.shape).astype(np.float32)
     for others in (images[::-1], nearby):
         apart = np.linalg.norm((images - others).reshape(len(images), -1).astype(np.float64), axis=1)
@@ -33,4 +33,4 @@ def test_no_two_images_are_further_apart_than_the_bound_allows(realdata, name):
 def test_a_residual_network_is_refused_by_its_addition(realdata):
     model = load_model(realdata / "models" / "cifar_resnet20.onnx")
     with pytest.raises(ModelError, match=r"operator Add \(/layer1/layer1.0/Add\) joins 2 branches"):
-        chain_bound(model, (3, 32, 32))
+        chain_bound(model, np.zeros((1, 3, 32, 32), np.float32))
