@@ -8,6 +8,7 @@ from onnx import helper, numpy_helper
 from onnx_graphs import chain_graph
 
 from gfscore import Samples
+from gfscore.engines.slopes import measured_slope
 from gfscore.inputs.chains import chain_bound
 from gfscore.inputs.models import wrap_module
 from gfscore.scores.lipschitz import lipschitz_scores
@@ -186,3 +187,46 @@ def test_a_too_small_constant_is_refuted_by_the_same_attack(one_thread):
     labels = logits.argmax(axis=1)
     wrong = lipschitz_scores(Samples.of(logits, labels), 0.25)
     assert attacked(module, images, torch.from_numpy(labels), torch.from_numpy(wrong.values).float()).any()
+
+
+def random_network(seed):
+    """A small chain of random layers of every kind, with random sizes."""
+    rng = np.random.default_rng(seed)
+    torch.manual_seed(seed)
+    channels, module = 1, torch.nn.Sequential().eval()
+    for _ in range(rng.integers(1, 4)):
+        groups, wider = int(rng.integers(1, 3)) if channels > 1 else 1, int(2 * rng.integers(1, 4))
+        stride, padding, dilation = (int(rng.integers(low, low + 2)) for low in (1, 0, 1))
+        module.append(torch.nn.Conv2d(channels, wider, 2, stride, padding, dilation, groups))
+        torch.nn.init.kaiming_normal_(module[-1].weight, mode="fan_out")
+        channels = wider
+        norm = torch.nn.BatchNorm2d(channels).eval()
+        norm.running_var.uniform_(0.3, 3.0)
+        norm.running_mean.normal_(0.0, 0.1)
+        pools = [torch.nn.MaxPool2d(2, 1), torch.nn.AvgPool2d(2, 1, 1), torch.nn.Identity()]
+        module.extend([norm, [torch.nn.ReLU(), torch.nn.Tanh(), torch.nn.Hardtanh(-0.5, 2.0)][rng.integers(3)]])
+        module.append(pools[rng.integers(3)])
+        if module(torch.zeros(1, 1, 8, 8)).shape[-1] < 5:
+            break
+    module.append(torch.nn.Flatten())
+    features = module(torch.zeros(1, 1, 8, 8)).shape[1]
+    return module.append(torch.nn.Linear(features, 4)).eval()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 4, 5, 6])  # behind the last ReLU of 3 nothing is left
+def test_nothing_that_is_accepted_can_be_refuted(one_thread, seed):
+    """No slope is above the bound, and no walk along gradients finds another label within a certified radius."""
+    with torch.no_grad():
+        module = random_network(seed)
+    images = torch.rand((40, 1, 8, 8), generator=torch.Generator().manual_seed(seed))
+    wrapped = wrap_module(module, name="net")
+    bound = chain_bound(wrapped, images.numpy())
+    assert 0 < measured_slope(wrapped, images.numpy()) <= bound
+    for image in images[:5]:
+        jacobian = torch.autograd.functional.jacobian(module, image[None]).reshape(4, -1)
+        assert float(torch.linalg.matrix_norm(jacobian, 2)) <= bound
+    with torch.no_grad():
+        logits = module(images).double().numpy()
+    local = lipschitz_scores(Samples.of(logits, logits.argmax(axis=1)), bound)
+    radii = torch.from_numpy(local.values).float() * (1 - 1e-4)  # the network itself rounds to float32
+    assert not attacked(module, images, torch.from_numpy(logits.argmax(axis=1)), radii, steps=30, restarts=1).any()
