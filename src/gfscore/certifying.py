@@ -154,9 +154,9 @@ def _refuse_refuted(constant: float, slope: float, *, given: bool) -> None:
     """Refuse a constant below a slope that was measured between two images."""
     if slope <= constant:
         return
-    seen = f"two images were found whose logits differ by {slope:.4g} times their distance"
+    seen = f"two images were found whose logits differ by {slope:.3g} times their distance"
     if given:
-        raise OptionError(f"Lipschitz constant {constant:.4g} is none: {seen}. Give a proven upper bound, for pixels.")
+        raise OptionError(f"Lipschitz constant {constant:.4g} is none: {seen}. Give a proven upper bound.")
     raise ModelError(
         f"has {constant:.4g} as the product of its spectral norms, but {seen}: one of the two cannot be, so nothing is "
         "certified. Look for what it does beside its layers, or give a proven constant with --lipschitz."
