@@ -48,6 +48,13 @@ class Doubled(nn.ReLU):
         return 2 * super().forward(images)
 
 
+class Pretending(nn.Linear):
+    parametrizations = {"forward": "as if torch had put it there"}  # noqa: RUF012
+
+    def forward(self, images):
+        return 100 * super().forward(images)
+
+
 class Module(nn.Module):
     def forward(self, images):
         return images + torch.relu(images)
@@ -81,6 +88,10 @@ TORCH = [
     (nn.Sequential(Residual()), f"layer 0.0 (Residual) is a Sequential with code of its own (forward){GIVE}"),
     (Called(), f"layer 0 (Called) is a Sequential with code of its own (__call__){GIVE}"),
     (Doubled(), f"layer 0 (Doubled) is a ReLU with code of its own (forward){GIVE}"),
+    (
+        Pretending(9, 9),
+        f"layer 0 (Pretending) is a Linear with code of its own (forward, parametrizations){GIVE}",
+    ),
     (Module(), f"layer 0 (Module) {UNKNOWN}"),
     (nn.Softmax(dim=1), f"layer 0 (Softmax) {UNKNOWN}"),
     (nn.GELU(), f"layer 0 (GELU) {UNKNOWN}"),

@@ -30,6 +30,7 @@ KNOWN = ("AvgPool2d", "BatchNorm1d", "BatchNorm2d", "Conv2d", "Dropout", "Dropou
 CONSTRUCTION = {"__annotate_func__", "__annotations__", "__annotations_cache__", "__dict__", "__doc__",
                 "__firstlineno__", "__init__", "__module__", "__qualname__", "__static_attributes__",
                 "__weakref__"}  # fmt: skip
+WEIGHTS = {"bias", "weight"}
 PARAMETRISATION = {"__deepcopy__", "__getstate__"}  # beside the weights themselves, which become properties
 
 
@@ -64,7 +65,7 @@ def _taken_apart(module: Any, place: str, torch: Any) -> Iterator[Layer]:
 
 def _refuse_more_than(kind: Any, module: Any, name: str) -> None:
     """Refuse a module that is called in another way than its kind, at whatever level that was arranged."""
-    parametrised = set(getattr(module, "parametrizations", ()))
+    parametrised = WEIGHTS & set(getattr(module, "parametrizations", ()))
     mro = type(module).__mro__
     defined = {each for cls in mro[: mro.index(kind)] for each in vars(cls)} - CONSTRUCTION
     if own := sorted(defined - (parametrised | PARAMETRISATION if parametrised else set())):
