@@ -75,7 +75,7 @@ def smoothing(folder: Path) -> None:
         passes = model.samples.n * (settings["n0"] + settings["n"] + 1)
         print(
             f"| {title} | {100 * model.accuracy:.1f} % | {100 * (model.abstained or 0):.1f} % "
-            f"| {views.floored(model.aggregate, 3):.3f} | {views.floored(model.score.range[1], 3):.3f} "
+            f"| {views.floored(model.aggregate, 3):.3f} | {views.ceiled(model.score.range[1], 3):.3f} "
             f"| {passes:,} | {seconds[title]:.0f} |"
         )
 

@@ -190,7 +190,7 @@ def test_audits_by_other_scores_are_shown_on_their_own_scale(tmp_path, score, la
     app.session_state["tab"] = "Compare models"
     app.run()
     table = app.dataframe[0].value
-    wanted = views.estimate(audit.aggregate, audit.model.aggregate_interval, views.digits_of(audit.model.score))
+    wanted = views.score_text(audit.model, audit.aggregate, audit.model.aggregate_interval)
     assert list(table[views.column_name(audit.model.score)]) == [wanted]
     assert "GREAT" not in table
     assert "failed inside" not in sentences(app)
