@@ -6,12 +6,13 @@
 """
 
 import json
+import math
 import os
 import tempfile
 import time
 from pathlib import Path
 
-from gfscore import Audit, ModelAudit
+from gfscore import Audit, ModelAudit, views
 from gfscore.cli.main import run
 
 PER_CLASS = 25  # images, drawn with seed 0
@@ -38,13 +39,6 @@ def certified(folder: Path, name: str, *options: str) -> tuple[ModelAudit, float
         return Audit.load(Path(out) / "audit.json").model, time.perf_counter() - start
 
 
-def interval(value: float | None, ends: tuple[float, float] | None, digits: int) -> str:
-    """An estimate with its interval."""
-    if value is None or ends is None:
-        return "–"
-    return f"{value:.{digits}f} [{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]"
-
-
 def class_table(audits: dict[str, ModelAudit], digits: int) -> None:
     """A row per class, a column per audit; then the disparity."""
     print("| class |", " | ".join(audits), "|")
@@ -52,14 +46,15 @@ def class_table(audits: dict[str, ModelAudit], digits: int) -> None:
     for k, name in enumerate(CLASSES):
         entries = [model.classes[k] for model in audits.values()]
         cells = [
-            interval(entry.score, entry.interval, digits)
+            views.estimate(entry.score, entry.interval, digits, certified=True)
             + ("" if entry.abstained is None else f", {100 * entry.abstained:.0f} %")
             for entry in entries
         ]
         print(f"| {name} |", " | ".join(cells), "|")
     for metric in METRICS:
         found = [getattr(model, metric) for model in audits.values()]
-        cells = [interval(entry.value, entry.interval, 3 if metric == "nrgc" else digits) for entry in found]
+        places, proven = 3 if metric == "nrgc" else digits, metric == "wcr"
+        cells = [views.estimate(entry.value, entry.interval, places, certified=proven) for entry in found]
         print(f"| **{metric.upper()}** |", " | ".join(cells), "|")
 
 
@@ -79,14 +74,15 @@ def smoothing(folder: Path) -> None:
         settings = model.score.settings or {}
         passes = model.samples.n * (settings["n0"] + settings["n"] + 1)
         print(
-            f"| {title} | {100 * model.accuracy:.1f} % | {100 * (model.abstained or 0):.1f} % | {model.aggregate:.3f} "
-            f"| {model.score.range[1]:.3f} | {passes:,} | {seconds[title]:.0f} |"
+            f"| {title} | {100 * model.accuracy:.1f} % | {100 * (model.abstained or 0):.1f} % "
+            f"| {views.floored(model.aggregate, 3):.3f} | {views.ceiled(model.score.range[1], 3):.3f} "
+            f"| {passes:,} | {seconds[title]:.0f} |"
         )
 
 
 def unsmoothed(folder: Path) -> None:
     """Accuracy of the networks themselves on the same images, a row per class."""
-    options = ("--method", "lipschitz", "--lipschitz", "1", "--n-per-class", str(PER_CLASS))
+    options = ("--method", "lipschitz", "--lipschitz", "1e6", "--n-per-class", str(PER_CLASS))
     found = [certified(folder, name, *options)[0] for name in SMOOTHED]  # the radii are not looked at
     print("Accuracy without smoothing, on the same images.\n")
     print("| class |", " | ".join(f"`{name}`" for name in SMOOTHED), "|")
@@ -103,9 +99,9 @@ def lipschitz(folder: Path) -> None:
     for name, (model, seconds) in found.items():
         constant = (model.score.settings or {})["lipschitz"]
         print(
-            f"| `{name}` | {constant:,.0f} | {100 * model.accuracy:.1f} % | {model.aggregate:.5f} "
-            f"| {model.wcr.class_}: {model.wcr.value:.5f} | {model.rdi.value:.5f} | {model.nrgc.value:.3f} "
-            f"| {seconds:.0f} |"
+            f"| `{name}` | {math.ceil(constant):,} | {100 * model.accuracy:.1f} % "
+            f"| {views.floored(model.aggregate, 5):.5f} | {model.wcr.class_}: {views.floored(model.wcr.value, 5):.5f} "
+            f"| {model.rdi.value:.5f} | {model.nrgc.value:.3f} | {seconds:.0f} |"
         )
 
 

@@ -1,7 +1,7 @@
 """Print the walk of a command through the package: which files and named functions run, from the arguments to the end.
 
-``python scripts/walks.py`` walks through five usual jobs and prints a table; ``python scripts/walks.py audit x.npz`` walks
-through one command and lists the files in the order in which they are entered.
+``python scripts/walks.py`` walks through five usual jobs and prints a table; ``python scripts/walks.py audit x.npz``
+walks through one command and lists the files in the order in which they are entered.
 """
 
 import contextlib

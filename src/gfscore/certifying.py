@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from gfscore.assembling import make_provenance
 from gfscore.auditing import Options, audit_scores
+from gfscore.engines.slopes import PLACES, measured_slope
 from gfscore.engines.smoothing import Classify, compute_votes, noise_votes
+from gfscore.errors import ModelError, OptionError
 from gfscore.inputs.chains import chain_bound
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.protocols import Dataset
@@ -22,7 +24,7 @@ from gfscore.results import Audit
 from gfscore.samples import Samples
 from gfscore.scores.capped import checked_cap
 from gfscore.scores.given import given_scores
-from gfscore.scores.lipschitz import lipschitz_scores, of_pixels
+from gfscore.scores.lipschitz import checked_constant, lipschitz_scores, of_pixels
 from gfscore.scores.local import LocalScores
 from gfscore.scores.smoothing import DEFAULT_ALPHA, Noise, largest_radius, smoothing_scores
 
@@ -130,12 +132,35 @@ def smoothed_scores(
 
 
 def pixel_constant(model: PixelModel, data: Dataset, given: float | None, *, of_inputs: bool) -> tuple[float, str]:
-    """A Lipschitz constant in [0, 1] pixels, and where it comes from: given, or the product of spectral norms."""
-    if given is not None and not of_inputs:
-        return given, "given"
-    bound = chain_bound(model.model, model.pixels(data, slice(0, 1)).shape[1:]) if given is None else given
-    how = "product of spectral norms" if given is None else "given for inputs"
-    return of_pixels(bound, model.preprocessing.std), f"{how}, divided by the smallest std"
+    """A Lipschitz constant in [0, 1] pixels, and where it comes from: given, or the product of spectral norms.
+
+    Refused when the model is seen to be steeper: then it is none, wherever it comes from.
+    """
+    rows = np.unique(np.linspace(0, len(data.labels) - 1, PLACES).astype(np.int64))
+    pixels = model.rows(data, rows)
+    constant, how = given or 0.0, "given"
+    if given is None:
+        inputs = model.preprocessing.normalise(pixels, model.model.layout)
+        constant, how = chain_bound(model.model, inputs), "product of spectral norms"
+    elif of_inputs:
+        how = "given for inputs"
+    if given is None or of_inputs:
+        constant, how = of_pixels(constant, model.preprocessing.std), f"{how}, divided by the smallest std"
+    _refuse_refuted(checked_constant(constant), measured_slope(model, pixels), given=given is not None)
+    return constant, how
+
+
+def _refuse_refuted(constant: float, slope: float, *, given: bool) -> None:
+    """Refuse a constant below a slope that was measured between two images."""
+    if slope <= constant:
+        return
+    seen = f"two images were found whose logits differ by {slope:.3g} times their distance"
+    if given:
+        raise OptionError(f"Lipschitz constant {constant:.4g} is none: {seen}. Give a proven upper bound.")
+    raise ModelError(
+        f"has {constant:.4g} as the product of its spectral norms, but {seen}: one of the two cannot be, so nothing is "
+        "certified. Look for what it does beside its layers, or give a proven constant with --lipschitz."
+    )
 
 
 def _audit(samples: Samples, local: LocalScores, options: Options | None, name: str) -> Audit:

@@ -15,6 +15,7 @@ NOISE_LEVEL = 0.05  # of the p-value below which a gap is called more than noise
 SHOWN = 10  # classes at each end, when there are many
 SCORE_NAMES = {"great": "GREAT score", "first-order": "first-order radius"}  # others are called what they are
 COLUMN_NAMES = {"great": "GREAT", "first-order": "radius"}  # the same where there is little room
+SLACK = 1e-11  # by which an end may pass a digit: bounds are moved outward by 1e-12 for their own rounding
 SMALL = 0.5  # the largest value of a score below which three digits after the point say too little
 
 
@@ -25,11 +26,52 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:.{digits}f}".replace("-", "−")
 
 
-def estimate(value: float | None, interval: tuple[float, float] | None, digits: int = 3) -> str:
-    """A number with its interval, as ``0.283 [0.259, 0.308]``."""
-    if interval is None or value is None:
-        return number(value, digits)
-    return f"{number(value, digits)} [{number(interval[0], digits)}, {number(interval[1], digits)}]"
+def floored(value: float, digits: int) -> float:
+    """A number rounded down: a lower end that is not above what was proven.
+
+    >>> floored(0.2999, 3), floored(0.3, 3), round(0.2999, 3)
+    (0.299, 0.3, 0.3)
+    """
+    near = round(value, digits)
+    return (near if near <= value + SLACK else round(near - 10**-digits, digits)) + 0.0  # no minus before a zero
+
+
+def ceiled(value: float, digits: int) -> float:
+    """A number rounded up: an upper end that is not below what was proven.
+
+    >>> ceiled(0.3001, 3), ceiled(0.3, 3)
+    (0.301, 0.3)
+    """
+    return -floored(-value, digits) + 0.0
+
+
+def ends(interval: tuple[float, float], digits: int = 3) -> tuple[str, str]:
+    """Both ends of an interval for people, rounded outward: what is shown holds when the interval does.
+
+    >>> ends((0.2599, 0.3071), 2)
+    ('0.25', '0.31')
+    """
+    return number(floored(interval[0], digits), digits), number(ceiled(interval[1], digits), digits)
+
+
+def estimate(
+    value: float | None, interval: tuple[float, float] | None, digits: int = 3, *, certified: bool = False
+) -> str:
+    """A number with its interval, as ``0.283 [0.259, 0.308]``; one that is ``certified`` is rounded down."""
+    if value is None:
+        return number(None)
+    shown = number(floored(value, digits) if certified else value, digits)
+    return shown if interval is None else f"{shown} [{', '.join(ends(interval, digits))}]"
+
+
+def score_text(model: "ModelAudit", value: float | None, interval: tuple[float, float] | None = None) -> str:
+    """A mean score of a model, with its digits; of a certificate, never more than was certified."""
+    return estimate(value, interval, digits_of(model.score), certified=is_certified(model))
+
+
+def is_certified(model: "ModelAudit") -> bool:
+    """Whether the score is a certificate; one that was refuted is none."""
+    return model.claim.certified and not model.claim.radius_refuted_share
 
 
 def printable(name: str) -> str:
@@ -130,23 +172,27 @@ def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
         *robust,
         (
             score_name(model.score),
-            estimate(model.aggregate, model.aggregate_interval, digits),
+            score_text(model, model.aggregate, model.aggregate_interval),
             f"mean over {whole_of(model)}",
         ),
         (
             "class mean",
-            estimate(model.class_mean, model.class_mean_interval, digits),
+            score_text(model, model.class_mean, model.class_mean_interval),
             f"every one of the {part} counts the same",
         ),
-        ("WCR", shown(model.wcr, digits), f"the worst: {model.wcr.class_}"),
+        ("WCR", score_text(model, model.wcr.value, model.wcr.interval), f"the worst: {model.wcr.class_}"),
         ("RDI", shown(model.rdi, digits), f"best minus worst: {best} − {worst}"),
         ("NRGC", shown(model.nrgc), f"Gini coefficient of the {part}: 0 is equal"),
-        ("FP-GREAT", shown(model.fp_great, digits), f"class mean − {model.fp_great.weight:g} × RDI"),
+        (
+            "FP-GREAT",
+            score_text(model, model.fp_great.value, model.fp_great.interval),
+            f"class mean − {model.fp_great.weight:g} × RDI",
+        ),
         ("Theil", shown(model.theil), "entropy index: 0 is equal"),
         (
             "Atkinson",
             shown(model.atkinson),
-            f"share of the mean lost to inequality; adjusted mean {number(model.atkinson.adjusted_mean, digits)}",
+            f"share of the mean lost to inequality; adjusted mean {score_text(model, model.atkinson.adjusted_mean)}",
         ),
     ]
 
@@ -265,8 +311,7 @@ def claim_text(model: "ModelAudit") -> str:
 
 def premise_text(model: "ModelAudit") -> str:
     """Whether the score is a certificate, and on what condition; one that was refuted is none."""
-    certified = model.claim.certified and not model.claim.radius_refuted_share
-    return f"{'A' if certified else 'Not a'} certificate. {model.claim.premise}"
+    return f"{'A' if is_certified(model) else 'Not a'} certificate. {model.claim.premise}"
 
 
 def tried_texts(model: "ModelAudit") -> list[str]:
@@ -286,8 +331,8 @@ def tried_texts(model: "ModelAudit") -> list[str]:
 
 
 def between(interval: tuple[float, float] | None) -> str:
-    """The interval of a share, where there is one, as `` [25.9 %, 30.8 %]``."""
-    return "" if interval is None else f" [{percent(interval[0])}, {percent(interval[1])}]"
+    """The interval of a share, where there is one, rounded outward, as `` [25.9 %, 30.8 %]``."""
+    return "" if interval is None else f" [{percent(floored(interval[0], 3))}, {percent(ceiled(interval[1], 3))}]"
 
 
 def brackets(model: "ModelAudit") -> str:
@@ -339,7 +384,7 @@ def model_html(model: "ModelAudit") -> str:
         (
             entry.name,
             f"{entry.n:,}",
-            estimate(entry.score, entry.interval, digits_of(model.score)),
+            score_text(model, entry.score, entry.interval),
             percent(entry.accuracy),
             *(share_text(share(entry)) for share in shares.values()),
             entry.confused_with or "–",

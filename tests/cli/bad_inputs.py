@@ -895,6 +895,13 @@ def lipschitz_constant_zero(folder):
     return ["certify", *npz(folder)[1:], "--method", "lipschitz", "--lipschitz", "0"]
 
 
+@case(
+    "noise: Lipschitz constant 0.5 is none: two images were found whose logits differ by 11 times their distance. Give a proven upper bound."
+)
+def lipschitz_constant_that_two_images_refute(folder):
+    return ["certify", "--method", "lipschitz", "--lipschitz", "0.5", "--model", "zoo:noise", "--data", "zoo:digits"]
+
+
 @case("--of-inputs says what --lipschitz is for, which is not given. Give it, or neither.")
 def of_inputs_without_a_constant(folder):
     return ["certify", *npz(folder)[1:], "--method", "lipschitz", "--of-inputs"]

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from gfscore import Audit, audit
+from gfscore import Audit, audit, views
 from gfscore.cli.main import run
 from gfscore.cli.sources import model_names
 
@@ -34,7 +34,7 @@ def test_prints_the_profile_and_writes_the_result(logits, tmp_path, capsys):
     assert "[red]bee" in text  # a name is text, never markup
     assert f"Least protected: {model.wcr.class_} at {model.wcr.value:.3f}." in text
     for entry in model.classes:
-        assert f"{entry.score:.3f} [{entry.interval[0]:.3f}, {entry.interval[1]:.3f}]" in text
+        assert views.estimate(entry.score, entry.interval) in text
     assert "Not a certificate." in text
     assert "Written: gfscore-audit/audit.json" in text
 

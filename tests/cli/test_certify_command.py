@@ -11,6 +11,7 @@ from gfscore import Audit, Options
 from gfscore.certifying import Noise, certify_given, certify_lipschitz, certify_smoothing
 from gfscore.cli.main import run
 from gfscore.engines import smoothing
+from gfscore.inputs.chains import layers
 
 SMOOTHING = ["certify", "--method", "smoothing", "--n0", "10", "--n", "60", "--n-per-class", "4", "--permutations", "0"]
 ZOO = ["--model", "zoo:noise", "--data", "zoo:digits", "--store", "store"]
@@ -126,6 +127,58 @@ def test_a_constant_is_computed_from_the_layers(here, capsys):
     assert score["settings"]["lipschitz_from"] == "product of spectral norms, divided by the smallest std"
     assert score["settings"]["lipschitz"] > 0
     assert score["norm"] == "l2"
+
+
+RESIDUAL = """
+from torch import manual_seed, nn
+
+class Residual(nn.Sequential):
+    def forward(self, x):
+        return x + super().forward(x)
+
+def make():
+    manual_seed(0)
+    inner = [nn.Conv2d(4, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 4, 3, padding=1)]
+    for each in inner[::2]:
+        each.weight.data *= 0.02  # so that what is added decides
+    return nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), Residual(*inner), nn.Flatten(), nn.Linear(256, 10)).eval()
+
+def hooked():
+    module = nn.Sequential(nn.Flatten(), nn.Linear(64, 10), nn.Identity()).eval()
+    module[2].register_forward_hook(lambda layer, given, made: 100 * made)
+    return module
+"""
+OF_A_NETWORK = ["certify", "--method", "lipschitz", "--data", "zoo:digits", "--n-per-class", "4", "--store", "store"]
+
+
+def test_a_residual_network_is_not_taken_for_its_layers(here, capsys):
+    pytest.importorskip("torch")
+    Path("networks_of_mine.py").write_text(RESIDUAL)
+    assert run([*OF_A_NETWORK, "--model", "torch:networks_of_mine:make", "-q"]) == 2
+    assert capsys.readouterr().err == (
+        "gfscore: networks_of_mine:make: layer 1 (Residual) is a Sequential with code of its own (forward), so no "
+        "Lipschitz constant is computed. Give a proven one with --lipschitz.\n"
+    )
+    assert run([*OF_A_NETWORK, "--model", "torch:networks_of_mine:hooked", "-q"]) == 2
+    assert "layer 2 (Identity) has a forward hook" in capsys.readouterr().err
+    assert not Path("gfscore-audit").exists()
+
+
+def test_a_constant_below_what_is_seen_is_refused(here, capsys, monkeypatch):
+    """Given for pixels, given for inputs, or computed with a factor that is wrong."""
+    pytest.importorskip("onnx")
+    told = "two images were found whose logits differ by "
+    assert run([*OF_A_NETWORK, "--model", "zoo:noise", "--lipschitz", "0.5", "-q"]) == 2
+    assert f"gfscore: noise: Lipschitz constant 0.5 is none: {told}" in capsys.readouterr().err
+    inputs = ["--lipschitz", "0.25", "--of-inputs", "--mean", "0.5", "--std", "0.5"]
+    assert run([*OF_A_NETWORK, "--model", "zoo:noise", *inputs, "-q"]) == 2
+    assert f"Lipschitz constant 0.5 is none: {told}" in capsys.readouterr().err
+    monkeypatch.setattr(layers, "linear_norm", lambda weight: 1e-3)
+    assert run([*OF_A_NETWORK, "--model", "zoo:noise", "-q"]) == 2
+    error = capsys.readouterr().err
+    assert f"as the product of its spectral norms, but {told}" in error
+    assert "one of the two cannot be, so nothing is certified." in error
+    assert not Path("gfscore-audit").exists()
 
 
 def test_smoothing_of_a_function_in_memory():

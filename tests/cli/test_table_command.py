@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from gfscore import Samples, audit_models
+from gfscore import Samples, audit_models, views
 from gfscore.cli.main import run
 from gfscore.results import Metric
 
@@ -69,7 +69,7 @@ def test_markdown_has_the_estimates_and_stays_a_table(result, capsys):
     assert len(lines) == 2 + 6
     assert {line.replace("\\|", "").count("|") for line in lines} == {8}
     entry = result.models[0].classes[0]
-    assert f"{entry.score:.3f} [{entry.interval[0]:.3f}, {entry.interval[1]:.3f}]" in lines[2]
+    assert views.estimate(entry.score, entry.interval) in lines[2]
     assert "&lt;i>" in text
 
 

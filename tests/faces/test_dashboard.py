@@ -8,7 +8,6 @@ import subprocess
 import sys
 import zipfile
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -82,8 +81,9 @@ def expected_cards(model) -> dict[str, tuple[str, str]]:
     relative = {"NRGC", "Theil", "Atkinson"}
     found = {}
     for name, (value, interval) in rows.items():
-        shown = partial(views.number, digits=3 if name in relative else digits)
-        found[name] = (shown(value), f"interval {' to '.join(map(shown, interval))}" if interval else "no interval")
+        places, proven = 3 if name in relative else digits, model.claim.certified and name not in {"RDI", *relative}
+        shown = views.estimate(value, None, places, certified=proven)
+        found[name] = (shown, f"interval {' to '.join(views.ends(interval, places))}" if interval else "no interval")
     return found
 
 
@@ -190,7 +190,7 @@ def test_audits_by_other_scores_are_shown_on_their_own_scale(tmp_path, score, la
     app.session_state["tab"] = "Compare models"
     app.run()
     table = app.dataframe[0].value
-    wanted = views.estimate(audit.aggregate, audit.model.aggregate_interval, views.digits_of(audit.model.score))
+    wanted = views.score_text(audit.model, audit.aggregate, audit.model.aggregate_interval)
     assert list(table[views.column_name(audit.model.score)]) == [wanted]
     assert "GREAT" not in table
     assert "failed inside" not in sentences(app)
@@ -263,7 +263,9 @@ def test_models_are_compared_side_by_side(tmp_path):
     samples = {name: gfscore.read_samples(tmp_path / f"{name}.npz") for name in ("one", "two")}
     change = comparing.compare(samples["one"], samples["two"])
     assert change.paired
-    assert list(app.dataframe[1].value["lower"]) == [entry.change.interval[0] for entry in change.classes]
+    assert list(app.dataframe[1].value["lower"]) == [
+        views.floored(entry.change.interval[0], 3) for entry in change.classes
+    ]
     assert list(app.dataframe[1].value["verdict"]) == [entry.verdict for entry in change.classes]
     app.multiselect[0].unselect(app.multiselect[0].value[0]).run()
     assert list(app.dataframe[0].value["model"]) == ["two"]

@@ -8,7 +8,7 @@ import pytest
 
 import gfscore
 import gfscore.reproduction
-from gfscore import Options, Samples, audit_models
+from gfscore import Options, Samples, audit_models, views
 from gfscore.outputs import report
 from gfscore.reference import published
 from gfscore.results import Audit, CrossCheck, Metric
@@ -148,7 +148,7 @@ def test_pointing_at_a_class_tells_its_numbers(opened):
     page.locator("#profile svg .row").first.hover()
     tip = page.locator("#tip").text_content()
     assert lowest.name in tip
-    assert f"{lowest.score:.3f} [{lowest.interval[0]:.3f}, {lowest.interval[1]:.3f}]" in tip
+    assert views.estimate(lowest.score, lowest.interval) in tip
     page.locator("#temperature svg").first.hover(position={"x": 300, "y": 80})
     assert re.search(r"animal \d+\d\.\d{3} at T = ", page.locator("#tip").text_content())
     page.mouse.move(5, 5)

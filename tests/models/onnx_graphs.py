@@ -1,9 +1,13 @@
 """Small ONNX graphs, made on the spot: what exporters write, and what they had better not."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from onnx import TensorProto, external_data_helper, helper, numpy_helper
+
+from gfscore.inputs.models import load_model
 
 FLOAT, HALF, DOUBLE = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE
 CLASSES = 5
@@ -31,6 +35,16 @@ def linear(path: Path, *, shape: tuple = ("n", 3, 2, 2), kind: int = FLOAT, head
         for operator in head
     ]
     return write(path, nodes, [helper.make_tensor_value_info("x", kind, shape)], outputs, [matrix])
+
+
+def chain_graph(path: Path, nodes: list, initialisers: Sequence = (), *, inputs: Sequence = (), **fields: Any):
+    """A graph from images of 3 x 9 x 9 pixels to what its last node gives, opened; ``fields`` are of the model."""
+    image = helper.make_tensor_value_info("x", FLOAT, ["n", 3, 9, 9])
+    output = helper.make_tensor_value_info(nodes[-1].output[0], FLOAT, None)
+    graph = helper.make_graph(nodes, "graph", [image, *inputs], [output], list(initialisers))
+    settings = {"opset_imports": [helper.make_opsetid("", 17)], "ir_version": 8} | fields
+    path.write_bytes(helper.make_model(graph, **settings).SerializeToString())
+    return load_model(path)
 
 
 def with_external_weights(path: Path, location: str) -> Path:

@@ -1,20 +1,22 @@
-"""Lipschitz constants of networks: never below what the network does, and refused where nothing is proven."""
+"""Lipschitz constants of networks: never below what the network does."""
 
 import math
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
+from onnx_graphs import chain_graph
 
 from gfscore import Samples
-from gfscore.errors import ModelError
+from gfscore.engines.slopes import measured_slope
 from gfscore.inputs.chains import chain_bound
-from gfscore.inputs.models import CallableModel, load_model, wrap_module
+from gfscore.inputs.models import wrap_module
 from gfscore.scores.lipschitz import lipschitz_scores
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")
 SHAPE = (3, 9, 9)
+IMAGES = np.random.default_rng(0).random((2, *SHAPE), dtype=np.float32)
 
 
 def layers(seed=0):
@@ -56,16 +58,7 @@ def as_onnx(path, module):
     add("AveragePool", kernel_shape=[2, 2])
     add("Flatten")
     add("Gemm", last.weight, last.bias, transB=1)
-    return write(path, nodes, initialisers)
-
-
-def write(path, nodes, initialisers=()):
-    image = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", *SHAPE])
-    output = helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, None)
-    graph = helper.make_graph(nodes, "graph", [image], [output], list(initialisers))
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    path.write_bytes(model.SerializeToString())
-    return load_model(path)
+    return chain_graph(path, nodes, initialisers)
 
 
 def test_a_graph_and_a_sequential_have_the_same_bound(tmp_path):
@@ -73,13 +66,13 @@ def test_a_graph_and_a_sequential_have_the_same_bound(tmp_path):
     graph, wrapped = as_onnx(tmp_path / "net.onnx", module), wrap_module(module, name="net")
     images = np.random.default_rng(0).random((4, *SHAPE), dtype=np.float32)
     np.testing.assert_allclose(graph(images), wrapped(images), atol=1e-5)  # they are the same network
-    assert chain_bound(graph, SHAPE) == pytest.approx(chain_bound(wrapped, SHAPE), rel=1e-6)
+    assert chain_bound(graph, IMAGES) == pytest.approx(chain_bound(wrapped, IMAGES), rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_no_jacobian_is_larger(seed):
     module = layers(seed)
-    bound = chain_bound(wrap_module(module, name="net"), SHAPE)
+    bound = chain_bound(wrap_module(module, name="net"), IMAGES)
     rng = np.random.default_rng(seed)
     for scale in (0.1, 1.0, 10.0):
         image = torch.from_numpy(rng.normal(size=(1, *SHAPE)) * scale).float()
@@ -92,47 +85,7 @@ def test_a_linear_chain_is_bounded_exactly():
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(243, 243), torch.nn.Linear(243, 4))
     module[1].weight.data = torch.from_numpy(rotation).float()
     module[2].weight.data = 3.0 * torch.eye(4, 243)
-    assert chain_bound(wrap_module(module.eval(), name="net"), SHAPE) == pytest.approx(3.0, rel=1e-5)
-
-
-class Residual(torch.nn.Module):
-    def forward(self, images):
-        return images + torch.relu(images)
-
-
-class Doubled(torch.nn.ReLU):
-    def forward(self, images):
-        return 2 * super().forward(images)
-
-
-@pytest.mark.parametrize(
-    ("layer", "message"),
-    [
-        (Residual(), "layer Residual is not one of those whose norm is known"),
-        (Doubled(), "layer Doubled is not one of those whose norm is known"),
-        (torch.nn.Softmax(dim=1), "layer Softmax is not one of those whose norm is known"),
-        (torch.nn.Conv2d(3, 3, 3, padding=1, padding_mode="circular"), "Conv2d pads with 'circular'"),
-        (torch.nn.AvgPool2d(3, padding=1, count_include_pad=False), "AvgPool2d has ceil_mode, divisor_override"),
-        (torch.nn.MaxPool2d(2, dilation=2), "MaxPool2d has a dilation"),
-        (torch.nn.BatchNorm2d(3, track_running_stats=False), "BatchNorm2d has no running variance"),
-    ],
-)
-def test_layers_that_prove_nothing_are_named(layer, message):
-    module = torch.nn.Sequential(layer.eval(), torch.nn.Flatten())
-    with pytest.raises(ModelError, match=message):
-        chain_bound(wrap_module(module, name="net"), SHAPE)
-
-
-def test_a_network_in_training_mode_is_refused():
-    with pytest.raises(ModelError, match="BatchNorm2d is in training mode"):
-        chain_bound(wrap_module(torch.nn.Sequential(torch.nn.BatchNorm2d(3)), name="net"), SHAPE)
-
-
-def test_models_that_show_no_layers_are_refused():
-    with pytest.raises(ModelError, match="Residual is no torch"):
-        chain_bound(wrap_module(Residual(), name="net"), SHAPE)
-    with pytest.raises(ModelError, match="CallableModel shows no layers"):
-        chain_bound(CallableModel(lambda images: images, name="f"), SHAPE)
+    assert chain_bound(wrap_module(module.eval(), name="net"), IMAGES) == pytest.approx(3.0, rel=1e-5)
 
 
 NODE = helper.make_node
@@ -141,31 +94,6 @@ WEIGHTS = np.random.default_rng(0).normal(size=(243, 4)).astype(np.float32)
 
 def constant(name, value):
     return numpy_helper.from_array(np.asarray(value, dtype=np.float32), name)
-
-
-@pytest.mark.parametrize(
-    ("nodes", "message"),
-    [
-        ([NODE("Relu", ["x"], ["a"]), NODE("Add", ["x", "a"], ["y"], name="skip")], r"operator Add \(skip\) joins 2"),
-        ([NODE("Exp", ["x"], ["y"])], r"operator Exp \(y\) is not one of those whose norm is known"),
-        ([NODE("Div", ["one", "x"], ["y"])], r"operator Div \(y\) takes the pixels where weights belong"),
-        ([NODE("Neg", ["one"], ["w"]), NODE("Mul", ["x", "w"], ["y"])], "has weights that are computed"),
-        ([NODE("AveragePool", ["x"], ["y"], kernel_shape=[3, 3], pads=[1, 1, 1, 1])], "leaves its padding out"),
-        ([NODE("Pad", ["x", "pads"], ["y"], mode="reflect")], "has mode b'reflect'"),
-        ([NODE("Slice", ["x", "pads", "pads"], ["y"])], "operator Slice"),
-        ([NODE("GlobalAveragePool", ["x"], ["p"]), NODE("Add", ["p", "wide"], ["y"])], "repeats its input"),
-    ],
-)
-def test_operators_that_prove_nothing_are_named(tmp_path, nodes, message):
-    pads = numpy_helper.from_array(np.array([0, 0, 1, 1, 0, 0, 1, 1]), "pads")
-    starts = [] if "pads" not in str(nodes) else [pads]
-    if nodes[0].op_type == "Slice":
-        starts = [numpy_helper.from_array(np.array([0]), "pads")]
-    weights = [constant("one", [1.0]), constant("wide", np.zeros((1, 3, 2, 2))), *starts]
-    flat = [NODE("Flatten", [nodes[-1].output[0]], ["flat"])]
-    model = write(tmp_path / "net.onnx", [*nodes, *flat], weights)
-    with pytest.raises(ModelError, match=message):
-        chain_bound(model, SHAPE)
 
 
 def test_sizes_that_are_computed_in_the_graph_are_no_layers(tmp_path):
@@ -181,16 +109,9 @@ def test_sizes_that_are_computed_in_the_graph_are_no_layers(tmp_path):
     ]
     whole = [numpy_helper.from_array(np.array([value]), name) for name, value in (("zero", 0), ("rest", -1))]
     weights = [constant("two", 2.0), constant("w", WEIGHTS), constant("bias", np.ones(4)), *whole]
-    assert chain_bound(write(tmp_path / "net.onnx", nodes, weights), SHAPE) == pytest.approx(
+    assert chain_bound(chain_graph(tmp_path / "net.onnx", nodes, weights), IMAGES) == pytest.approx(
         2 * np.linalg.norm(WEIGHTS, 2), rel=1e-6
     )
-
-
-def test_logits_that_ignore_the_image_have_no_radius(tmp_path):
-    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(243, 4))
-    torch.nn.init.zeros_(module[1].weight)
-    with pytest.raises(ModelError, match="do not depend on the image"):
-        chain_bound(wrap_module(module.eval(), name="net"), SHAPE)
 
 
 @pytest.fixture
@@ -240,7 +161,7 @@ def attacked(module, images, labels, radii, steps=60, restarts=2):
 
 def test_no_attack_enters_a_lipschitz_radius(one_thread):
     module = orthogonal_network()
-    bound = chain_bound(wrap_module(module, name="net"), (1, 8, 8))
+    bound = chain_bound(wrap_module(module, name="net"), np.zeros((1, 1, 8, 8)))
     assert 1.0 <= bound < 1.00001
     images = torch.rand((100, 1, 8, 8), generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
@@ -266,3 +187,46 @@ def test_a_too_small_constant_is_refuted_by_the_same_attack(one_thread):
     labels = logits.argmax(axis=1)
     wrong = lipschitz_scores(Samples.of(logits, labels), 0.25)
     assert attacked(module, images, torch.from_numpy(labels), torch.from_numpy(wrong.values).float()).any()
+
+
+def random_network(seed):
+    """A small chain of random layers of every kind, with random sizes."""
+    rng = np.random.default_rng(seed)
+    torch.manual_seed(seed)
+    channels, module = 1, torch.nn.Sequential().eval()
+    for _ in range(rng.integers(1, 4)):
+        groups, wider = int(rng.integers(1, 3)) if channels > 1 else 1, int(2 * rng.integers(1, 4))
+        stride, padding, dilation = (int(rng.integers(low, low + 2)) for low in (1, 0, 1))
+        module.append(torch.nn.Conv2d(channels, wider, 2, stride, padding, dilation, groups))
+        torch.nn.init.kaiming_normal_(module[-1].weight, mode="fan_out")
+        channels = wider
+        norm = torch.nn.BatchNorm2d(channels).eval()
+        norm.running_var.uniform_(0.3, 3.0)
+        norm.running_mean.normal_(0.0, 0.1)
+        pools = [torch.nn.MaxPool2d(2, 1), torch.nn.AvgPool2d(2, 1, 1), torch.nn.Identity()]
+        module.extend([norm, [torch.nn.ReLU(), torch.nn.Tanh(), torch.nn.Hardtanh(-0.5, 2.0)][rng.integers(3)]])
+        module.append(pools[rng.integers(3)])
+        if module(torch.zeros(1, 1, 8, 8)).shape[-1] < 5:
+            break
+    module.append(torch.nn.Flatten())
+    features = module(torch.zeros(1, 1, 8, 8)).shape[1]
+    return module.append(torch.nn.Linear(features, 4)).eval()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 4, 5, 6])  # behind the last ReLU of 3 nothing is left
+def test_nothing_that_is_accepted_can_be_refuted(one_thread, seed):
+    """No slope is above the bound, and no walk along gradients finds another label within a certified radius."""
+    with torch.no_grad():
+        module = random_network(seed)
+    images = torch.rand((40, 1, 8, 8), generator=torch.Generator().manual_seed(seed))
+    wrapped = wrap_module(module, name="net")
+    bound = chain_bound(wrapped, images.numpy())
+    assert 0 < measured_slope(wrapped, images.numpy()) <= bound
+    for image in images[:5]:
+        jacobian = torch.autograd.functional.jacobian(module, image[None]).reshape(4, -1)
+        assert float(torch.linalg.matrix_norm(jacobian, 2)) <= bound
+    with torch.no_grad():
+        logits = module(images).double().numpy()
+    local = lipschitz_scores(Samples.of(logits, logits.argmax(axis=1)), bound)
+    radii = torch.from_numpy(local.values).float() * (1 - 1e-4)  # the network itself rounds to float32
+    assert not attacked(module, images, torch.from_numpy(logits.argmax(axis=1)), radii, steps=30, restarts=1).any()

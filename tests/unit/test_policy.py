@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gfscore import Options, Samples, audit_models, gate
+from gfscore import Options, Samples, audit_models, gate, views
 from gfscore.errors import InvalidInputError, OptionError
 from gfscore.gating import gate_audit
 from gfscore.judge.judging import judge, samples_needed
@@ -103,7 +103,7 @@ def test_reasons_have_numbers_and_say_what_would_decide(samples, audited):
 def test_small_scores_are_shown_with_a_digit_more(audited):
     small = audited.model_copy(update={"score": audited.score.model_copy(update={"range": (0.0, 0.1)})})
     rule = gate_audit(small, Policy.of({"rules": {"wcr": 0.1}}), 0.05)[1].rules[0]
-    assert f"{rule.value:.4f} [{rule.interval[0]:.4f}, {rule.interval[1]:.4f}]" in rule.reason
+    assert views.estimate(rule.value, rule.interval, 4) in rule.reason
 
 
 def test_the_number_of_samples_that_would_decide_makes_intervals_reach_no_further_than_the_threshold():

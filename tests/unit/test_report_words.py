@@ -84,8 +84,8 @@ class TestVerdict:
         said = words.verdict(uneven)
         assert said.headline == "The classes are not protected alike. Least protected: “2”."
         assert said.tone == "uneven"
-        low, high = uneven.classes[2].interval
-        assert f"“2” scores {uneven.wcr.value:.3f} (the data allow {low:.3f} to {high:.3f})" in said.sentences[0]
+        low, high = views.ends(uneven.classes[2].interval)
+        assert f"“2” scores {uneven.wcr.value:.3f} (the data allow {low} to {high})" in said.sentences[0]
         assert f"{uneven.noise.rdi.null_mean:.3f} on average" in said.sentences[1]
 
     def test_what_may_be_chance_is_called_so(self):

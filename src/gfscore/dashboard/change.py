@@ -39,8 +39,8 @@ def _show_table(found: Comparison, digits: int) -> None:
             "from": entry.old,
             "to": entry.new,
             "change": entry.change.value,
-            "lower": None if entry.change.interval is None else entry.change.interval[0],
-            "upper": None if entry.change.interval is None else entry.change.interval[1],
+            "lower": None if entry.change.interval is None else views.floored(entry.change.interval[0], digits),
+            "upper": None if entry.change.interval is None else views.ceiled(entry.change.interval[1], digits),
             "verdict": entry.verdict,
         }
         for entry in found.classes

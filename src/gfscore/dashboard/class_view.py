@@ -24,7 +24,7 @@ def show_class(subject: Subject, model: ModelAudit, settings: Settings, key: str
     )
     entry = next(entry for entry in model.classes if entry.name == chosen)
     accuracy = f"{views.accuracy_name(model.score)} {views.percent(entry.accuracy)}"
-    score = views.estimate(entry.score, entry.interval, views.digits_of(model.score))
+    score = views.score_text(model, entry.score, entry.interval)
     st.text(f"Score {score}; {accuracy}; n = {entry.n:,}")
     samples = class_samples(subject, settings, entry.name)
     st.markdown("**Most often mistaken for**")

@@ -53,12 +53,12 @@ def _show_table(models: Sequence[ModelAudit], settings: Settings) -> None:
             "model": shortened(model.name),
             "verdict": str(auditing.verdicts(model, settings.threshold(model))[0]),
             "accuracy": model.accuracy,
-            views.column_name(score): views.estimate(model.aggregate, model.aggregate_interval, digits),
-            "WCR": views.estimate(model.wcr.value, model.wcr.interval, digits),
+            views.column_name(score): views.score_text(model, model.aggregate, model.aggregate_interval),
+            "WCR": views.score_text(model, model.wcr.value, model.wcr.interval),
             "worst": shortened(model.wcr.class_),
             "RDI": views.estimate(model.rdi.value, model.rdi.interval, digits),
             "NRGC": views.estimate(model.nrgc.value, model.nrgc.interval),
-            "FP-GREAT": views.estimate(model.fp_great.value, model.fp_great.interval, digits),
+            "FP-GREAT": views.score_text(model, model.fp_great.value, model.fp_great.interval),
         }
         for model in models
     ]

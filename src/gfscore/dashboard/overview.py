@@ -91,13 +91,15 @@ def _show_metrics(model: ModelAudit) -> None:
         "Theil": (model.theil.value, model.theil.interval),
         "Atkinson": (model.atkinson.value, model.atkinson.interval),
     }
+    scores = values.keys() - {"RDI", *RELATIVE}  # the others are gaps and indices, which are no radii
     columns = st.columns(4)
     for position, (name, (value, interval)) in enumerate(values.items()):
         places = 3 if name in RELATIVE else digits
-        ends = None if interval is None else " to ".join(views.number(end, places) for end in interval)
+        ends = None if interval is None else " to ".join(views.ends(interval, places))
+        certified = name in scores and views.is_certified(model)
         columns[position % 4].metric(
             plain(name),
-            views.number(value, places),
+            views.estimate(value, None, places, certified=certified),
             delta="no interval" if ends is None else f"interval {ends}",
             delta_color="off",
             delta_arrow="off",
@@ -108,13 +110,13 @@ def _show_metrics(model: ModelAudit) -> None:
 
 def _show_table(model: ModelAudit, verdicts: Sequence[str], table_key: str, class_key: str) -> None:
     """All classes; a click on a heading sorts, a click on a row selects."""
-    names = [entry.name for entry in model.classes]
+    names, places = [entry.name for entry in model.classes], views.digits_of(model.score)
     rows = [
         {
             model.partition: shortened(entry.name),
-            "score": entry.score,
-            "lower": None if entry.interval is None else entry.interval[0],
-            "upper": None if entry.interval is None else entry.interval[1],
+            "score": views.floored(entry.score, places) if views.is_certified(model) else entry.score,
+            "lower": None if entry.interval is None else views.floored(entry.interval[0], places),
+            "upper": None if entry.interval is None else views.ceiled(entry.interval[1], places),
             "verdict": str(verdict),
             "n": entry.n,
             "accuracy": entry.accuracy,
@@ -122,7 +124,7 @@ def _show_table(model: ModelAudit, verdicts: Sequence[str], table_key: str, clas
         }
         for entry, verdict in zip(model.classes, verdicts, strict=True)
     ]
-    digits = st.column_config.NumberColumn(format=f"%.{views.digits_of(model.score)}f")
+    digits = st.column_config.NumberColumn(format=f"%.{places}f")
     st.dataframe(
         rows,
         key=table_key,

@@ -79,7 +79,7 @@ def agreement_text(agreement: Mapping[str, Any]) -> str:
     p_value, interval = agreement["spearman_p"], agreement["spearman_interval"]
     known = [] if p_value is None else [f"p = {p_value:.2g}"]
     if interval is not None:
-        known.append(f"{agreement['level']:.0%} interval {interval[0]:.3f} to {interval[1]:.3f}")
+        known.append(f"{agreement['level']:.0%} interval {' to '.join(views.ends(interval))}")
     return f"ρ = {views.number(agreement['spearman'])}" + (f" ({', '.join(known)})" if known else "")
 
 

@@ -9,7 +9,8 @@ from enum import StrEnum
 from gfscore import views
 from gfscore.results import Audit, ClassResult, ModelAudit
 
-Cell = str | float | int | tuple[float | None, tuple[float, float] | None] | None
+Interval = tuple[float, float] | None
+Cell = str | float | int | tuple[float | None, Interval] | None
 LATEX_SPECIAL = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "–": "--",
@@ -19,6 +20,10 @@ MARKDOWN_SPECIAL = str.maketrans(
     {special: f"\\{special}" for special in "\\|*_`["}
     | {"&": "&amp;", "<": "&lt;", "$": "&#36;", "~": "&#126;"}  # not every Markdown lets these be escaped
 )
+
+
+class Certified(float):
+    """A mean of certified radii, which is written rounded down."""
 
 
 class Layout(StrEnum):
@@ -58,11 +63,11 @@ def _models(audit: Audit) -> Content:
     headings = ("Model", "Accuracy", score, *metrics, *(["Radii refuted"] if tried else []))
 
     def row(model: ModelAudit) -> tuple[Cell, ...]:
-        rdi, nrgc, wcr, fp_great, theil, atkinson = (
-            (metric.value, metric.interval)
-            for metric in (model.rdi, model.nrgc, model.wcr, model.fp_great, model.theil, model.atkinson)
+        rdi, nrgc, theil, atkinson = (
+            (metric.value, metric.interval) for metric in (model.rdi, model.nrgc, model.theil, model.atkinson)
         )
-        scores = (model.name, model.accuracy, model.aggregate)
+        wcr, fp_great = ((_score(model, metric.value), metric.interval) for metric in (model.wcr, model.fp_great))
+        scores = (model.name, model.accuracy, _score(model, model.aggregate))
         refuted = (model.claim.radius_refuted_share, model.claim.radius_refuted_interval)
         metrics = (rdi, nrgc, wcr, model.wcr.class_, fp_great, theil, atkinson)
         return (*scores, *metrics, *([refuted] if tried else []))
@@ -83,7 +88,14 @@ def _classes(audit: Audit) -> Content:
     headings = ("Model", part, "n", "Score", "Std", "Accuracy", "Most confused with", *more)
 
     def row(model: ModelAudit, entry: ClassResult) -> tuple[Cell, ...]:
-        found = (model.name, entry.name, entry.n, (entry.score, entry.interval), entry.std, entry.accuracy)
+        found = (
+            model.name,
+            entry.name,
+            entry.n,
+            (_score(model, entry.score), entry.interval),
+            entry.std,
+            entry.accuracy,
+        )
         return (*found, entry.confused_with, *(column(entry) for column in more.values()))
 
     rows = tuple(row(model, entry) for model in audit.models for entry in model.classes)
@@ -96,11 +108,16 @@ def _matrix(audit: Audit) -> Content:
     names = tuple(dict.fromkeys(entry.name for model in audit.models for entry in model.classes))
     rows = []
     for model in audit.models:
-        score_of = {entry.name: entry.score for entry in model.classes}
-        rows.append((model.name, *(score_of.get(name) for name in names), model.aggregate))
+        score_of = {entry.name: _score(model, entry.score) for entry in model.classes}
+        rows.append((model.name, *(score_of.get(name) for name in names), _score(model, model.aggregate)))
     return Content(
         headings=("Model", *names, views.column_name(audit.models[0].score)), rows=tuple(rows), caption=_caption(audit)
     )
+
+
+def _score(model: ModelAudit, value: float | None) -> float | None:
+    """A mean score, marked when it is a certificate."""
+    return value if value is None or not views.is_certified(model) else Certified(value)
 
 
 def _caption(audit: Audit) -> str:
@@ -124,12 +141,12 @@ def _tried(audit: Audit) -> list[str]:
 
 def _text(cell: Cell, digits: int) -> str:
     if isinstance(cell, tuple):
-        return views.estimate(cell[0], cell[1], digits)
+        return views.estimate(cell[0], cell[1], digits, certified=isinstance(cell[0], Certified))
     if isinstance(cell, str):
         return views.printable(cell)
     if isinstance(cell, int):
         return f"{cell:,}"
-    return views.number(cell, digits)
+    return views.estimate(cell, None, digits, certified=isinstance(cell, Certified))
 
 
 def _latex(content: Content, digits: int) -> str:

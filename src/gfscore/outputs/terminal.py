@@ -98,10 +98,10 @@ def _model_table(models: Sequence[tuple[ModelAudit, ModelAudit | Calibrated]]) -
             Text(views.printable(model.name)),
             views.percent(model.accuracy, 2),
             *([views.share_text(model.robust_accuracy)] if robust else []),
-            views.number(metrics.aggregate, digits),
-            *(views.number(m.value, digits) for m in (metrics.wcr, metrics.rdi)),
+            *(views.score_text(model, value) for value in (metrics.aggregate, metrics.wcr.value)),
+            views.number(metrics.rdi.value, digits),
             views.number(metrics.nrgc.value),
-            views.number(metrics.fp_great.value, digits),
+            views.score_text(model, metrics.fp_great.value),
             Text(views.printable(metrics.wcr.class_)),
         )
     return table
@@ -127,7 +127,6 @@ def _class_table(model: ModelAudit) -> Table:
 
 
 def _add_classes(table: Table, model: ModelAudit, entries: list[ClassResult]) -> None:
-    digits = views.digits_of(model.score)
     for entry in entries:
         confused = "–"
         if entry.confused_with is not None:
@@ -135,7 +134,7 @@ def _add_classes(table: Table, model: ModelAudit, entries: list[ClassResult]) ->
         table.add_row(
             Text(views.printable(entry.name)),
             f"{entry.n:,}",
-            Text(views.estimate(entry.score, entry.interval, digits)),
+            Text(views.score_text(model, entry.score, entry.interval)),
             _cell_beside(model, entry),
             views.percent(entry.accuracy),
             *([] if entry.abstained is None else [views.percent(entry.abstained)]),
@@ -181,7 +180,7 @@ def _metric_table(model: ModelAudit) -> Table:
 def _worst(model: ModelAudit) -> Text:
     """Which class is least protected, and how sure that is."""
     worst, candidates = views.printable(model.wcr.class_), len(model.worst_set)
-    parts, number = PLURALS[model.partition], views.number(model.wcr.value, views.digits_of(model.score))
+    parts, number = PLURALS[model.partition], views.score_text(model, model.wcr.value)
     text = Text.assemble(("Least protected: ", "bold"), (worst, "bold red"), f" at {number}. ")
     if candidates == 1:
         return text.append("The intervals leave no other candidate.")

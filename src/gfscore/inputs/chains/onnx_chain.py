@@ -1,50 +1,81 @@
-"""The Lipschitz constant of an ONNX graph: a bound for each tensor, from that of the only tensor it is made of."""
+"""The layers of an ONNX graph, or why it is more than them."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import onnxruntime
 from numpy.typing import NDArray
 
 from gfscore.extras import require
+from gfscore.inputs.chains.layers import Layer
+from gfscore.inputs.chains.onnx_layers import LAYERS, RESHAPING, Constants, Node
 from gfscore.inputs.chains.refusals import refuse
-from gfscore.inputs.models.onnx_model import OnnxModel
+from gfscore.inputs.models.onnx_model import FATAL_ONLY, OnnxModel
 from gfscore.inputs.raw import reason
-from gfscore.scores.spectral import averaging_norm, convolution_norm, linear_norm, pooling_norm, scaling_norm
 
-# Operators that stretch nothing: each value stays, moves, shrinks, or changes no faster than its argument.
-ISOMETRIES = ("Clip", "Dropout", "Flatten", "Identity", "Relu", "Reshape", "Sigmoid", "Softplus", "Squeeze", "Tanh",
-              "Transpose", "Unsqueeze")  # fmt: skip
-COMMUTING = ("Add", "Mul", "Sub")  # operators whose constant may stand first
-Constants = dict[str, NDArray[Any] | None]  # tensors that do not depend on the pixels; None: not looked at
+OPSETS = range(7, 29)  # in which the operators of LAYERS do what is written there
+OWN_DOMAINS = ("", "ai.onnx")
+SEVERAL = 2  # images in a batch that may have any number: an axis of another length is not that of the images
 
 
-def graph_bound(model: OnnxModel, shape: Sequence[int]) -> float:
-    """Bound of the chosen output for one image of ``shape``."""
+def graph_layers(model: OnnxModel, shape: Sequence[int]) -> tuple[Layer, ...]:
+    """The layers from the image of ``shape`` to the chosen output, in the order they are run."""
     onnx = require("onnx", extra="onnx", purpose="a Lipschitz constant from an ONNX graph")
-    graph, shapes = _shaped(onnx, model, shape)
-    constants: Constants = {entry.name: onnx.numpy_helper.to_array(entry) for entry in graph.initializer}
-    bounds = {model.input: 1.0}
-    for node in graph.node:
-        attributes = {entry.name: onnx.helper.get_attribute_value(entry) for entry in node.attribute}
-        if node.op_type == "Constant" and "value" in attributes:
-            constants[node.output[0]] = onnx.numpy_helper.to_array(attributes["value"])
-        elif node.op_type == "Shape" or all(name in constants for name in node.input if name):
-            constants |= dict.fromkeys(node.output)  # sizes of tensors, and what is made of constants alone
+    loaded = _loaded(onnx, model)
+    batch = model.fixed_batch or SEVERAL
+    shapes = _shapes(onnx, loaded, model, (batch, *shape))
+    constants: Constants = {entry.name: onnx.numpy_helper.to_array(entry) for entry in loaded.graph.initializer}
+    chains: dict[str, tuple[Layer, ...]] = {model.input: ()}
+    for entry in loaded.graph.node:
+        attributes = _attributes(onnx, entry)
+        node = Node(entry=entry, attributes=attributes, constants=constants, shapes=shapes, batch=batch)
+        if entry.op_type == "Constant":
+            constants[entry.output[0]] = _constant(onnx, attributes)
+        elif entry.op_type == "Shape" or all(name in constants for name in entry.input if name):
+            constants |= dict.fromkeys(entry.output)  # sizes of tensors, and what is made of constants alone
         else:
-            layer = _Layer(node=node, attributes=attributes, constants=constants, shapes=shapes)
-            bounds[node.output[0]] = bounds[layer.moving(bounds)] * layer.norm()
-    return bounds[model.output]
+            chains[entry.output[0]] = (*chains[_moving(node, chains)], _layer(node))
+    if model.output not in chains:
+        raise refuse(f"output {model.output!r} does not depend on the image")
+    return chains[model.output]
 
 
-def _shaped(onnx: Any, model: OnnxModel, shape: Sequence[int]) -> tuple[Any, dict[str, tuple[int, ...]]]:
-    """The graph, and the shape of every tensor in it for images of ``shape``."""
-    loaded = onnx.load(model.path)
+def _loaded(onnx: Any, model: OnnxModel) -> Any:
+    """The graph, unless something in it is more than operators in a row with their weights."""
+    if model.dtype == np.float16:
+        raise refuse("it computes in float16, which rounds too much")
+    try:
+        loaded = onnx.load(model.path)
+    except Exception as error:  # a file that is gone, weights that are elsewhere
+        raise refuse(f"its graph cannot be read again ({reason(error)})") from error
+    if loaded.functions:
+        names = ", ".join(f"{entry.domain}.{entry.name}" for entry in loaded.functions)
+        raise refuse(
+            f"the graph has functions of its own ({names})", instead="Inline them (onnx.inliner.inline_local_functions)"
+        )
+    for entry in loaded.opset_import:
+        if entry.domain in OWN_DOMAINS and entry.version not in OPSETS:
+            raise refuse(
+                f"its operators are those of opset {entry.version}, and known are {OPSETS[0]} to {OPSETS[-1]}",
+                instead="Convert it (onnx.version_converter)",
+            )
+    if loaded.graph.sparse_initializer:
+        raise refuse("the graph has sparse weights", instead="Export it with dense ones")
+    if changeable := [entry.name for entry in model.session.get_overridable_initializers()]:
+        raise refuse(
+            f"weights ({', '.join(changeable)}) are inputs, which a caller may change",
+            instead="Export it with weights that are constants",
+        )
+    return loaded
+
+
+def _shapes(onnx: Any, loaded: Any, model: OnnxModel, shape: Sequence[int]) -> dict[str, tuple[int, ...]]:
+    """The shape of every tensor in the graph for a batch of ``shape``."""
     graph = loaded.graph
     declared = next(entry for entry in graph.input if entry.name == model.input).type.tensor_type.shape
     del declared.dim[:]
-    for length in (model.fixed_batch or 1, *shape):
+    for length in shape:
         declared.dim.add().dim_value = length
     del graph.value_info[:]  # what was inferred for other sizes
     for entry in graph.output:
@@ -54,165 +85,70 @@ def _shaped(onnx: Any, model: OnnxModel, shape: Sequence[int]) -> tuple[Any, dic
     except Exception as error:  # the checker of onnx raises its own kinds
         raise refuse(f"the shapes of its tensors cannot be inferred ({reason(error)})") from error
     known = [*inferred.input, *inferred.value_info, *inferred.output]
-    return graph, {entry.name: tuple(dim.dim_value for dim in entry.type.tensor_type.shape.dim) for entry in known}
+    found = {entry.name: tuple(dim.dim_value for dim in entry.type.tensor_type.shape.dim) for entry in known}
+    wanted = [node.output[0] for node in graph.node if node.op_type in RESHAPING]
+    unknown = [name for name in wanted if not found.get(name) or 0 in found[name]]
+    return found | (_shapes_seen(onnx, loaded, model, shape, unknown) if unknown else {})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Layer:
-    """One node, with what is known about what it is given."""
-
-    node: Any
-    attributes: dict[str, Any]
-    constants: Constants
-    shapes: dict[str, tuple[int, ...]]
-
-    @property
-    def name(self) -> str:
-        """As the graph calls it."""
-        return f"operator {self.node.op_type} ({self.node.name or self.node.output[0]})"
-
-    def moving(self, bounds: dict[str, float]) -> str:
-        """The only input that depends on the pixels."""
-        found = [name for name in self.node.input if name and name not in self.constants]
-        if len(found) > 1:
-            raise refuse(f"{self.name} joins {len(found)} branches")
-        if found[0] not in bounds:
-            raise refuse(f"{self.name} takes a second output of another operator")
-        if found[0] != self.node.input[0] and self.node.op_type not in COMMUTING:
-            raise refuse(f"{self.name} takes the pixels where weights belong")
-        return str(found[0])
-
-    def norm(self) -> float:
-        """How much it can stretch a difference."""
-        if self.node.op_type in ISOMETRIES:
-            return 1.0
-        if self.node.op_type not in NORMS:
-            raise refuse(f"{self.name} is not one of those whose norm is known")
-        return NORMS[self.node.op_type](self)
-
-    def constant(self, position: int) -> NDArray[Any]:
-        """The weights at an input."""
-        value = self.constants.get(self.node.input[position])
-        if value is None:
-            raise refuse(f"{self.name} has weights that are computed")
-        return value
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a tensor; without it nothing about a convolution can be said."""
-        found = self.shapes.get(name, ())
-        if not found or 0 in found:
-            raise refuse(f"the shape of what {self.name} takes or gives is not known")
-        return found
-
-    def window(self, kernel: Sequence[int]) -> dict[str, Any]:
-        """Stride and padding of a two-dimensional window."""
-        if len(kernel) != 2:
-            raise refuse(f"{self.name} has {len(kernel)} dimensions and not 2")
-        size = self.shape(self.node.input[0])[2:]
-        stride = tuple(self.attributes.get("strides", (1, 1)))
-        padding = tuple(self.attributes.get("pads", (0, 0, 0, 0)))
-        if self.attributes.get("auto_pad", b"NOTSET") in (b"SAME_UPPER", b"SAME_LOWER"):
-            reach = [1 + (k - 1) * d for k, d in zip(kernel, self.attributes.get("dilations", (1, 1)), strict=True)]
-            total = [
-                max((-(-length // step) - 1) * step + taps - length, 0)
-                for length, step, taps in zip(size, stride, reach, strict=True)
-            ]
-            padding = (0, 0, *total)  # on which side it stands does not matter to the norm
-        return {"size": size, "stride": stride, "padding": padding}
-
-    def unlike(self, allowed: dict[str, Any]) -> None:
-        """Refuse attributes that change what the operator does."""
-        for name, value in allowed.items():
-            found = self.attributes.get(name, value)
-            if (list(found) if isinstance(value, list) else found) != value:
-                raise refuse(f"{self.name} has {name} {found}")
+def _shapes_seen(
+    onnx: Any, loaded: Any, model: OnnxModel, shape: Sequence[int], names: list[str]
+) -> dict[str, tuple[int, ...]]:
+    """Shapes of tensors that cannot be inferred, as older opsets compute them: those that a run gives."""
+    del loaded.graph.output[:]
+    loaded.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in names)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = FATAL_ONLY
+    try:
+        session = onnxruntime.InferenceSession(loaded.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        values = session.run(names, {model.input: np.zeros(shape, model.dtype)})
+    except Exception as error:  # onnxruntime's errors have no other base
+        raise refuse(f"the shapes of its tensors cannot be found ({reason(error)})") from error
+    return {name: value.shape for name, value in zip(names, values, strict=True)}
 
 
-def _convolution(layer: _Layer) -> float:
-    kernel = layer.constant(1)
-    dilation = tuple(layer.attributes.get("dilations", (1, 1)))
-    groups = layer.attributes.get("group", 1)
-    return convolution_norm(kernel, **layer.window(kernel.shape[2:]), dilation=dilation, groups=groups)
+def _attributes(onnx: Any, entry: Any) -> dict[str, Any]:
+    """Those of an operator, if it is one of ONNX itself and takes nothing but what it lists."""
+    name = f"operator {entry.op_type} ({entry.name or entry.output[0]})"
+    if entry.domain not in OWN_DOMAINS:
+        raise refuse(f"{name} is of domain {entry.domain!r}, not one of ONNX itself")
+    kinds = onnx.AttributeProto
+    if any(each.type in (kinds.GRAPH, kinds.GRAPHS) for each in entry.attribute):
+        raise refuse(f"{name} runs a graph of its own, which may use any tensor")
+    return {each.name: onnx.helper.get_attribute_value(each) for each in entry.attribute}
 
 
-def _gemm(layer: _Layer) -> float:
-    layer.unlike({"transA": 0})
-    return abs(float(layer.attributes.get("alpha", 1.0))) * linear_norm(layer.constant(1))
+def _constant(onnx: Any, attributes: dict[str, Any]) -> NDArray[Any] | None:
+    """What a node Constant gives; None for strings and sparse tensors."""
+    if "value" in attributes:
+        return np.asarray(onnx.numpy_helper.to_array(attributes["value"]))
+    found = [value for name, value in attributes.items() if name.startswith(("value_float", "value_int"))]
+    return np.asarray(found[0]) if found else None
 
 
-def _product(layer: _Layer) -> float:
-    weight = layer.constant(1)
-    if weight.ndim != 2:
-        raise refuse(f"{layer.name} has weights of {weight.ndim} dimensions and not 2")
-    return linear_norm(weight)
+def _moving(node: Node, chains: dict[str, tuple[Layer, ...]]) -> str:
+    """The only input of a node that depends on the pixels."""
+    found = [name for name in node.entry.input if name and name not in node.constants]
+    if len(found) > 1:
+        raise refuse(f"{node.name} joins {len(found)} branches")
+    if found[0] not in chains:
+        raise refuse(f"{node.name} takes a second output of another operator")
+    return str(found[0])
 
 
-def _normalisation(layer: _Layer) -> float:
-    layer.unlike({"training_mode": 0})
-    scale, variance = layer.constant(1).astype(np.float64), layer.constant(4).astype(np.float64)
-    return scaling_norm(scale / np.sqrt(variance + layer.attributes.get("epsilon", 1e-5)))
-
-
-def _maximum(layer: _Layer) -> float:
-    kernel = layer.attributes["kernel_shape"]
-    layer.unlike({"dilations": [1] * len(kernel)})
-    return pooling_norm(tuple(kernel), layer.window(kernel)["stride"])
-
-
-def _average(layer: _Layer) -> float:
-    kernel = layer.attributes["kernel_shape"]
-    window = layer.window(kernel)
-    layer.unlike({"dilations": [1] * len(kernel), "ceil_mode": 0})
-    if any(window["padding"]) and not layer.attributes.get("count_include_pad", 0):
-        raise refuse(f"{layer.name} leaves its padding out of the average")
-    return averaging_norm(tuple(kernel), **window)
-
-
-def _global_average(layer: _Layer) -> float:
-    return float(1 / np.sqrt(np.prod(layer.shape(layer.node.input[0])[2:])))
-
-
-def _shift(layer: _Layer) -> float:
-    _same_shape(layer)
-    return 1.0
-
-
-def _scaling(layer: _Layer) -> float:
-    _same_shape(layer)
-    position = next(index for index, name in enumerate(layer.node.input) if name in layer.constants)
-    factors = layer.constant(position).astype(np.float64)
-    return scaling_norm(1 / factors if layer.node.op_type == "Div" else factors)
-
-
-def _leaky(layer: _Layer) -> float:
-    return max(1.0, abs(float(layer.attributes.get("alpha", 1.0))))  # the default of either is no steeper than 1
-
-
-def _padding(layer: _Layer) -> float:
-    layer.unlike({"mode": b"constant"})
-    return 1.0
-
-
-def _same_shape(layer: _Layer) -> None:
-    """Refuse constants that copy what they are added to, which would stretch it."""
-    moving = next(name for name in layer.node.input if name not in layer.constants)
-    if layer.shape(moving) != layer.shape(layer.node.output[0]):
-        raise refuse(f"{layer.name} repeats its input")
-
-
-NORMS: dict[str, Callable[[_Layer], float]] = {
-    "Add": _shift,
-    "AveragePool": _average,
-    "BatchNormalization": _normalisation,
-    "Conv": _convolution,
-    "Div": _scaling,
-    "Elu": _leaky,
-    "Gemm": _gemm,
-    "GlobalAveragePool": _global_average,
-    "LeakyRelu": _leaky,
-    "MatMul": _product,
-    "MaxPool": _maximum,
-    "Mul": _scaling,
-    "Pad": _padding,
-    "Sub": _shift,
-}
+def _layer(node: Node) -> Layer:
+    """A node as it is understood."""
+    operator = node.entry.op_type
+    if operator not in LAYERS:
+        raise refuse(f"{node.name} is not one of those whose norm is known")
+    if sum(map(bool, node.entry.output)) > 1:
+        raise refuse(f"{node.name} has more than one output")
+    understood, known = LAYERS[operator]
+    if unknown := sorted(node.attributes.keys() - known):
+        raise refuse(f"{node.name} has {', '.join(unknown)}, which is not known")
+    first = node.entry.input[0] not in node.constants
+    if not first and operator not in ("Add", "Mul", "Sub"):
+        raise refuse(f"{node.name} takes the pixels where weights belong")
+    if operator not in RESHAPING and any(node.constants.get(name, np.empty(0)) is None for name in node.entry.input):
+        raise refuse(f"{node.name} has weights that are computed")
+    return understood(node)

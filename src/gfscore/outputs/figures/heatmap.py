@@ -78,7 +78,7 @@ def _table(models: Sequence[ModelAudit], names: Sequence[str]) -> list[dict[str,
             "next": place[entry.name] + 2,
             "score": entry.score,
             "n": entry.n,
-            "text": f"{entry.score:.2f}",
+            "text": views.estimate(entry.score, None, 2, certified=views.is_certified(model)),
             "bright": entry.score > middle,
         }
         for model in models

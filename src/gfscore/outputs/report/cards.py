@@ -48,7 +48,7 @@ def _metrics(model: ModelAudit) -> Iterator[tuple[str, float, str]]:
         value, interval = (found.value, found.interval) if isinstance(found, Metric) else (found, None)
         if value is None:
             continue
-        between = None if interval is None else f"interval {' to '.join(views.number(end) for end in interval)}"
+        between = None if interval is None else f"interval {' to '.join(views.ends(interval))}"
         yield f"gfscore_{line.key}", float(value), ", ".join(filter(None, (line.name, how, between)))
 
 

@@ -1,6 +1,6 @@
 """The numbers that the page's scripts show, packed small: columns instead of rows, every name once."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gfscore import views
@@ -38,6 +38,7 @@ def _model(model: ModelAudit, places: dict[str, int]) -> dict[str, Any]:
         "part": model.partition,
         "title": words.kind(model.score).title,
         "digits": views.digits_of(model.score),
+        "certified": views.is_certified(model),
         "range": list(model.score.range),
         "temperature": model.score.temperature,
         "star": None if model.calibrated is None else model.calibrated.temperature,
@@ -46,9 +47,11 @@ def _model(model: ModelAudit, places: dict[str, int]) -> dict[str, Any]:
         "classes": {
             "name": [places[entry.name] for entry in classes],
             "n": [entry.n for entry in classes],
-            "score": _rounded(entry.score for entry in classes),
-            "low": _rounded(low for low, _ in intervals),
-            "high": _rounded(high for _, high in intervals),
+            "score": _rounded(
+                (entry.score for entry in classes), views.floored if views.is_certified(model) else round
+            ),
+            "low": _rounded((low for low, _ in intervals), views.floored),
+            "high": _rounded((high for _, high in intervals), views.ceiled),
             "std": _rounded(entry.std for entry in classes),
             "accuracy": _rounded(entry.accuracy for entry in classes),
             "shares": [
@@ -77,5 +80,5 @@ def _curves(curves: Curves, places: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _rounded(values: Iterable[float | None]) -> Column:
-    return [None if value is None else round(value, DECIMALS) for value in values]
+def _rounded(values: Iterable[float | None], how: Callable[[float, int], float] = round) -> Column:
+    return [None if value is None else how(value, DECIMALS) for value in values]

@@ -83,16 +83,16 @@ def models(audit: Audit) -> str:
     rows = []
     for model in audit.models:
         places = views.digits_of(model.score)
-        estimates = [views.estimate(m.value, m.interval, places) for m in (model.wcr, model.rdi, model.nrgc)]
+        estimates = [views.estimate(m.value, m.interval, places) for m in (model.rdi, model.nrgc)]
         rows.append(
             [
                 model.name,
                 views.percent(model.accuracy),
-                views.number(model.aggregate, places),
-                estimates[0],
+                views.score_text(model, model.aggregate),
+                views.score_text(model, model.wcr.value, model.wcr.interval),
                 model.wcr.class_,
-                *estimates[1:],
-                views.number(model.fp_great.value, places),
+                *estimates,
+                views.score_text(model, model.fp_great.value),
                 str(len(model.flags)),
             ]
         )

@@ -66,7 +66,7 @@ def _row(model: ModelAudit, entry: ClassResult) -> list[str]:
     confused = "–"
     if entry.confused_with is not None:
         confused = f"{shortened(entry.confused_with)} ({views.percent(entry.confused_share)})"
-    score = views.estimate(entry.score, entry.interval, views.digits_of(model.score))
+    score = views.score_text(model, entry.score, entry.interval)
     shares = [views.share_text(share(entry)) for share in views.class_shares(model).values()]
     return [shortened(entry.name), f"{entry.n:,}", score, views.percent(entry.accuracy), *shares, confused]
 

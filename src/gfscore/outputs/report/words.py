@@ -9,6 +9,7 @@ from gfscore.outputs.escaping import shortened
 from gfscore.results import Metric, ModelAudit, Null, ScoreInfo
 
 FEW = 4  # candidates for the worst that a sentence can name
+SCORES = ("aggregate", "class_mean", "wcr", "fp_great")  # metrics that are mean scores, and no gaps or indices
 TEXT_LIMIT = 800  # characters of a flag's message or of a premise
 
 
@@ -105,11 +106,12 @@ def _scores(model: ModelAudit) -> str:
     worst, best = (choose(model.classes, key=lambda entry: entry.score) for choose in (min, max))
     allowed = ""
     if worst.interval is not None:
-        allowed = f" (the data allow {' to '.join(views.number(end, places) for end in worst.interval)})"
+        allowed = f" (the data allow {' to '.join(views.ends(worst.interval, places))})"
     return (
-        f"On a scale from {low:g} to {high:.4g}, “{shortened(worst.name)}” scores {views.number(worst.score, places)}"
-        f"{allowed}; the {PLURALS[model.partition]} average {views.number(model.class_mean, places)}, and the best, "
-        f"“{shortened(best.name)}”, scores {views.number(best.score, places)}."
+        f"On a scale from {low:g} to {high:.4g}, “{shortened(worst.name)}” scores "
+        f"{views.score_text(model, worst.score)}"
+        f"{allowed}; the {PLURALS[model.partition]} average {views.score_text(model, model.class_mean)}, and the best, "
+        f"“{shortened(best.name)}”, scores {views.score_text(model, best.score)}."
     )
 
 
@@ -169,7 +171,9 @@ def metric_lines(model: ModelAudit) -> list[MetricLine]:
 
     def line(key: str, name: str, metric: Metric, meaning: str, null: Null | None = None) -> MetricLine:
         floor = None if null is None else _floor(model, null, places)
-        return MetricLine(key, name, views.estimate(metric.value, metric.interval, places), meaning, floor)
+        certified = key in SCORES and views.is_certified(model)
+        value = views.estimate(metric.value, metric.interval, places, certified=certified)
+        return MetricLine(key, name, value, meaning, floor)
 
     mean = Metric(value=model.class_mean, interval=model.class_mean_interval)
     aggregate = Metric(value=model.aggregate, interval=model.aggregate_interval)
@@ -211,7 +215,7 @@ def metric_lines(model: ModelAudit) -> list[MetricLine]:
             "Atkinson",
             model.atkinson,
             "The share of the mean that inequality costs: 0 is equal; what remains of the mean is "
-            f"{views.number(model.atkinson.adjusted_mean, places)}.",
+            f"{views.score_text(model, model.atkinson.adjusted_mean)}.",
         ),
     ]
 
@@ -250,14 +254,9 @@ def claimed(model: ModelAudit) -> list[str]:
     others = views.levels_beside(model)
     if others is not None:
         found.append(others)
-    if _certified(model):
+    if views.is_certified(model):
         found.append(f"A certificate. {shortened(model.claim.premise, TEXT_LIMIT)}")
     return found
-
-
-def _certified(model: ModelAudit) -> bool:
-    """Whether the score is a certificate; one that was refuted is none."""
-    return model.claim.certified and not model.claim.radius_refuted_share
 
 
 def not_claimed(model: ModelAudit) -> list[str]:
@@ -266,7 +265,7 @@ def not_claimed(model: ModelAudit) -> list[str]:
     refuted = claim.radius_refuted_share
     if refuted:
         found = [f"{views.tried_texts(model)[0]} {premise}"]
-    elif _certified(model):
+    elif views.is_certified(model):
         found = ["Anything about changes that are larger than the radius, or measured in another norm."]
     else:
         found = [f"That no change smaller than its score fools the model. {premise}"]

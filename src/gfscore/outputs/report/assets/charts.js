@@ -50,7 +50,7 @@ function classTip(model, i) {
   const c = model.classes;
   const lines = [
     DATA.names[c.name[i]],
-    `${model.name}: ${estimate(c.score[i], c.low[i], c.high[i], model.digits)}`,
+    `${model.name}: ${estimate(c.score[i], c.low[i], c.high[i], model)}`,
     `n = ${count(c.n[i])}, clean accuracy ${percent(c.accuracy[i])}`,
   ];
   if (c.confused[i] != null) lines.push(`most confused with ${DATA.names[c.confused[i]]} (${percent(c.share[i])})`);
@@ -95,7 +95,7 @@ function rowsOf(models, shown, width, domain, label, withAxis) {
       draw(
         "text",
         { x: width - numbers, y: upper + 4 },
-        estimate(main.classes.score[i], main.classes.low[i], main.classes.high[i], main.digits),
+        estimate(main.classes.score[i], main.classes.low[i], main.classes.high[i], main),
       ),
     );
     if (other !== undefined) {
@@ -105,7 +105,7 @@ function rowsOf(models, shown, width, domain, label, withAxis) {
         draw(
           "text",
           { class: "second", x: width - numbers, y: y + 12 },
-          estimate(c.score[other], c.low[other], c.high[other], beside.digits),
+          estimate(c.score[other], c.low[other], c.high[other], beside),
         ),
       );
     }
@@ -233,8 +233,8 @@ function spread(chosen, choose) {
     parts.push(
       onHover(group, () => [
         model.name,
-        `worst: ${lowest} ${fixed(low, model.digits)}`,
-        `mean ${fixed(model.mean, model.digits)}, best ${fixed(high, model.digits)}`,
+        `worst: ${lowest} ${scoreText(low, model)}`,
+        `mean ${scoreText(model.mean, model)}, best ${scoreText(high, model)}`,
       ]),
     );
   });

@@ -15,14 +15,24 @@ const draw = (tag, attributes = {}, ...children) => filled(document.createElemen
 
 // As the tables of the page write them: a dash where there is no number, and a true minus.
 const fixed = (value, digits) => (value == null ? "–" : value.toFixed(digits).replace("-", "−"));
+// Ends of intervals, and certified radii, are rounded outward: what is shown holds when they do.
+const roundedTo = (value, digits, side) => {
+  if (value == null) return "–";
+  const near = Number(value.toFixed(digits));
+  return fixed(side * (near - value) > 1e-11 ? near - side * 10 ** -digits : near, digits);
+};
+const lowerEnd = (value, digits) => roundedTo(value, digits, 1);
+const upperEnd = (value, digits) => roundedTo(value, digits, -1);
+const scoreText = (value, model) => (model.certified ? lowerEnd : fixed)(value, model.digits);
 const percent = (share) => `${fixed(100 * share, 1)} %`;
 const count = (n) => n.toLocaleString("en");
 const short = (text, length) => (text.length <= length ? text : `${text.slice(0, length - 1)}…`);
 const temperatureText = (t) => `T = ${Number(t.toPrecision(3))}`;
 
-function estimate(value, low, high, digits) {
-  const number = fixed(value, digits);
-  return value == null || low == null ? number : `${number} [${fixed(low, digits)}, ${fixed(high, digits)}]`;
+function estimate(value, low, high, model) {
+  const number = scoreText(value, model);
+  if (value == null || low == null) return number;
+  return `${number} [${lowerEnd(low, model.digits)}, ${upperEnd(high, model.digits)}]`;
 }
 
 function showTip(event, lines) {

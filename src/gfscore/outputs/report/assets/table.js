@@ -11,9 +11,9 @@ function columnsOf(models) {
   const columns = [
     { key: "name", title: main.part, value: (i) => DATA.names[c.name[i]], text: (i) => DATA.names[c.name[i]] },
     { key: "n", title: "n", value: (i) => c.n[i], text: (i) => count(c.n[i]) },
-    { key: "score", title: "score", value: (i) => c.score[i], text: (i) => fixed(c.score[i], main.digits) },
-    { key: "low", title: "lower end", value: (i) => c.low[i], text: (i) => fixed(c.low[i], main.digits) },
-    { key: "high", title: "upper end", value: (i) => c.high[i], text: (i) => fixed(c.high[i], main.digits) },
+    { key: "score", title: "score", value: (i) => c.score[i], text: (i) => scoreText(c.score[i], main) },
+    { key: "low", title: "lower end", value: (i) => c.low[i], text: (i) => lowerEnd(c.low[i], main.digits) },
+    { key: "high", title: "upper end", value: (i) => c.high[i], text: (i) => upperEnd(c.high[i], main.digits) },
     { key: "std", title: "std", value: (i) => c.std[i], text: (i) => fixed(c.std[i], main.digits) },
     { key: "accuracy", title: main.accuracy, value: (i) => c.accuracy[i], text: (i) => percent(c.accuracy[i]) },
     ...c.shares.map(({ title, value, text }) => ({
@@ -37,7 +37,7 @@ function columnsOf(models) {
     key: "beside",
     title: `score, ${label}`,
     value: (i) => other(b.score, i),
-    text: (i) => estimate(other(b.score, i), other(b.low, i), other(b.high, i), beside.digits),
+    text: (i) => estimate(other(b.score, i), other(b.low, i), other(b.high, i), beside),
   });
   return columns;
 }
