@@ -7,6 +7,7 @@ from typing import Any
 from gfscore import auditing, gating
 from gfscore.cli.options import RunOptions, ScoreOptions
 from gfscore.cli.running import advance, progress_bar
+from gfscore.digests import refuse_changed
 from gfscore.engines.first_order import Gradients, first_order_rows
 from gfscore.engines.loading import Loaded, load
 from gfscore.engines.local import check_run, forward_rows
@@ -83,8 +84,9 @@ def _judged(
         "score": _about(options, radius),
     }
     with ScoreLog(store.root, recipe) as log:
+        refuse_changed(model, data)
         return gating.gate_adaptively(
-            log.scoring(_scorer(loaded, options, radius)),
+            log.scoring(_unchanged(loaded, _scorer(loaded, options, radius))),
             data.labels,
             policy,
             name=loaded.name,
@@ -99,6 +101,17 @@ def _judged(
             progress=progress,
             from_store=lambda: log.reused,
         )
+
+
+def _unchanged(loaded: Loaded, score: gating.Score) -> gating.Score:
+    """The same scores, refused before they are kept when a file behind them is no longer what it was."""
+
+    def checked(rows: IntArray) -> tuple[FloatArray, IntArray]:
+        found = score(rows)
+        refuse_changed(loaded.model, loaded.data)
+        return found
+
+    return checked
 
 
 def _about(options: auditing.Options, radius: auditing.FirstOrder | None) -> dict[str, Any]:

@@ -77,7 +77,8 @@ def score_first_order(
     entry = store.entry(recipe, {"model": model.name, "data": data.source, "n": samples.n_samples})
     rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
     shard = _Shard(model=pixel_model, module=module, data=data, samples=samples, rivals=rivals, how=how)
-    path = fill(entry, recipe, data, shard.from_gradients if module is not None else shard.forward_only, progress)
+    compute = shard.from_gradients if module is not None else shard.forward_only
+    path = fill(entry, recipe, model, data, compute, progress)
     with safe_open(path, framework="np") as file:
         stored, halved = file.get_tensor(NAME), halved_batches(file.metadata())
     n_rivals = rivals.shape[1]

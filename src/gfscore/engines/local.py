@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from gfscore.digests import refuse_changed
 from gfscore.engines.batches import Batched, forward_batches
 from gfscore.errors import naming
-from gfscore.inputs.data.base import refuse_changed
 from gfscore.inputs.data.views import take
 from gfscore.inputs.guards import check_batch_independence, check_class_count
 from gfscore.inputs.preprocessing import Preprocessing
@@ -44,7 +44,7 @@ def compute_logits(
     def forward(rows: slice) -> Batched:
         return forward_shard(model, data, preprocessing, rows, batch_size, n_classes, progress)
 
-    return fill(entry, recipe, data, forward, progress)
+    return fill(entry, recipe, model, data, forward, progress)
 
 
 def recipe_for(
@@ -67,14 +67,25 @@ def about_run(model: Model, data: Dataset, n_classes: int) -> dict[str, Any]:
     return {"model": model.name, "data": data.source, "n": len(data.labels), "classes": n_classes}
 
 
-def fill(entry: Entry, recipe: Recipe, data: Dataset, compute: Callable[[slice], Batched], progress: Progress) -> Path:
-    """The finished file of an entry: as it is there, or with the shards computed that are missing or damaged."""
+def fill(
+    entry: Entry,
+    recipe: Recipe,
+    model: Model,
+    data: Dataset,
+    compute: Callable[[slice], Batched],
+    progress: Progress,
+) -> Path:
+    """The finished file of an entry: as it is there, or with the shards computed that are missing or damaged.
+
+    Nothing is taken or kept when a file of the model or the data is no longer what the recipe was made of.
+    """
     shards, n_samples = recipe.shards(), recipe.n_samples
     with entry.locked():
+        refuse_changed(model, data)
         missing = missing_shards(entry, recipe)
         for index in missing or ():
             done = compute(shards[index])
-            refuse_changed(data)
+            refuse_changed(model, data)
             entry.write_shard(index, done.values, halved=done.halved)
             progress(shards[index].stop, n_samples)
         progress(n_samples, n_samples)

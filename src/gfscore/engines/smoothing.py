@@ -93,7 +93,7 @@ def compute_votes(
         # the store's type: counts below 16 million are exact in it
         return Batched(votes.astype(np.float32), sum(model.halved) - before)
 
-    with safe_open(fill(entry, recipe, data, count, progress), framework="np") as file:
+    with safe_open(fill(entry, recipe, model.model, data, count, progress), framework="np") as file:
         return Batched(file.get_tensor(NAME).astype(np.int64), halved_batches(file.metadata()))
 
 

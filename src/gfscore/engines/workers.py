@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
 from gfscore.__about__ import __version__
+from gfscore.digests import refuse_changed
 from gfscore.engines.loading import Loaded, Loader, Loading
 from gfscore.engines.local import forward_shard, recipe_for
 from gfscore.engines.summarising import Score, shard_summary
 from gfscore.errors import GFScoreError, ModelError, OptionError, RunError
-from gfscore.inputs.data.base import refuse_changed
 from gfscore.inputs.store import Recipe
 from gfscore.inputs.summary_files import summary_to_bytes
 from gfscore.samples import FloatArray
@@ -135,7 +135,7 @@ class ShardWorker:
             summary = shard_summary(loaded, rows, self.work.score, job.n_classes)
             return summary_to_bytes(summary), summary.halved_batches
         done = forward_shard(loaded.model, loaded.data, loaded.preprocessing, rows, loaded.batch_size, job.n_classes)
-        refuse_changed(loaded.data)
+        refuse_changed(loaded.model, loaded.data)
         return logits_to_bytes(done.values), done.halved
 
     @contextmanager

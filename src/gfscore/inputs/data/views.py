@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from gfscore.digests import changed_file
 from gfscore.errors import OptionError
 from gfscore.inputs.data.base import Data
 from gfscore.inputs.layouts import CHANNEL_AXIS, moved
@@ -30,9 +31,9 @@ class Subset(Data):
         """Images of each class in the whole set, of which these are a random part."""
         return np.bincount(self.whole.labels).astype(np.int64)
 
-    def changed(self) -> Path | None:
+    def changed_file(self) -> Path | None:
         """A file of the whole that changed."""
-        return self.whole.changed() if isinstance(self.whole, Data) else None
+        return changed_file(self.whole)
 
     def images(self, rows: slice) -> NDArray[Any]:
         """Images of some rows."""
@@ -82,9 +83,9 @@ class Reshaped(Data):
     whole: Dataset
     preprocessing: Preprocessing
 
-    def changed(self) -> Path | None:
+    def changed_file(self) -> Path | None:
         """A file of the whole that changed."""
-        return self.whole.changed() if isinstance(self.whole, Data) else None
+        return changed_file(self.whole)
 
     def images(self, rows: slice) -> NDArray[Any]:
         """Images of some rows, (n, H, W, C) uint8."""
