@@ -13,6 +13,7 @@ from gfscore.engines.loading import Loaded, load
 from gfscore.engines.local import check_run, forward_rows
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.pixels import PixelModel
+from gfscore.inputs.probes import name_of
 from gfscore.inputs.score_log import ScoreLog
 from gfscore.inputs.store import Store
 from gfscore.samples import FloatArray, IntArray
@@ -75,14 +76,16 @@ def _judged(
     model, data, preprocessing = loaded.model, loaded.data, loaded.preprocessing
     if finite and data.seed is not None:
         raise OptionError("the target finite is for a fixed data set, and a generator draws without end.")
-    n_classes = check_run(model, data, preprocessing)
-
+    n_classes, probe = check_run(model, data, preprocessing)
     recipe = {
         "model": model.fingerprint or f"unknown-{uuid.uuid4().hex}",  # found by nobody again
         "data": data.fingerprint,
         "preprocessing": preprocessing.describe(),
         "score": _about(options, radius),
     }
+    if model.fingerprint is not None:
+        about = {part: recipe[part] for part in ("model", "data", "preprocessing")}
+        recipe["probe"] = name_of(store.root, about, probe)
     with ScoreLog(store.root, recipe) as log:
         refuse_changed(model, data)
         return gating.gate_adaptively(

@@ -9,7 +9,7 @@ import numpy as np
 from safetensors import safe_open
 
 from gfscore.engines.batches import Batched, in_batches
-from gfscore.engines.local import DEFAULT_BATCH, Progress, fill
+from gfscore.engines.local import DEFAULT_BATCH, Progress, check_run, fill
 from gfscore.errors import MissingExtraError, ModelError, OptionError
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Preprocessing
@@ -74,6 +74,7 @@ def score_first_order(
         shard_rows=batch_size * max(1, round(SHARD_ROWS / batch_size)),
         measure={"name": NAME, "norm": str(how.kind), **how.measure(gradients=module is not None)},
     )
+    recipe = store.probed(recipe, model, check_run(model, data, preprocessing).probe)
     entry = store.entry(recipe, {"model": model.name, "data": data.source, "n": samples.n_samples})
     rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
     shard = _Shard(model=pixel_model, module=module, data=data, samples=samples, rivals=rivals, how=how)

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from gfscore.digests import refuse_changed
 from gfscore.engines.batches import Batched, forward_batches
 from gfscore.errors import naming
 from gfscore.inputs.data.views import take
-from gfscore.inputs.guards import check_batch_independence, check_class_count
+from gfscore.inputs.guards import check_batch_independence, check_class_count, in_one_batch
 from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.inputs.probes import noise_inputs
 from gfscore.inputs.protocols import Dataset, Model
-from gfscore.inputs.store import NAMES, Entry, Recipe, Store
+from gfscore.inputs.store import NAMES, ON_GPU, Entry, Recipe, Store
 from gfscore.samples import FloatArray, IntArray
 
 DEFAULT_BATCH = 128
@@ -37,8 +38,8 @@ def compute_logits(
 ) -> Path:
     """Logits file of the model on the data: from the store where it is there, computed where it is not."""
     batch_size = model.fixed_batch or batch_size
-    n_classes = check_run(model, data, preprocessing)
-    recipe = recipe_for(model, data, preprocessing, batch_size)
+    n_classes, probe = check_run(model, data, preprocessing)
+    recipe = store.probed(recipe_for(model, data, preprocessing, batch_size), model, probe)
     entry = store.entry(recipe, about_run(model, data, n_classes))
 
     def forward(rows: slice) -> Batched:
@@ -53,7 +54,7 @@ def recipe_for(
     """The recipe of a model's logits on the data, on whatever machine; those of a GPU differ in their last digits."""
     fingerprint = model.fingerprint or f"unknown-{uuid.uuid4().hex}"  # found by nobody again
     return Recipe(
-        model=f"{fingerprint} on a GPU" if gpu else fingerprint,
+        model=f"{fingerprint}{ON_GPU}" if gpu else fingerprint,
         data=data.fingerprint,
         n_samples=len(data.labels),
         preprocessing=preprocessing.describe(),
@@ -115,15 +116,23 @@ def names_of(data: Dataset) -> dict[str, str]:
     return {name: json.dumps(values) for name, values in named.items() if values is not None}
 
 
-def check_run(model: Model, data: Dataset, preprocessing: Preprocessing) -> int:
-    """Look at the first images and at what the model makes of them; returns the number of classes."""
+class Checked(NamedTuple):
+    """What is known of a model on data before it is run."""
+
+    n_classes: int
+    probe: FloatArray  # its logits on the first images and on noise, which tell it from other models
+
+
+def check_run(model: Model, data: Dataset, preprocessing: Preprocessing) -> Checked:
+    """Look at the first images and at what the model makes of them."""
     with naming(data.source):
         images = data.images(slice(0, min(READ_ROWS, len(data.labels))))
         preprocessing.check_range(images)
         inputs = preprocessing.apply(images, data.layout, model.layout)
-    n_classes = check_batch_independence(model, inputs)
-    check_class_count(model, n_classes, data.class_names, int(data.labels.max()))
-    return n_classes
+    logits = check_batch_independence(model, inputs)
+    check_class_count(model, logits.shape[1], data.class_names, int(data.labels.max()))
+    noise = in_one_batch(model, noise_inputs(inputs, preprocessing, model))
+    return Checked(logits.shape[1], np.concatenate([logits, noise]))
 
 
 def forward_rows(

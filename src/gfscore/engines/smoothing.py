@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from gfscore.engines.batches import Batched
-from gfscore.engines.local import Progress, fill
+from gfscore.engines.local import Progress, check_run, fill
 from gfscore.errors import ModelError
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.protocols import Dataset
@@ -77,6 +77,7 @@ def compute_votes(
         shard_rows=max(1, SHARD_PASSES // (noise.n0 + noise.n)),
         measure={"name": NAME, **asdict(noise), "ids": hashlib.sha256("\n".join(ids).encode()).hexdigest()},
     )
+    recipe = store.probed(recipe, model.model, check_run(model.model, data, model.preprocessing).probe)
     about = {"model": model.model.name, "data": f"{data.source}, noise {noise.sigma:g} x {noise.n:,}", "n": n_samples}
     entry = store.entry(recipe, about)
 

@@ -38,8 +38,9 @@ def summarise(
     look: Look = lambda _so_far: None,
 ) -> Summed:
     """Run a model on data and keep sums only: neither memory nor store grows with the data."""
-    n_classes = check_run(loaded.model, loaded.data, loaded.preprocessing)
+    n_classes, probe = check_run(loaded.model, loaded.data, loaded.preprocessing)
     recipe = recipe_for(loaded.model, loaded.data, loaded.preprocessing, loaded.batch_size)
+    recipe = store.probed(recipe, loaded.model, probe)
     shards = recipe.shards()
     with SumLog(store.root, recipe, asdict(score), look, class_names=loaded.data.class_names) as log:
         refuse_changed(loaded.model, loaded.data)
