@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fakes import FakeModel
+from fakes import LOOKS, FakeModel
 from PIL import Image
 
 from gfscore import read_samples
@@ -37,7 +37,7 @@ def test_nothing_is_kept_of_data_that_changes(tmp_path, monkeypatch, write, opti
 
     class Meddling(FakeModel):
         def __call__(self, inputs):
-            if len(self.batches) == 9:  # after 4 calls of the guards and 5 batches: in the third shard
+            if len(self.batches) == LOOKS + 5:  # in the third shard
                 write(tmp_path, 255 - PIXELS)
             return super().__call__(inputs)
 
