@@ -14,6 +14,7 @@ from gfscore.errors import MissingExtraError, ModelError, OptionError
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
+from gfscore.inputs.reading import rows_together
 from gfscore.inputs.safetensors_file import halved_batches
 from gfscore.inputs.store import Recipe, Store
 from gfscore.samples import FloatArray, IntArray, Samples
@@ -71,7 +72,7 @@ def score_first_order(
         n_samples=samples.n_samples,
         preprocessing=preprocessing.describe(),
         batch_size=batch_size,
-        shard_rows=batch_size * max(1, round(SHARD_ROWS / batch_size)),
+        shard_rows=rows_together(data, batch_size * max(1, round(SHARD_ROWS / batch_size))),
         measure={"name": NAME, "norm": str(how.kind), **how.measure(gradients=module is not None)},
     )
     recipe = store.probed(recipe, model, check_run(model, data, preprocessing).probe)

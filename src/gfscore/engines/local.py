@@ -4,6 +4,7 @@ import json
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,17 +13,16 @@ import numpy as np
 from gfscore.digests import refuse_changed
 from gfscore.engines.batches import Batched, forward_batches
 from gfscore.errors import naming
-from gfscore.inputs.data.views import take
 from gfscore.inputs.guards import check_batch_independence, check_class_count, in_one_batch
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.probes import noise_inputs
 from gfscore.inputs.protocols import Dataset, Model
+from gfscore.inputs.reading import READ_ROWS, read_inputs, rows_together
 from gfscore.inputs.store import NAMES, ON_GPU, Entry, Recipe, Store
 from gfscore.samples import FloatArray, IntArray
 
 DEFAULT_BATCH = 128
 SHARD_ROWS = 2048  # about; rounded to whole batches
-READ_ROWS = 256  # images that are at least read and preprocessed together
 
 Progress = Callable[[int, int], None]  # rows done, rows in all
 
@@ -126,7 +126,8 @@ class Checked(NamedTuple):
 def check_run(model: Model, data: Dataset, preprocessing: Preprocessing) -> Checked:
     """Look at the first images and at what the model makes of them."""
     with naming(data.source):
-        images = data.images(slice(0, min(READ_ROWS, len(data.labels))))
+        first = max(2, rows_together(data))  # a model whose images depend on each other shows it in two
+        images = data.images(slice(0, min(first, len(data.labels))))
         preprocessing.check_range(images)
         inputs = preprocessing.apply(images, data.layout, model.layout)
     logits = check_batch_independence(model, inputs)
@@ -139,9 +140,12 @@ def forward_rows(
     model: Model, data: Dataset, preprocessing: Preprocessing, rows: IntArray, *, batch_size: int = DEFAULT_BATCH
 ) -> FloatArray:
     """Logits of some rows in any order, (n, K); nothing is kept. What is run should pass :func:`check_run` first."""
-    with naming(data.source):
-        inputs = preprocessing.apply(take(data, rows), data.layout, model.layout)
-    return forward_batches(model, inputs, batch_size, rows=rows).values
+    parts = []
+    step = _step(model, data, batch_size)
+    for piece in np.split(rows, range(step, len(rows), step)):
+        inputs = read_inputs(model, data, preprocessing, piece)
+        parts.append(forward_batches(model, inputs, batch_size, rows=piece).values)
+    return np.concatenate(parts)
 
 
 def forward_shard(
@@ -169,13 +173,10 @@ def _inputs(
 
     The next piece is read and preprocessed while the model works on this one.
     """
-    step = batch_size * max(1, READ_ROWS // batch_size)
+    step = _step(model, data, batch_size)
     pieces = [slice(start, min(start + step, rows.stop)) for start in range(rows.start, rows.stop, step)]
 
-    def read(piece: slice) -> FloatArray:
-        with naming(data.source):
-            return preprocessing.apply(data.images(piece), data.layout, model.layout)
-
+    read = partial(read_inputs, model, data, preprocessing)
     with ThreadPoolExecutor(1) as reader:
         ahead = reader.submit(read, pieces[0])
         for piece, following in zip(pieces, [*pieces[1:], None], strict=True):
@@ -183,3 +184,9 @@ def _inputs(
             if following is not None:
                 ahead = reader.submit(read, following)
             yield piece.stop, inputs
+
+
+def _step(model: Model, data: Dataset, batch_size: int) -> int:
+    """Rows that are read together: whole batches, but a batch of large images shrinks unless its size is fixed."""
+    rows = rows_together(data, max(READ_ROWS, batch_size))
+    return rows if rows < batch_size and model.fixed_batch is None else batch_size * max(1, rows // batch_size)

@@ -19,6 +19,7 @@ from gfscore.engines.local import Progress, check_run, fill
 from gfscore.errors import ModelError
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.protocols import Dataset
+from gfscore.inputs.reading import rows_together
 from gfscore.inputs.safetensors_file import halved_batches
 from gfscore.inputs.store import Recipe, Store
 from gfscore.samples import FloatArray, IntArray
@@ -74,7 +75,7 @@ def compute_votes(
         n_samples=n_samples,
         preprocessing=model.preprocessing.describe(),
         batch_size=batch_size,
-        shard_rows=max(1, SHARD_PASSES // (noise.n0 + noise.n)),
+        shard_rows=rows_together(data, SHARD_PASSES // (noise.n0 + noise.n)),
         measure={"name": NAME, **asdict(noise), "ids": hashlib.sha256("\n".join(ids).encode()).hexdigest()},
     )
     recipe = store.probed(recipe, model.model, check_run(model.model, data, model.preprocessing).probe)

@@ -18,6 +18,7 @@ from gfscore.inputs.data.base import Data
 from gfscore.inputs.preprocessing import Preprocessing
 
 FORMATS = ("PNG", "JPEG", "BMP", "WEBP", "TIFF", "PPM", "GIF")  # no format whose decoder starts another program
+MOST_PIXELS = 1 << 24  # of an image that is made for a model, 4096 x 4096: as floats in colour, 200 MB
 DEEP_MODES = ("I", "F")  # more than 8 bits a channel, which Pillow would clip; "I;16" begins alike
 
 
@@ -60,6 +61,7 @@ def decode(encoded: Path | bytes, name: str, preprocessing: Preprocessing) -> ND
                 warnings.simplefilter("error", Image.DecompressionBombWarning)
                 image = Image.open(io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded, formats=FORMATS)
             with image:
+                _refuse_large(image, preprocessing)
                 if image.mode.partition(";")[0] in DEEP_MODES:
                     raise FileError(f"has more than 8 bits a channel (mode {image.mode}). Save it with 8.")
                 pixels = np.asarray(preprocessing.fit(_in_colour(image)))
@@ -76,6 +78,17 @@ def decode(encoded: Path | bytes, name: str, preprocessing: Preprocessing) -> ND
             reason = (str(error).partition("\n")[0] or type(error).__name__).rstrip(".")
             raise FileError(f"is a damaged image ({reason}). Save it again, or remove it.") from error
     return pixels[..., None] if preprocessing.grey else pixels
+
+
+def _refuse_large(image: Image.Image, preprocessing: Preprocessing) -> None:
+    """Look at the size in the header, before anything is decoded."""
+    height, width = preprocessing.made(image.height, image.width)
+    if height * width > MOST_PIXELS:
+        resized = f" ({height} x {width} once resized)" if (height, width) != (image.height, image.width) else ""
+        raise FileError(
+            f"is {image.height} x {image.width} pixels{resized}, and an image for a model has at most "
+            f"{MOST_PIXELS:,}. Give --resize, such as --resize 256 --crop 224."
+        )
 
 
 def _in_colour(image: Image.Image) -> Image.Image:

@@ -91,8 +91,8 @@ class Reshaped(Data):
         """Images of some rows, (n, H, W, C) uint8."""
         images = moved(self.whole.images(rows), self.whole.layout, "NHWC")
         grey = images.shape[3] == 1
-        fitted = [
-            self._fit(Image.fromarray(image[..., 0] if grey else image)) for image in np.ascontiguousarray(images)
+        fitted = [  # each by itself: all of them in their first size may take much more memory
+            self._fit(Image.fromarray(np.ascontiguousarray(image[..., 0] if grey else image))) for image in images
         ]
         return np.stack(fitted)
 
