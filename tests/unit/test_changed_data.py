@@ -1,6 +1,7 @@
 """Data that changes under a run: nothing of it is kept under the name of what was there before."""
 
 import numpy as np
+import PIL
 import pytest
 from fakes import LOOKS, FakeModel
 from PIL import Image
@@ -91,3 +92,19 @@ def test_a_finished_entry_is_not_taken_for_data_that_changed_since_they_were_has
     write_npz(tmp_path, 255 - PIXELS)
     with pytest.raises(RunError, match="changed while it was read"):
         local.compute_logits(FakeModel(), data, PLAIN, store, batch_size=4)
+
+
+@pytest.mark.parametrize("options", [{}, {"preprocessing": Preprocessing(resize=4)}], ids=["decoded", "resized"])
+def test_another_version_of_pillow_gives_other_data(tmp_path, monkeypatch, options):
+    path = write_npz(tmp_path, PIXELS) if options else write_folder(tmp_path, PIXELS)
+    here = load_data(path, **options).fingerprint
+    assert load_data(path, **options).fingerprint == here
+    monkeypatch.setattr(PIL, "__version__", "0.1")
+    assert load_data(path, **options).fingerprint != here
+
+
+def test_arrays_that_pillow_never_sees_do_not_depend_on_it(tmp_path, monkeypatch):
+    path = write_npz(tmp_path, PIXELS)
+    here = load_data(path).fingerprint
+    monkeypatch.setattr(PIL, "__version__", "0.1")
+    assert load_data(path).fingerprint == here

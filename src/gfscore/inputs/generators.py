@@ -20,7 +20,7 @@ from gfscore.digests import Watched, changed_file, refuse_changed
 from gfscore.errors import FileError, OptionError
 from gfscore.extras import require
 from gfscore.inputs.layouts import with_channels
-from gfscore.inputs.models.fingerprints import combined
+from gfscore.inputs.models.fingerprints import combined, of_module, source_of
 from gfscore.inputs.models.onnx_files import external_files, with_weights
 from gfscore.inputs.protocols import Layout
 from gfscore.inputs.raw import refuse_unreadable
@@ -235,11 +235,9 @@ def torch_generator(target: str) -> Generator:
     latent_dim = _attribute(network, "latent_dim", "z_dim")
     if latent_dim is None:
         raise OptionError("does not say how long z is. Give what the factory returns an attribute latent_dim.")
-    state = hashlib.sha256(target.encode())
+    made_of = [target, source_of(module)]
     if isinstance(network, torch.nn.Module):
-        network.eval()
-        for name, tensor in sorted(network.state_dict().items()):
-            state.update(name.encode() + tensor.detach().cpu().contiguous().numpy().tobytes())
+        made_of.append(of_module(network.eval(), torch))
 
     def draw(latents: Latents, labels: IntArray) -> NDArray[Any]:
         with torch.inference_mode():
@@ -249,7 +247,7 @@ def torch_generator(target: str) -> Generator:
     return Generator(
         draw=draw,
         latent_shape=(latent_dim,),
-        fingerprint=state.hexdigest(),
+        fingerprint=combined(*made_of),
         n_classes=_attribute(network, "n_classes", "num_classes"),
     )
 

@@ -21,7 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from gfscore.errors import RunError
-from gfscore.files import held, make_folder, remove_held, replacing, sweep, write_text
+from gfscore.files import held, make_folder, remove_held, remove_where_allowed, replacing, sweep, write_text
 from gfscore.inputs.probes import GPU_TOLERANCE, NOISE, TOLERANCE, distance, name_of, stored_probe
 from gfscore.inputs.protocols import Model
 from gfscore.inputs.raw import reason
@@ -156,8 +156,7 @@ class Entry:
 
     def drop_shards(self) -> None:
         """Remove the shards of a finished run."""
-        for path in self.path.glob("shard-*"):
-            path.unlink()
+        remove_where_allowed(self.path.glob("shard-*"))
 
     def damaged_shards(self, shards: list[slice]) -> list[int] | None:
         """Which shards of the finished file are damaged; None when there is none, or damage is not in shards alone."""

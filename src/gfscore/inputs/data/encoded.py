@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from gfscore.errors import FileError, InvalidInputError, naming
 from gfscore.inputs.data.base import Data
+from gfscore.inputs.models.fingerprints import combined
 from gfscore.inputs.preprocessing import Preprocessing
 
 FORMATS = ("PNG", "JPEG", "BMP", "WEBP", "TIFF", "PPM", "GIF")  # no format whose decoder starts another program
@@ -45,6 +47,11 @@ class EncodedData(Data):
                 ).found_in(name)
             batch[row] = pixels
         return batch
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of all files and labels, and of the version of what decodes them: it decides pixels too."""
+        return combined(self.digest(), f"Pillow {PIL.__version__}")
 
     @cached_property
     def first(self) -> NDArray[np.uint8]:

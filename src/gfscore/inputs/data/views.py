@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -14,6 +15,7 @@ from gfscore.digests import changed_file
 from gfscore.errors import OptionError
 from gfscore.inputs.data.base import Data
 from gfscore.inputs.layouts import CHANNEL_AXIS, moved
+from gfscore.inputs.models.fingerprints import combined
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset
 from gfscore.samples import IntArray
@@ -116,7 +118,7 @@ def reshaped(data: Dataset, preprocessing: Preprocessing) -> Reshaped:
         source=data.source,
         labels=data.labels,
         layout="NHWC",
-        digest=lambda: data.fingerprint,
+        digest=lambda: combined(data.fingerprint, f"Pillow {PIL.__version__}"),  # which resizes, each in its way
         class_names=data.class_names,
         sample_ids=data.sample_ids,
         seed=data.seed,
