@@ -9,6 +9,8 @@ from fakes import LOOKED_AT, FakeData, FakeModel
 from gfscore import read_samples
 from gfscore.cli.main import run
 from gfscore.engines import local
+from gfscore.inputs.data import load_data
+from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.probes import TOLERANCE, distance, name_of
 from gfscore.inputs.store import Store
@@ -115,3 +117,13 @@ def test_entries_without_a_probe_are_not_used_and_verify_says_so(tmp_path, capsy
     )
     assert run(["store", "clear", "--all", "--store", str(tmp_path)]) == 0
     assert not list(tmp_path.rglob("*.npy"))
+
+
+def test_threads_and_batches_move_a_probe_by_far_less_than_the_tolerance():
+    data = load_data("zoo:digits")
+    probes = [local.check_run(load_model("zoo:standard", threads=n), data, PLAIN).probe for n in (1, 2)]
+    assert distance(*probes) < TOLERANCE / 10
+    inputs = PLAIN.apply(data.images(slice(0, 256)), data.layout, "NCHW")
+    model = load_model("zoo:standard")
+    apart = np.concatenate([model(inputs[row : row + 1]) for row in range(12)])
+    assert distance(model(inputs)[:12], apart) < TOLERANCE / 10
