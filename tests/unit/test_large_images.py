@@ -1,5 +1,6 @@
 """Small files that hold large images: memory is bounded by what is asked for, before anything is decoded."""
 
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -18,10 +19,13 @@ from gfscore.inputs.data.encoded import MOST_PIXELS
 from gfscore.inputs.preprocessing import Preprocessing
 
 
-def folder_of(path, size, n_per_class=6):
-    for row in range(2 * n_per_class):
-        (path / f"class{row % 2}").mkdir(parents=True, exist_ok=True)
-        Image.new("L", size, 100 + 50 * (row % 2)).save(path / f"class{row % 2}" / f"{row}.png", optimize=True)
+def folder_of(path, size, n_per_class=1, mode="1"):
+    """Two classes of images of one colour, each in some copies of one file."""
+    for name, value in (("class0", 100), ("class1", 150)):
+        (path / name).mkdir(parents=True)
+        Image.new(mode, size, value).save(path / name / "0.png")
+        for row in range(1, n_per_class):
+            shutil.copy(path / name / "0.png", path / name / f"{row}.png")
     return path
 
 
@@ -46,7 +50,7 @@ RUN = """
 
 
 def test_a_folder_of_large_images_takes_little_memory(tmp_path):
-    folder = folder_of(tmp_path / "images", (2000, 2000), n_per_class=15)  # 48 MB each as floats, 1.4 GB together
+    folder = folder_of(tmp_path / "images", (2000, 2000), n_per_class=8, mode="L")  # 48 MB each as floats
     assert sum(path.stat().st_size for path in folder.rglob("*.png")) < 500_000
     command = [sys.executable, "-c", textwrap.dedent(RUN), str(folder), str(tmp_path / "store")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -56,7 +60,7 @@ def test_a_folder_of_large_images_takes_little_memory(tmp_path):
 
 def test_an_image_that_is_too_large_for_a_model_is_refused_before_it_is_decoded(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    folder_of(tmp_path / "images", (9400, 9400), n_per_class=1)
+    folder_of(tmp_path / "images", (9400, 9400))
     monkeypatch.setattr(encoded, "_in_colour", None)  # decoding would fail
     assert run(["audit", "--model", "zoo:standard", "--data", "images", "--store", "store"]) == 2
     assert capsys.readouterr().err == (
@@ -66,7 +70,7 @@ def test_an_image_that_is_too_large_for_a_model_is_refused_before_it_is_decoded(
 
 
 def test_a_thin_image_is_not_blown_up_by_its_shorter_side(tmp_path):
-    folder_of(tmp_path / "images", (80_000, 1), n_per_class=1)
+    folder_of(tmp_path / "images", (80_000, 1))
     data = load_data(tmp_path / "images", preprocessing=Preprocessing(resize=256, crop=224))
     with pytest.raises(FileError, match=r"is 1 x 80000 pixels \(256 x 20480000 once resized\), and an image"):
         data.images(slice(0, 1))
@@ -75,7 +79,7 @@ def test_a_thin_image_is_not_blown_up_by_its_shorter_side(tmp_path):
 def test_images_that_are_resized_may_be_large(tmp_path):
     side = 4200
     assert side * side > MOST_PIXELS
-    folder_of(tmp_path / "images", (side, side), n_per_class=1)
+    folder_of(tmp_path / "images", (side, side))
     data = load_data(tmp_path / "images", preprocessing=Preprocessing(resize=32))
     assert data.images(slice(0, 2)).shape == (2, 32, 32, 3)
 

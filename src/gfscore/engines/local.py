@@ -15,7 +15,7 @@ from gfscore.engines.batches import Batched, forward_batches
 from gfscore.errors import naming
 from gfscore.inputs.guards import check_batch_independence, check_class_count, in_one_batch
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.probes import noise_inputs
+from gfscore.inputs.probes import NOISE, noise_inputs
 from gfscore.inputs.protocols import Dataset, Model
 from gfscore.inputs.reading import READ_ROWS, read_inputs, rows_together
 from gfscore.inputs.store import NAMES, ON_GPU, Entry, Recipe, Store
@@ -132,8 +132,9 @@ def check_run(model: Model, data: Dataset, preprocessing: Preprocessing) -> Chec
         inputs = preprocessing.apply(images, data.layout, model.layout)
     logits = check_batch_independence(model, inputs)
     check_class_count(model, logits.shape[1], data.class_names, int(data.labels.max()))
-    noise = in_one_batch(model, noise_inputs(inputs, preprocessing, model))
-    return Checked(logits.shape[1], np.concatenate([logits, noise]))
+    together = [range(start, min(start + first, NOISE)) for start in range(0, NOISE, first)]
+    noise = (noise_inputs(rows, inputs.shape[1:], preprocessing, model) for rows in together)
+    return Checked(logits.shape[1], np.concatenate([logits, *(in_one_batch(model, few) for few in noise)]))
 
 
 def forward_rows(

@@ -28,9 +28,9 @@ TOLERANCE = 1e-4  # of the largest logit: runtimes that sum in another order dif
 GPU_TOLERANCE = 0.05  # against a processor: a GPU may multiply in TensorFloat-32, with 10 bits after the point
 
 
-def noise_inputs(like: FloatArray, preprocessing: Preprocessing, model: Model) -> FloatArray:
-    """Images of uniform noise, always the same, as inputs of the model: as many values as one of ``like`` has."""
-    unit = np.random.default_rng(0).random((NOISE, *like.shape[1:]), dtype=np.float32)
+def noise_inputs(rows: range, shape: tuple[int, ...], preprocessing: Preprocessing, model: Model) -> FloatArray:
+    """Some of the images of uniform noise, always the same, as inputs of the model; each of this ``shape``."""
+    unit = np.stack([np.random.default_rng(row).random(shape, dtype=np.float32) for row in rows])
     return preprocessing.normalise(unit, model.layout)
 
 
