@@ -6,8 +6,8 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -15,6 +15,7 @@ from gfscore.errors import FileError, RunError
 from gfscore.places.outgoing import send
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room left: of the disk, of the quota, of the largest file
+READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)  # by its permissions, or as it was mounted
 PATIENCE, PAUSE = 20, 0.05  # looks at a lock before we say that we wait, and seconds between them
 
 logger = logging.getLogger("gfscore")  # warnings reach standard error wherever nobody has set up logging
@@ -56,9 +57,17 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def sweep(folder: Path, *names: str) -> None:
     """Remove what processes left beside these files when they were killed while they wrote; only for who holds them."""
-    for leftover in (path for name in names for path in folder.glob(f".{name}.*")):
-        with suppress(PermissionError):  # in a folder that may only be read
-            leftover.unlink()
+    remove_where_allowed(path for name in names for path in folder.glob(f".{name}.*"))
+
+
+def remove_where_allowed(paths: Iterable[Path]) -> None:
+    """Remove files that nobody needs; in a folder, or on a disk, that may only be read they stay."""
+    for path in paths:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            if error.errno not in READ_ONLY:
+                raise
 
 
 def write_text(path: Path, text: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 from safetensors.numpy import save_file
 
 LOGITS = np.array([[3.0, 0.0, 1.0], [0.5, 2.0, -1.0], [0.0, 1.0, 4.0], [2.0, 0.0, 5.0]])
@@ -1298,3 +1299,14 @@ def radius_against_logits(folder):
 @case("--adaptive measures radii by forward passes alone. Leave --gradients out.")
 def adaptive_gate_with_gradients(folder):
     return [*GATED_RADII, "--wcr", "0.1", "--adaptive", "--gradients", "yes"]
+
+
+@case(
+    "{folder}/images/a/1.png: is 4100 x 4100 pixels, and an image for a model has at most 16,777,216. "
+    "Give --resize, such as --resize 256 --crop 224."
+)
+def an_image_too_large_for_a_model(folder: Path) -> list[str]:
+    for name in "ab":
+        (folder / "images" / name).mkdir(parents=True)
+        Image.new("1", (4100, 4100)).save(folder / "images" / name / "1.png")
+    return ["audit", "--model", "zoo:standard", "--data", str(folder / "images"), "--store", str(folder / "store")]

@@ -18,6 +18,7 @@ from gfscore.engines.ray_driver import Order
 from gfscore.engines.summarising import Score, summarise
 from gfscore.engines.workers import TRIES, Job, ShardWorker, Work, logits_to_bytes
 from gfscore.errors import OptionError, RunError
+from gfscore.inputs.probes import to_bytes
 from gfscore.inputs.store import Store
 from gfscore.inputs.sum_log import SumLog
 
@@ -27,9 +28,9 @@ HOW = Loading(n_per_class=300, threads=1, batch_size=100)  # two shards of 3,000
 
 def planned(model="zoo:trades", data="generator:zoo"):
     loaded = Loader(HOW).open(model, data)
-    n_classes = check_run(loaded.model, loaded.data, loaded.preprocessing)
+    n_classes, probe = check_run(loaded.model, loaded.data, loaded.preprocessing)
     recipe = recipe_for(loaded.model, loaded.data, loaded.preprocessing, loaded.batch_size)
-    return loaded, Job(model=model, data=data, n_classes=n_classes, recipe=recipe)
+    return loaded, Job(model=model, data=data, n_classes=n_classes, recipe=recipe, probe=to_bytes(probe).hex())
 
 
 def worker(job, tmp_path, **changed):

@@ -44,6 +44,37 @@ def test_a_damaged_copy_is_fetched_again(store, bucket, transfers):
     assert transfers() == ["x.bin", "x.bin"]
 
 
+def test_a_copy_with_other_bytes_of_the_same_size_is_fetched_again(store, bucket, transfers):
+    for name in ("x", "y"):
+        store.pipe_file(f"{bucket}/folder/{name}", CONTENT)
+    path = to_read(f"s3://{bucket}/folder", folder=True)
+    transfers()
+    changed = bytearray(CONTENT)
+    changed[1000] ^= 1
+    (path / "x").write_bytes(changed)
+    assert to_read(f"s3://{bucket}/folder", folder=True) == path
+    assert (path / "x").read_bytes() == CONTENT
+    assert transfers() == ["folder/x"]
+    (path / "x").write_bytes(changed)
+    store.pipe_file(f"{bucket}/folder/y", CONTENT[::-1])  # a new copy takes over what is sound, and nothing else
+    newer = to_read(f"s3://{bucket}/folder", folder=True)
+    assert (newer / "x").read_bytes() == CONTENT
+    assert transfers() == ["folder/x", "folder/y"]
+
+
+def test_a_list_without_hashes_or_cut_short_is_fetched_anew(store, bucket, transfers):
+    store.pipe_file(f"{bucket}/x.bin", CONTENT)
+    path = to_read(f"s3://{bucket}/x.bin")
+    listed = path.parents[2] / module.LISTED
+    line = listed.read_text()
+    for text in (line[65:], line[:70], ""):  # as it was written before; by a process that was killed
+        listed.write_text(text)
+        path.write_bytes(CONTENT[::-1])
+        transfers()
+        assert to_read(f"s3://{bucket}/x.bin").read_bytes() == CONTENT
+        assert transfers() == ["x.bin"]
+
+
 def test_copies_are_for_their_owner_alone(store, bucket, copies):
     store.pipe_file(f"{bucket}/x.bin", CONTENT)
     to_read(f"s3://{bucket}/x.bin")

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+LOOKED_AT = 2 * 12 + 4  # rows that a model sees before a run: the first images twice, and noise
+LOOKS = 5  # calls that these take
+
 
 @dataclass
 class FakeModel:

@@ -178,7 +178,7 @@ def test_the_count_is_kept_with_the_logits_and_becomes_a_flag(tmp_path, monkeypa
     monkeypatch.setattr(local, "SHARD_ROWS", 8)
     store = Store(tmp_path)
     whole = read_samples(compute(Store(tmp_path / "whole"), FakeModel()))
-    narrow = Narrow(short=range(11, 15))  # after 4 calls of the guards and 6 batches
+    narrow = Narrow(short=range(12, 16))  # after 5 calls of the guards and 6 batches
     path = compute(store, narrow)
     for found in (read_samples(path), read_samples(compute(store, FakeModel()))):  # as computed, and as stored
         np.testing.assert_array_equal(found.logits, whole.logits)

@@ -1,8 +1,9 @@
 """Data that changes under a run: nothing of it is kept under the name of what was there before."""
 
 import numpy as np
+import PIL
 import pytest
-from fakes import FakeModel
+from fakes import LOOKS, FakeModel
 from PIL import Image
 
 from gfscore import read_samples
@@ -37,7 +38,7 @@ def test_nothing_is_kept_of_data_that_changes(tmp_path, monkeypatch, write, opti
 
     class Meddling(FakeModel):
         def __call__(self, inputs):
-            if len(self.batches) == 9:  # after 4 calls of the guards and 5 batches: in the third shard
+            if len(self.batches) == LOOKS + 5:  # in the third shard
                 write(tmp_path, 255 - PIXELS)
             return super().__call__(inputs)
 
@@ -50,3 +51,60 @@ def test_nothing_is_kept_of_data_that_changes(tmp_path, monkeypatch, write, opti
     finished = local.compute_logits(FakeModel(), data, PLAIN, store, batch_size=4)
     everything = PLAIN.apply(data.images(slice(0, len(data.labels))), data.layout, "NCHW")
     np.testing.assert_array_equal(read_samples(finished).logits, FakeModel()(everything))
+
+
+@pytest.mark.parametrize("moment", ["while its first images are looked at", "before it is hashed"])
+def test_data_replaced_while_a_run_starts_is_refused_and_leaves_nothing(tmp_path, monkeypatch, moment):
+    store, path = Store(tmp_path / "store"), write_npz(tmp_path, PIXELS)
+    looked = local.check_run
+
+    def replaced(*arguments):
+        if moment == "before it is hashed":
+            write_npz(tmp_path, 255 - PIXELS)
+            return looked(*arguments)
+        found = looked(*arguments)
+        write_npz(tmp_path, 255 - PIXELS)
+        return found
+
+    monkeypatch.setattr(local, "check_run", replaced)
+    with pytest.raises(RunError, match=r"data\.npz changed while it was read\. Run it again"):
+        local.compute_logits(FakeModel(), load_data(path), PLAIN, store, batch_size=4)
+    monkeypatch.undo()
+    data = load_data(path)  # what stands there now has nothing of the one before
+    finished = local.compute_logits(FakeModel(), data, PLAIN, store, batch_size=4)
+    everything = PLAIN.apply(255 - PIXELS, data.layout, "NCHW")
+    np.testing.assert_array_equal(read_samples(finished).logits, FakeModel()(everything))
+
+
+@pytest.mark.parametrize("write", [write_npz, write_folder])
+def test_data_replaced_before_the_fingerprint_is_asked_for_has_none(tmp_path, write):
+    data = load_data(write(tmp_path, PIXELS))
+    write(tmp_path, 255 - PIXELS)
+    with pytest.raises(RunError, match="changed while it was read"):
+        _ = data.fingerprint
+
+
+def test_a_finished_entry_is_not_taken_for_data_that_changed_since_they_were_hashed(tmp_path):
+    store, path = Store(tmp_path / "store"), write_npz(tmp_path, PIXELS)
+    local.compute_logits(FakeModel(), load_data(path), PLAIN, store, batch_size=4)
+    data = load_data(path)
+    _ = data.fingerprint
+    write_npz(tmp_path, 255 - PIXELS)
+    with pytest.raises(RunError, match="changed while it was read"):
+        local.compute_logits(FakeModel(), data, PLAIN, store, batch_size=4)
+
+
+@pytest.mark.parametrize("options", [{}, {"preprocessing": Preprocessing(resize=4)}], ids=["decoded", "resized"])
+def test_another_version_of_pillow_gives_other_data(tmp_path, monkeypatch, options):
+    path = write_npz(tmp_path, PIXELS) if options else write_folder(tmp_path, PIXELS)
+    here = load_data(path, **options).fingerprint
+    assert load_data(path, **options).fingerprint == here
+    monkeypatch.setattr(PIL, "__version__", "0.1")
+    assert load_data(path, **options).fingerprint != here
+
+
+def test_arrays_that_pillow_never_sees_do_not_depend_on_it(tmp_path, monkeypatch):
+    path = write_npz(tmp_path, PIXELS)
+    here = load_data(path).fingerprint
+    monkeypatch.setattr(PIL, "__version__", "0.1")
+    assert load_data(path).fingerprint == here

@@ -4,11 +4,16 @@ import errno
 import fcntl
 import os
 import threading
+from pathlib import Path
 
 import pytest
+from fakes import FakeData, FakeModel
 
+from gfscore.engines import local
 from gfscore.errors import FileError
-from gfscore.files import held, replacing, write_text
+from gfscore.files import held, replacing, sweep, write_text
+from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.inputs.store import Store
 
 
 def test_a_failure_leaves_the_old_file_and_no_other(tmp_path):
@@ -56,3 +61,33 @@ def test_a_disk_without_locks_is_refused_in_one_line(tmp_path, monkeypatch, numb
     )
     with pytest.raises(FileError, match=said):
         held(tmp_path / "lock", "r+b", lambda: None)
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.EPERM])
+def test_leftovers_stay_where_nothing_may_be_removed(tmp_path, monkeypatch, code):
+    store = Store(tmp_path / "store")
+    finished = local.compute_logits(FakeModel(), FakeData(), Preprocessing(), store)
+    leftovers = [finished.with_name(".entry.json.x7k2"), finished.with_name("shard-000000.safetensors")]
+    for path in leftovers:
+        path.write_bytes(b"")
+
+    def refused(path, **_):
+        raise OSError(code, os.strerror(code), str(path))
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    assert local.compute_logits(FakeModel(), FakeData(), Preprocessing(), store) == finished
+    monkeypatch.undo()
+    assert all(path.exists() for path in leftovers)
+    local.compute_logits(FakeModel(), FakeData(), Preprocessing(), store)
+    assert not any(path.exists() for path in leftovers)
+
+
+def test_a_leftover_on_a_disk_that_fails_is_told(tmp_path, monkeypatch):
+    (tmp_path / ".a.x7k2").write_bytes(b"")
+
+    def failing(path, **_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+
+    monkeypatch.setattr(Path, "unlink", failing)
+    with pytest.raises(OSError, match="Input/output error"):
+        sweep(tmp_path, "a")

@@ -5,11 +5,12 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes import FakeData, FakeModel
+from fakes import LOOKED_AT, LOOKS, FakeData, FakeModel
 from scipy.stats import beta, norm
 
 from gfscore import Options, Samples
@@ -76,14 +77,14 @@ def test_votes_are_found_again(store):
     votes_of(store)
     model = FakeModel()
     votes_of(store, model)
-    assert model.batches == []
+    assert sum(model.batches) == LOOKED_AT
     assert store.entries()[0].finished.exists()
 
 
 def test_an_interrupted_run_goes_on_where_it_was(store, tmp_path):
     class Failing(FakeModel):
         def __call__(self, inputs):
-            if sum(self.batches) >= 7 * (NOISE.n0 + NOISE.n):
+            if sum(self.batches) - LOOKED_AT >= 7 * (NOISE.n0 + NOISE.n):
                 raise RuntimeError("out of luck")
             return super().__call__(inputs)
 
@@ -94,7 +95,7 @@ def test_an_interrupted_run_goes_on_where_it_was(store, tmp_path):
     assert len(list(entry.path.glob("shard-*"))) == 2
     model = FakeModel()
     resumed = votes_of(store, model)
-    assert sum(model.batches) == (12 - 6) * (NOISE.n0 + NOISE.n)  # what was kept is not computed again
+    assert sum(model.batches) - LOOKED_AT == (12 - 6) * (NOISE.n0 + NOISE.n)  # what was kept is not computed again
     np.testing.assert_array_equal(resumed, votes_of(Store(tmp_path / "undisturbed")))
 
 
@@ -102,13 +103,13 @@ RUN = """
     import sys
     sys.path.insert(0, {tests!r})
     from pathlib import Path
-    from fakes import FakeData, FakeModel
+    from fakes import LOOKED_AT, FakeData, FakeModel
     from test_smoothing import NOISE, Store, smoothing, votes_of
     smoothing.SHARD_PASSES = 3 * (NOISE.n0 + NOISE.n)
     print("ready", flush=True)
     model = FakeModel(delay=0.002)
     votes = votes_of(Store(Path({root!r})), model, FakeData(n=60))
-    print(sum(model.batches) // (NOISE.n0 + NOISE.n), votes.ravel().tolist())
+    print((sum(model.batches) - LOOKED_AT) // (NOISE.n0 + NOISE.n), votes.ravel().tolist())
 """
 
 
@@ -142,18 +143,24 @@ def test_a_damaged_shard_is_computed_again(store):
     kept.write_bytes(raw)
     model = FakeModel()
     np.testing.assert_array_equal(votes_of(store, model), expected)
-    assert sum(model.batches) == 3 * (NOISE.n0 + NOISE.n)
+    assert sum(model.batches) - LOOKED_AT == 3 * (NOISE.n0 + NOISE.n)
 
 
 def test_logits_that_are_not_finite_are_refused(store):
+    @dataclass
     class Broken(FakeModel):
+        healthy: bool = True  # on the images that are looked at first
+
         def __call__(self, inputs):
-            return np.full((len(inputs), 4), np.nan, dtype=np.float32)
+            logits = super().__call__(inputs)
+            return logits if self.healthy and len(self.batches) <= LOOKS else np.full_like(logits, np.nan)
 
     with pytest.raises(RunError, match=r"fake failed on a batch of 9 images \(gives logits that are not finite"):
         votes_of(store, Broken())
+    with pytest.raises(ModelError, match="not finite for the first images"):
+        votes_of(store, Broken(healthy=False))
     with pytest.raises(ModelError, match="not finite on noisy images"):  # of a function that nothing stands before
-        smoothing.noise_votes(Broken(), np.zeros((1, 1, 3, 3), np.float32), ["a"], NOISE)
+        smoothing.noise_votes(Broken(healthy=False), np.zeros((1, 1, 3, 3), np.float32), ["a"], NOISE)
 
 
 @pytest.fixture

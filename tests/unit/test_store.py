@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from fakes import FakeData, FakeModel
+from fakes import LOOKED_AT, FakeData, FakeModel
 
 from gfscore import read_samples
 from gfscore.engines import local
@@ -41,7 +41,7 @@ def expected(data=None):
 
 def rows_beyond_guards(model):
     """Rows computed for the result, without those of the guards before it."""
-    return sum(model.batches) - 2 * 12
+    return sum(model.batches) - LOOKED_AT
 
 
 def test_the_finished_file_is_a_logits_file(store):
@@ -97,7 +97,7 @@ def interrupted(store, after):
 
     class Failing(FakeModel):
         def __call__(self, inputs):
-            if sum(self.batches) - 2 * 12 >= after:
+            if sum(self.batches) - LOOKED_AT >= after:
                 raise RuntimeError("out of luck")
             return super().__call__(inputs)
 
@@ -199,7 +199,7 @@ RUN = """
     import sys
     sys.path.insert(0, {tests!r})
     from pathlib import Path
-    from fakes import FakeData, FakeModel
+    from fakes import LOOKED_AT, FakeData, FakeModel
     from gfscore.engines import local
     from gfscore.inputs.preprocessing import Preprocessing
     from gfscore.inputs.store import Store
@@ -207,7 +207,7 @@ RUN = """
     print("ready", flush=True)
     model = FakeModel(delay=0.002)
     path = local.compute_logits(model, FakeData(n=1600), Preprocessing(), Store(Path({root!r})), batch_size=4)
-    print(sum(model.batches) - 2 * 12, path)
+    print(sum(model.batches) - LOOKED_AT, path)
 """
 
 

@@ -8,11 +8,13 @@ from gfscore import auditing, gating
 from gfscore.cli.options import RunOptions, ScoreOptions
 from gfscore.cli.running import advance
 from gfscore.cli.screens import progress_bar
+from gfscore.digests import refuse_changed
 from gfscore.engines.first_order import Gradients, first_order_rows
 from gfscore.engines.loading import Loaded, load
 from gfscore.engines.local import check_run, forward_rows
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.pixels import PixelModel
+from gfscore.inputs.probes import name_of
 from gfscore.inputs.score_log import ScoreLog
 from gfscore.inputs.store import Store
 from gfscore.samples import FloatArray, IntArray
@@ -75,17 +77,20 @@ def _judged(
     model, data, preprocessing = loaded.model, loaded.data, loaded.preprocessing
     if finite and data.seed is not None:
         raise OptionError("the target finite is for a fixed data set, and a generator draws without end.")
-    n_classes = check_run(model, data, preprocessing)
-
+    n_classes, probe = check_run(model, data, preprocessing)
     recipe = {
         "model": model.fingerprint or f"unknown-{uuid.uuid4().hex}",  # found by nobody again
         "data": data.fingerprint,
         "preprocessing": preprocessing.describe(),
         "score": _about(options, radius),
     }
+    if model.fingerprint is not None:
+        about = {part: recipe[part] for part in ("model", "data", "preprocessing")}
+        recipe["probe"] = name_of(store.root, about, probe)
     with ScoreLog(store.root, recipe) as log:
+        refuse_changed(model, data)
         return gating.gate_adaptively(
-            log.scoring(_scorer(loaded, options, radius)),
+            log.scoring(_unchanged(loaded, _scorer(loaded, options, radius))),
             data.labels,
             policy,
             name=loaded.name,
@@ -101,6 +106,17 @@ def _judged(
             progress=progress,
             from_store=lambda: log.reused,
         )
+
+
+def _unchanged(loaded: Loaded, score: gating.Score) -> gating.Score:
+    """The same scores, refused before they are kept when a file behind them is no longer what it was."""
+
+    def checked(rows: IntArray) -> tuple[FloatArray, IntArray]:
+        found = score(rows)
+        refuse_changed(loaded.model, loaded.data)
+        return found
+
+    return checked
 
 
 def _about(options: auditing.Options, radius: auditing.FirstOrder | None) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from gfscore.cli.delivery import deliver, provenance
 from gfscore.cli.grouping import expand
 from gfscore.cli.sources import Source, audit_source, local_scores, logits_sources
 from gfscore.cli.stream import stream_all
+from gfscore.digests import Watched
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.references import for_models, read_reference
 from gfscore.outputs.per_sample import check_suffix
@@ -84,6 +85,8 @@ def audit_command(
     if per_sample is not None:
         check_suffix(per_sample)
     run = replace(run, quiet=run.quiet or as_json)  # nothing may stand beside the JSON
+    whole_files = [] if stream or pieces else logits or []
+    files = Watched(path for path in (*whole_files, groups, run.class_names) if path is not None)  # before any is read
     outside = None if reference is None else read_reference(reference)
     clean = None if accuracies is None else read_reference(accuracies, column="clean")
 
@@ -134,13 +137,11 @@ def audit_command(
             )
             for entry, source in zip(models, sources.values(), strict=True)
         ]
-    files = [] if stream or pieces else logits or []
-    inputs = [path for path in (*files, groups, run.class_names) if path is not None]
     audit = Audit(
         models=tuple(models),
         calibration=calibration,
         ranking=ranking_of(tuple(models), outside),
-        provenance=provenance(inputs, hashes),
+        provenance=provenance(files, hashes),
     )
     deliver(audit, out=out, as_json=as_json, quiet=run.quiet, per_sample=per_sample, tables=tables)
 

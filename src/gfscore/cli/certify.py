@@ -15,6 +15,7 @@ from gfscore.cli.grouping import expand
 from gfscore.cli.running import advance
 from gfscore.cli.screens import progress_bar
 from gfscore.cli.sources import Source, audit_source, logits_sources
+from gfscore.digests import Watched
 from gfscore.engines.loading import Loaded
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.pixels import PixelModel
@@ -146,6 +147,8 @@ def certify_command(
     if per_sample is not None:
         check_suffix(per_sample)
     run = replace(run, quiet=run.quiet or as_json)
+    inputs = (*(logits or []), certificate.radii, groups, run.class_names)
+    files = Watched(path for path in inputs if path is not None)  # before any is read
     models, tables = [], []
     for name, source in _sources(logits or [], model or [], data or [], run):
         samples = source.read(class_names=names, groups=groups)
@@ -156,8 +159,7 @@ def certify_command(
             raise OptionError("--radii are those of one model. Call the command once for each.")
         if per_sample is not None:
             tables.append(auditing.sample_table(samples, local, name=name))
-    inputs = [path for path in (*(logits or []), certificate.radii, groups, run.class_names) if path is not None]
-    audit = Audit(models=tuple(models), provenance=provenance(inputs))
+    audit = Audit(models=tuple(models), provenance=provenance(files))
     deliver(audit, out=out, as_json=as_json, quiet=run.quiet, per_sample=per_sample, tables=tables)
 
 

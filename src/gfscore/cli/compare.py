@@ -1,21 +1,22 @@
 """``gfscore compare``: two versions of a model, class by class."""
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gfscore import assembling, comparing
+from gfscore import comparing
 from gfscore.cli import options as shared
+from gfscore.cli.delivery import provenance
 from gfscore.cli.gate import EXIT_CODES
 from gfscore.cli.grouping import expand
 from gfscore.cli.screens import screen
 from gfscore.cli.sources import model_names
 from gfscore.cli.streams import write_data
+from gfscore.digests import Watched
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.logits_files import read_class_names, read_samples, sha256
+from gfscore.inputs.logits_files import read_class_names, read_samples
 from gfscore.inputs.store import Store
 from gfscore.outputs.verdicts import show_comparison
 from gfscore.places.copies import to_read
@@ -65,6 +66,7 @@ def compare_command(
 
     paths = [_path(version, store) for version in (old, new)]
     first, second = model_names(paths)
+    files = Watched([*paths, *([groups] if groups else [])])  # before any is read
     before, after = map(read, paths)
     if isinstance(before, Samples) and isinstance(after, Samples):
         found = comparing.compare(before, after, options, tolerance=tolerance, names=(first, second))
@@ -74,9 +76,7 @@ def compare_command(
         raise OptionError(
             "one version is an audit, and the other has samples. Give logits for both, or an audit.json for both."
         )
-    command = shlex.join(["gfscore", *sys.argv[1:]])
-    hashes = {str(path): sha256(path) for path in (*paths, *([groups] if groups else []))}
-    found = found.model_copy(update={"provenance": assembling.make_provenance(command=command, inputs=hashes)})
+    found = found.model_copy(update={"provenance": provenance(files)})
     if out is not None:
         found.save(out)
     if as_json:

@@ -9,7 +9,7 @@ from typing import Any
 from gfscore import assembling
 from gfscore.cli.screens import say, screen
 from gfscore.cli.streams import write_data
-from gfscore.inputs.logits_files import sha256
+from gfscore.digests import Watched
 from gfscore.outputs import terminal
 from gfscore.outputs.per_sample import write_per_sample
 from gfscore.places.addresses import shown
@@ -46,8 +46,10 @@ def deliver(
             say(console, f"Written: {shown(path)}")
 
 
-def provenance(paths: Sequence[Path], known: Mapping[Path, str] | None = None) -> Provenance:
-    """The command as it was written, and the hashes of the files it read; of some they are ``known`` already."""
-    command, hashes = shlex.join(["gfscore", *sys.argv[1:]]), dict(known or {})
-    inputs = {str(path): hashes.get(path) or sha256(path) for path in (*hashes, *paths)}
-    return assembling.make_provenance(command=command, inputs=inputs)
+def provenance(files: Watched, known: Mapping[Path, str] | None = None) -> Provenance:
+    """The command as it was written, and the hashes of the files it read; of some they are ``known`` already.
+
+    ``files`` were watched from before they were read: one that changed since is refused, not hashed.
+    """
+    command, hashes = shlex.join(["gfscore", *sys.argv[1:]]), {**(known or {}), **files.hashes()}
+    return assembling.make_provenance(command=command, inputs={str(path): digest for path, digest in hashes.items()})

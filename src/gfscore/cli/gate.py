@@ -1,7 +1,5 @@
 """``gfscore gate``: PASS, FAIL or UNDECIDED, by rules on the intervals of an audit, or by as few passes as it takes."""
 
-import shlex
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -10,15 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from gfscore import assembling, auditing, gating
+from gfscore import auditing, gating
 from gfscore.cli import options as shared
 from gfscore.cli.adaptive import judge_adaptively
 from gfscore.cli.audit import Target
+from gfscore.cli.delivery import provenance
 from gfscore.cli.gate_outputs import GateOutputs
 from gfscore.cli.grouping import expand
 from gfscore.cli.sources import Source, local_scores, logits_sources
+from gfscore.digests import Watched
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.logits_files import sha256
 from gfscore.inputs.policies import extend, read_policy
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
@@ -113,6 +112,7 @@ def gate_command(
     if not (model or data):
         run.refuse_ray("a gate on files")
     run = replace(run, quiet=run.quiet or outcome.as_json)  # nothing may stand beside the JSON
+    files = Watched(path for path in (*(inputs or []), baseline, rules.policy, groups) if path)  # before any is read
     with nullcontext() if rules.policy is None else naming(rules.policy):
         policy = gating.policy_of(rules.table())
     if adaptive:
@@ -145,11 +145,7 @@ def gate_command(
 
         judged = [_judged(name, source, read, score, policy, options, before) for name, source in sources]
         audits, verdicts = [audit for audit, _ in judged], [verdict for _, verdict in judged]
-    files = [path for path in (*(inputs or []), baseline, rules.policy, groups) if path is not None]
-    provenance = assembling.make_provenance(
-        command=shlex.join(["gfscore", *sys.argv[1:]]), inputs={str(path): sha256(path) for path in files}
-    )
-    result = gating.gate_result(verdicts, provenance)
+    result = gating.gate_result(verdicts, provenance(files))
     outcome.deliver(result, audits, quiet=run.quiet)
     raise typer.Exit(EXIT_CODES[result.verdict])
 

@@ -11,6 +11,7 @@ from gfscore.cli import options as shared
 from gfscore.cli.places import placed
 from gfscore.cli.screens import screen
 from gfscore.errors import OptionError
+from gfscore.inputs.probes import damaged_probes, remove_probes
 from gfscore.inputs.score_log import remove_scores
 from gfscore.inputs.store import Entry, Store, recipe_of
 from gfscore.inputs.sum_log import remove_sums
@@ -44,15 +45,24 @@ def list_command(store: shared.StoreFolder = None) -> None:
 @store_app.command("verify")
 @placed
 def verify_command(store: shared.StoreFolder = None) -> None:
-    """Hold every file against its checksums; a damaged part is computed again when it is next needed."""
-    entries = Store(store).entries()
-    damaged = [entry for entry in entries if _damaged(entry)]
+    """Hold every file against its checksums; a damaged part is computed again when it is next needed.
+
+    Logits are also held against what the model made of the first images when they were computed.
+    """
+    kept = Store(store)
+    entries = kept.entries()
+    damaged = [entry for entry in entries if _damaged(entry) or not kept.is_of_its_model(entry)]
     for entry in damaged:
         about = entry.info["about"]
         typer.echo(
             f"damaged: {entry.path.name[:12]} ({views.printable(about['model'])} on {views.printable(about['data'])})"
         )
+    for path in damaged_probes(kept.root):
+        typer.echo(f"damaged: {path} (what was computed with that model is computed again)")
     typer.echo(f"{len(entries) - len(damaged)} of {len(entries)} entries are sound.")
+    unprobed = sum(recipe_of(entry.info).probe is None for entry in entries)
+    if unprobed:
+        typer.echo(f"{unprobed} of them will not be used again: nothing says which model they are of beyond a hash.")
 
 
 @store_app.command("clear")
@@ -71,6 +81,8 @@ def clear_command(
         raise OptionError(f"{len(chosen)} entries have a key that begins with {key!r}. See gfscore store list.")
     for entry in chosen:
         kept.remove(entry)
+    if everything:
+        remove_probes(kept.root)
     scores, sums = (remove_scores(kept.root), remove_sums(kept.root)) if everything else (0, 0)
     also = f" and the scores of {scores} adaptive gates" if scores else ""
     also += f" and the sums of {sums} streams" if sums else ""

@@ -11,11 +11,12 @@ from gfscore.cli.options import RunOptions
 from gfscore.cli.running import advance
 from gfscore.cli.screens import progress_bar, screen
 from gfscore.cli.sources import LOGITS_FILES, model_names, refuse_repeated
+from gfscore.digests import Watched, refuse_changed, sha256
 from gfscore.engines.loading import load
 from gfscore.engines.ray import summaries_on_ray
 from gfscore.engines.summarising import Score, summarise
 from gfscore.errors import FileError, GFScoreError, OptionError, naming
-from gfscore.inputs.logits_files import SUFFIXES, read_samples, sha256
+from gfscore.inputs.logits_files import SUFFIXES, read_samples
 from gfscore.inputs.raw import refuse_unreadable
 from gfscore.inputs.store import Store
 from gfscore.places.addresses import shown
@@ -41,8 +42,10 @@ def stream_all(
     if logits or not (models or data):
         run.refuse_ray(LOGITS_FILES)
         files = _files_of(logits, pieces=pieces)
+        watched = Watched(path for paths in files.values() for path in paths)  # before any is read
         hashes = {path: digest for paths in files.values() for path, digest in _hashes(paths).items()}
         audits += _stream_files(files, options, run, probabilities=probabilities)
+        refuse_changed(watched)
     if models or data:
         audits += _stream_runs(models, data, options, run, probabilities=probabilities)
     return audits, hashes

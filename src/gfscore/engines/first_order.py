@@ -9,11 +9,12 @@ import numpy as np
 from safetensors import safe_open
 
 from gfscore.engines.batches import Batched, in_batches
-from gfscore.engines.local import DEFAULT_BATCH, Progress, fill
+from gfscore.engines.local import DEFAULT_BATCH, Progress, check_run, fill
 from gfscore.errors import MissingExtraError, ModelError, OptionError
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
+from gfscore.inputs.reading import rows_together
 from gfscore.inputs.safetensors_file import halved_batches
 from gfscore.inputs.store import Recipe, Store
 from gfscore.samples import FloatArray, IntArray, Samples
@@ -71,13 +72,15 @@ def score_first_order(
         n_samples=samples.n_samples,
         preprocessing=preprocessing.describe(),
         batch_size=batch_size,
-        shard_rows=batch_size * max(1, round(SHARD_ROWS / batch_size)),
+        shard_rows=rows_together(data, batch_size * max(1, round(SHARD_ROWS / batch_size))),
         measure={"name": NAME, "norm": str(how.kind), **how.measure(gradients=module is not None)},
     )
+    recipe = store.probed(recipe, model, check_run(model, data, preprocessing).probe)
     entry = store.entry(recipe, {"model": model.name, "data": data.source, "n": samples.n_samples})
     rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
     shard = _Shard(model=pixel_model, module=module, data=data, samples=samples, rivals=rivals, how=how)
-    path = fill(entry, recipe, data, shard.from_gradients if module is not None else shard.forward_only, progress)
+    compute = shard.from_gradients if module is not None else shard.forward_only
+    path = fill(entry, recipe, model, data, compute, progress)
     with safe_open(path, framework="np") as file:
         stored, halved = file.get_tensor(NAME), halved_batches(file.metadata())
     n_rivals = rivals.shape[1]

@@ -25,6 +25,7 @@ from gfscore.engines.summarising import Score, Summed
 from gfscore.engines.workers import Job, Work
 from gfscore.errors import InvalidInputError, ModelError, RunError, naming
 from gfscore.extras import require
+from gfscore.inputs.probes import to_bytes
 from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.store import Store
 from gfscore.inputs.sum_log import SumLog
@@ -72,7 +73,7 @@ def logits_on_ray(
         return _store_home(plan, store, bars)
 
     loader = Loader(how, data=len(data), several=len(data) > 1)
-    planned = [_planned(loader.open(*specs), *specs, cluster) for specs in pairs(models, data)]
+    planned = [_planned(loader.open(*specs), *specs, store, cluster) for specs in pairs(models, data)]
     with _opened(planned, home) as homes:
         for each in _filled(homes, how, cluster):
             yield loader.open(each.job.model, each.job.data), each.finished()
@@ -99,22 +100,23 @@ def summaries_on_ray(
         return _sum_home(plan, log, bars)
 
     loader = Loader(how, data=len(data), several=len(data) > 1)
-    planned = [_planned(loader.open(*specs), *specs, cluster) for specs in pairs(models, data)]
+    planned = [_planned(loader.open(*specs), *specs, store, cluster) for specs in pairs(models, data)]
     with _opened(planned, home) as homes:
         for each in _filled(homes, how, cluster, score):
             loaded = loader.open(each.job.model, each.job.data)
             yield Summed(loaded=loaded, summary=each.log.summary)
 
 
-def _planned(loaded: Loaded, model_spec: str, data_spec: str, cluster: Cluster) -> _Planned:
+def _planned(loaded: Loaded, model_spec: str, data_spec: str, store: Store, cluster: Cluster) -> _Planned:
     model, data = loaded.model, loaded.data
     if model.fingerprint is None:
         with naming(loaded.name):
             raise ModelError("has no fingerprint, so a worker cannot tell whether it has the same. Run it locally.")
-    n_classes = check_run(model, data, loaded.preprocessing)
+    n_classes, probe = check_run(model, data, loaded.preprocessing)
     gpu = cluster.gpus_per_actor > 0
     recipe = recipe_for(model, data, loaded.preprocessing, loaded.batch_size, gpu=gpu)
-    job = Job(model=model_spec, data=data_spec, n_classes=n_classes, recipe=recipe)
+    recipe = store.probed(recipe, model, probe)
+    job = Job(model=model_spec, data=data_spec, n_classes=n_classes, recipe=recipe, probe=to_bytes(probe).hex())
     return _Planned(name=loaded.name, job=job, data=data, about=about_run(model, data, n_classes))
 
 

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from gfscore.engines.batches import Batched
-from gfscore.engines.local import Progress, fill
+from gfscore.engines.local import Progress, check_run, fill
 from gfscore.errors import ModelError
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.protocols import Dataset
+from gfscore.inputs.reading import rows_together
 from gfscore.inputs.safetensors_file import halved_batches
 from gfscore.inputs.store import Recipe, Store
 from gfscore.samples import FloatArray, IntArray
@@ -74,9 +75,10 @@ def compute_votes(
         n_samples=n_samples,
         preprocessing=model.preprocessing.describe(),
         batch_size=batch_size,
-        shard_rows=max(1, SHARD_PASSES // (noise.n0 + noise.n)),
+        shard_rows=rows_together(data, SHARD_PASSES // (noise.n0 + noise.n)),
         measure={"name": NAME, **asdict(noise), "ids": hashlib.sha256("\n".join(ids).encode()).hexdigest()},
     )
+    recipe = store.probed(recipe, model.model, check_run(model.model, data, model.preprocessing).probe)
     about = {"model": model.model.name, "data": f"{data.source}, noise {noise.sigma:g} x {noise.n:,}", "n": n_samples}
     entry = store.entry(recipe, about)
 
@@ -93,7 +95,7 @@ def compute_votes(
         # the store's type: counts below 16 million are exact in it
         return Batched(votes.astype(np.float32), sum(model.halved) - before)
 
-    with safe_open(fill(entry, recipe, data, count, progress), framework="np") as file:
+    with safe_open(fill(entry, recipe, model.model, data, count, progress), framework="np") as file:
         return Batched(file.get_tensor(NAME).astype(np.int64), halved_batches(file.metadata()))
 
 

@@ -2,10 +2,10 @@
 
 from dataclasses import asdict, dataclass
 
+from gfscore.digests import refuse_changed
 from gfscore.engines.loading import Loaded
 from gfscore.engines.local import Progress, check_run, forward_shard, recipe_for
 from gfscore.errors import naming
-from gfscore.inputs.data.base import refuse_changed
 from gfscore.inputs.store import Store
 from gfscore.inputs.sum_log import SumLog
 from gfscore.samples import Samples
@@ -39,10 +39,12 @@ def summarise(
     look: Look = lambda _so_far: None,
 ) -> Summed:
     """Run a model on data and keep sums only: neither memory nor store grows with the data."""
-    n_classes = check_run(loaded.model, loaded.data, loaded.preprocessing)
+    n_classes, probe = check_run(loaded.model, loaded.data, loaded.preprocessing)
     recipe = recipe_for(loaded.model, loaded.data, loaded.preprocessing, loaded.batch_size)
+    recipe = store.probed(recipe, loaded.model, probe)
     shards = recipe.shards()
     with SumLog(store.root, recipe, asdict(score), look, class_names=loaded.data.class_names) as log:
+        refuse_changed(loaded.model, loaded.data)
         for shard in log.missing:
             log.add(shard, shard_summary(loaded, shards[shard], score, n_classes))
             progress(shards[shard].stop, recipe.n_samples)
@@ -54,7 +56,7 @@ def shard_summary(loaded: Loaded, rows: slice, score: Score, n_classes: int) -> 
     """Summary of some rows of the data."""
     data = loaded.data
     done = forward_shard(loaded.model, data, loaded.preprocessing, rows, loaded.batch_size, n_classes)
-    refuse_changed(data)
+    refuse_changed(loaded.model, data)
     with naming(loaded.name):
         samples = Samples.of(
             done.values,

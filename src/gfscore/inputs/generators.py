@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.digests import Watched, changed_file, refuse_changed
 from gfscore.errors import FileError, OptionError
 from gfscore.extras import require
 from gfscore.inputs.layouts import with_channels
-from gfscore.inputs.logits_files import sha256
-from gfscore.inputs.models.fingerprints import combined
+from gfscore.inputs.models.fingerprints import combined, of_module, source_of
 from gfscore.inputs.models.onnx_files import external_files, with_weights
 from gfscore.inputs.protocols import Layout
 from gfscore.inputs.raw import refuse_unreadable
@@ -44,6 +44,7 @@ class Generator:
     fingerprint: str  # of what it is made of: file, weights
     n_classes: int | None = None
     batch: int | None = None  # the only number of images it makes at once, if there is one
+    files: Watched | None = None  # what it was read from
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,6 +78,10 @@ class GeneratorData:
         first = np.ascontiguousarray(self._block(0, 0))
         drawn = f"{self.generator.fingerprint} {self.seed} {self.n_classes} {self.n_per_class} {BLOCK} {first.shape}"
         return hashlib.sha256(drawn.encode() + first.tobytes()).hexdigest()
+
+    def changed_file(self) -> Path | None:
+        """A file of the generator that changed since it was opened, if there is one."""
+        return changed_file(self.generator.files)
 
     def images(self, rows: slice) -> NDArray[Any]:
         """Images of some rows, in ``layout``, as the generator gives them."""
@@ -167,8 +172,11 @@ def onnx_generator(path: Path) -> Generator:
     from gfscore.inputs.models.onnx_model import open_session  # with onnxruntime, which takes its time to import
 
     refuse_unreadable(path)
-    weights = [sha256(file) for file in external_files(path)]
+    graph = Watched([path])  # before anything is read from it
+    files = Watched([path, *external_files(path)])
     session = open_session(path)
+    hashes = list(files.hashes().values())
+    refuse_changed(graph)
     latent = _input(session, "z", FLOATS, "latents (floats)")
     label = _input(session, "label", INTEGERS, "classes (integers)")
     batch, *latent_shape = latent.shape
@@ -196,8 +204,9 @@ def onnx_generator(path: Path) -> Generator:
     return Generator(
         draw=draw,
         latent_shape=tuple(latent_shape),
-        fingerprint=combined(sha256(path), *weights) if weights else sha256(path),
+        fingerprint=combined(*hashes) if len(hashes) > 1 else hashes[0],
         batch=batch if isinstance(batch, int) else None,
+        files=files,
     )
 
 
@@ -226,11 +235,9 @@ def torch_generator(target: str) -> Generator:
     latent_dim = _attribute(network, "latent_dim", "z_dim")
     if latent_dim is None:
         raise OptionError("does not say how long z is. Give what the factory returns an attribute latent_dim.")
-    state = hashlib.sha256(target.encode())
+    made_of = [target, source_of(module)]
     if isinstance(network, torch.nn.Module):
-        network.eval()
-        for name, tensor in sorted(network.state_dict().items()):
-            state.update(name.encode() + tensor.detach().cpu().contiguous().numpy().tobytes())
+        made_of.append(of_module(network.eval(), torch))
 
     def draw(latents: Latents, labels: IntArray) -> NDArray[Any]:
         with torch.inference_mode():
@@ -240,7 +247,7 @@ def torch_generator(target: str) -> Generator:
     return Generator(
         draw=draw,
         latent_shape=(latent_dim,),
-        fingerprint=state.hexdigest(),
+        fingerprint=combined(*made_of),
         n_classes=_attribute(network, "n_classes", "num_classes"),
     )
 

@@ -18,13 +18,13 @@ class ClassCountError(InvalidInputError):
     """Model and data do not agree on the number of classes."""
 
 
-def check_batch_independence(model: Model, inputs: FloatArray) -> int:
+def check_batch_independence(model: Model, inputs: FloatArray) -> FloatArray:
     """Refuse a model whose logits for an image depend on the images beside it, as with batch norm in train mode.
 
-    Returns the number of logits.
+    Returns the logits of the first images, (n, K).
     """
     rows = inputs[:ROWS]
-    together = _in_batches(model, rows, len(rows))
+    together = in_one_batch(model, rows)
     apart = _in_batches(model, rows[::-1], max(1, len(rows) // 3))[::-1]
     if not np.isfinite(together).all():
         raise ModelError("gives logits that are not finite for the first images. Look for an overflow in it.").found_in(
@@ -37,7 +37,12 @@ def check_batch_independence(model: Model, inputs: FloatArray) -> int:
             f"{model.name} gives other logits when the same images come in another batch (difference "
             f"{difference:.2g}). Put it in evaluation mode: model.eval()."
         )
-    return int(together.shape[1])
+    return together
+
+
+def in_one_batch(model: Model, inputs: FloatArray) -> FloatArray:
+    """Logits of a few inputs, together where the model takes any batch."""
+    return _in_batches(model, inputs, len(inputs))
 
 
 def _in_batches(model: Model, rows: FloatArray, size: int) -> FloatArray:

@@ -1,6 +1,5 @@
 """One door for logits files, whatever their format."""
 
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -126,9 +125,3 @@ def _read_text(path: Path) -> str:
         raise FileError(f"is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from error
     except OSError as error:
         raise FileError(f"cannot be read ({error.strerror}). Check its permissions.") from error
-
-
-def sha256(path: Path) -> str:
-    """Hash of a file's contents, for the provenance of a result."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -9,6 +9,7 @@ from gfscore.errors import naming
 from gfscore.inputs.layouts import moved
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
+from gfscore.inputs.reading import read_images
 from gfscore.samples import FloatArray, IntArray
 
 
@@ -41,9 +42,7 @@ class PixelModel:
     def pixels(self, data: Dataset, rows: slice) -> Pixels:
         """Images of some rows as [0, 1] pixels."""
         with naming(data.source):
-            images = data.images(rows)
-            self.preprocessing.check_range(images)
-            unit = self.preprocessing.to_unit(images)
+            unit = self.preprocessing.to_unit(read_images(data, self.preprocessing, rows))
         return np.ascontiguousarray(moved(unit, data.layout, self.model.layout))
 
     def rows(self, data: Dataset, rows: IntArray) -> Pixels:

@@ -17,7 +17,8 @@ from PIL import Image
 from gfscore.errors import OptionError
 from gfscore.inputs.layouts import CHANNEL_AXIS, along_channels, moved
 from gfscore.inputs.protocols import Layout
-from gfscore.inputs.ranges import check_range
+from gfscore.inputs.ranges import check_range, check_rows
+from gfscore.samples import IntArray
 
 Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos", "box"]
 Size = int | tuple[int, int]
@@ -130,6 +131,12 @@ class Preprocessing:
             image = image.crop((left, top, left + width, top + height))
         return image
 
+    def made(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width of the largest image that :meth:`fit` makes of one of these."""
+        if self.resize is not None:
+            return _resized(self.resize, height, width)
+        return (height, width) if self.crop is None else _pair(self.crop)
+
     def to_unit(self, images: NDArray[Any]) -> Pixels:
         """Pixels in [0, 1], in the layout they came in."""
         scale, offset = self._unit_map(images.dtype)
@@ -159,6 +166,10 @@ class Preprocessing:
     def check_range(self, images: NDArray[Any]) -> None:
         """Refuse a first batch whose values are not what they must be: the most frequent error there is."""
         check_range(images, self.value_range)
+
+    def check_rows(self, images: NDArray[Any], rows: range | IntArray) -> None:
+        """Refuse images, of whatever rows, that hold values outside their range."""
+        check_rows(images, self.value_range, rows)
 
     def _unit_map(self, dtype: np.dtype[Any]) -> tuple[float, float]:
         """Scale and offset that carry a stored value to [0, 1]."""

@@ -1,9 +1,9 @@
 """Logits on disk: found by what they were made of, written shard by shard, checked whenever they are read.
 
-An entry is a folder named by the hash of everything that decides the logits: model, data, preprocessing, batch size
-and versions. What else is measured per sample, such as gradient norms, is kept in the same way. While a run is under
-way it holds one safetensors file per shard, each written whole or not at all and carrying the checksum of its rows. A
-finished run is one file; one of logits is what ``gfscore audit`` reads as it is.
+An entry is a folder named by the hash of everything that decides the logits: model (its fingerprint and its probe),
+data, preprocessing, batch size and versions. What else is measured per sample, such as gradient norms, is kept in the
+same way. While a run is under way it holds one safetensors file per shard, each written whole or not at all and
+carrying the checksum of its rows. A finished run is one file; one of logits is what ``gfscore audit`` reads as it is.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from gfscore.errors import RunError
-from gfscore.files import held, make_folder, remove_held, replacing, sweep, write_text
+from gfscore.files import held, make_folder, remove_held, remove_where_allowed, replacing, sweep, write_text
+from gfscore.inputs.probes import GPU_TOLERANCE, NOISE, TOLERANCE, distance, name_of, stored_probe
+from gfscore.inputs.protocols import Model
 from gfscore.inputs.raw import reason
 from gfscore.inputs.safetensors_file import HALVED, write_safetensors
 from gfscore.places.addresses import here, user_cache
@@ -31,6 +33,7 @@ FORMAT = 1
 INFO, LOCK = "entry.json", "lock"
 # Metadata of a finished file: the checksum of each shard's rows, and of all that is not in a shard.
 DIGESTS, REST = "shard_sha256", "rest_sha256"
+ON_GPU = " on a GPU"  # after the fingerprint of a model: its logits differ there in their last digits
 NAMES = ("class_names", "sample_ids")  # metadata that makes it a logits file by itself, and decides no number
 
 
@@ -53,6 +56,7 @@ class Recipe:
     batch_size: int
     shard_rows: int  # a multiple of the batch size: a shard never cuts a batch
     measure: Mapping[str, Any] | None = None  # what is measured besides the logits: its "name", and all that decides it
+    probe: str | None = None  # of the model, by its name; None for a model that nobody finds again
 
     @property
     def key(self) -> str:
@@ -63,6 +67,7 @@ class Recipe:
     def as_dict(self) -> dict[str, Any]:
         """The recipe, for JSON."""
         measured = {} if self.measure is None else {"measure": dict(self.measure)}
+        probed = {} if self.probe is None else {"probe": self.probe}
         return {
             "model": self.model,
             "data": self.data,
@@ -71,6 +76,7 @@ class Recipe:
             "batch_size": self.batch_size,
             "shard_rows": self.shard_rows,
             **measured,
+            **probed,
         }
 
     def shards(self) -> list[slice]:
@@ -150,8 +156,7 @@ class Entry:
 
     def drop_shards(self) -> None:
         """Remove the shards of a finished run."""
-        for path in self.path.glob("shard-*"):
-            path.unlink()
+        remove_where_allowed(self.path.glob("shard-*"))
 
     def damaged_shards(self, shards: list[slice]) -> list[int] | None:
         """Which shards of the finished file are damaged; None when there is none, or damage is not in shards alone."""
@@ -208,6 +213,13 @@ class Store:
         info = {"format": FORMAT, "about": dict(about), "recipe": recipe.as_dict()}
         return Entry(self.root / recipe.key[:2] / recipe.key, info)
 
+    def probed(self, recipe: Recipe, model: Model, probe: FloatArray) -> Recipe:
+        """The recipe with the name of the model's probe; a model without a fingerprint is found by nobody again."""
+        if model.fingerprint is None:
+            return recipe
+        about = {"model": recipe.model, "data": recipe.data, "preprocessing": dict(recipe.preprocessing)}
+        return replace(recipe, probe=name_of(self.root, about, probe))
+
     def entries(self) -> list[Entry]:
         """Every entry that can be read, oldest first."""
         found = []
@@ -216,6 +228,17 @@ class Store:
             if info is not None:
                 found.append(Entry(path.parent, info))
         return found
+
+    def is_of_its_model(self, entry: Entry) -> bool:
+        """Whether the first logits of a finished run are those of its model's probe, as far as both are there."""
+        name = recipe_of(entry.info).probe
+        probe = None if name is None or entry.content != "logits" else stored_probe(self.root, name)
+        if probe is None or not entry.finished.exists():
+            return True
+        with safe_open(entry.finished, framework="np") as file:
+            first = file.get_slice("logits")[: len(probe) - NOISE]
+        on_gpu = str(entry.info["recipe"]["model"]).endswith(ON_GPU)
+        return distance(probe[:-NOISE], first) <= (GPU_TOLERANCE if on_gpu else TOLERANCE)
 
     def remove(self, entry: Entry) -> None:
         """Delete an entry, once nobody else holds it."""

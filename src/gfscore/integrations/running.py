@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gfscore.digests import refuse_changed
 from gfscore.engines.local import DEFAULT_BATCH, SHARD_ROWS, check_run, forward_rows
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.data import load_data
@@ -79,6 +80,7 @@ def _on_data(model: Model, data: Dataset, preprocessing: Preprocessing, batch_si
         forward_rows(model, data, preprocessing, rows[start : start + SHARD_ROWS], batch_size=batch_size)
         for start in range(0, len(rows), SHARD_ROWS)  # so that not all images are in memory at once
     ]
+    refuse_changed(model, data)
     return np.concatenate(parts)
 
 

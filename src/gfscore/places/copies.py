@@ -2,9 +2,10 @@
 
 A copy is a folder named by hashes of the address and of what it holds: objects, sizes and versions. So it never goes
 stale; when an object changes there is another copy, which shares the rest with the one before. A file in it is written
-whole or not at all, and only when the store says afterwards that its version is still the same. Copies that nobody used
-for a week go before a new one is made, and the oldest ones when all together are too large, but none that was used in
-the last day.
+whole or not at all, and only when the store says afterwards that its version is still the same. Its SHA-256 is noted as
+it comes, and looked at whenever it is used: a file that is no longer what was fetched is fetched again. Copies that
+nobody used for a week go before a new one is made, and the oldest ones when all together are too large, but none that
+was used in the last day.
 """
 
 import functools
@@ -19,14 +20,16 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TypeVar
 
+from gfscore.digests import sha256
 from gfscore.errors import TransferError
-from gfscore.files import replacing, write_text
+from gfscore.files import cannot_write, replacing
 from gfscore.places.addresses import Address, address_of, is_address, parsed, root
 from gfscore.places.outgoing import UNSENT
 from gfscore.places.remote import ChangedError, Object, download, look, matching
 
 TOGETHER = 8  # transfers at a time
-LISTED = "objects.txt"  # in a finished copy: its objects, a line each
+LISTED = "objects.txt"  # in a copy: the objects it has so far, a line each, which begins with the SHA-256
+DIGITS = 64  # of a SHA-256
 DAY = 24 * 3600
 UNUSED, BUSY, MOST = 7 * DAY, DAY, 50_000_000_000  # seconds, seconds, bytes
 FIRST_WORD, NEXT_WORD = 2.0, 10.0  # seconds after which a transfer says how far it is
@@ -91,49 +94,71 @@ def _copy(found: Mapping[Address, list[Object]]) -> dict[Address, Path]:
     folders, missing = {}, []
     for address, objects in found.items():
         of_address = _hash(str(address))
-        folder = folders[address] = copies / f"{of_address}{_hash(_listed(objects))}"
-        if not all(_is_there(folder, each) for each in objects):
+        of_objects = _hash("".join(f"{_line(each)}\n" for each in objects))
+        folder = folders[address] = copies / f"{of_address}{of_objects}"
+        wanted = _not_there(folder, objects)
+        if wanted:
             clean_once(copies)
-            _link(objects, folder, [other for other in copies.glob(f"{of_address}*") if other != folder])
-            missing += [(folder, each) for each in objects if not _is_there(folder, each)]
+            _link(wanted, folder, [other for other in copies.glob(f"{of_address}*") if other != folder])
+            missing += [(folder, each) for each in _not_there(folder, wanted)]
     if missing:
         _refuse_too_large([each for _, each in missing], copies)
         _transfer(missing)
-    for address, folder in folders.items():
-        if not (folder / LISTED).exists():
-            write_text(folder / LISTED, _listed(found[address]))
+    for folder in folders.values():
         os.utime(folder)  # when it was used last
     return {address: folder.joinpath(*address.parts) for address, folder in folders.items()}
-
-
-def _listed(objects: Sequence[Object]) -> str:
-    return "".join(f"{_line(each)}\n" for each in objects)
 
 
 def _line(each: Object) -> str:
     return f"{each.address} {each.size} {each.version}"
 
 
+def _digests(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each object that a copy has, by its line; one that was noted again counts as it was last."""
+    try:
+        lines = (folder / LISTED).read_text(encoding="utf-8", errors="surrogateescape").split("\n")[:-1]
+    except FileNotFoundError:
+        return {}
+    return {line[DIGITS + 1 :]: line[:DIGITS] for line in lines}
+
+
+def _note(folder: Path, each: Object, digest: str) -> None:
+    """Add an object to the list of a copy: at once, so that a transfer that is interrupted goes on after it."""
+    line = f"{digest} {_line(each)}\n".encode(errors="surrogateescape")
+    try:
+        with (folder / LISTED).open("ab", buffering=0) as file:
+            file.write(line)
+    except OSError as error:
+        raise cannot_write(folder / LISTED, error, begun=True) from error
+
+
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
-def _is_there(folder: Path, wanted: Object) -> bool:
+def _not_there(folder: Path, objects: Sequence[Object]) -> list[Object]:
+    """The objects of which the copy does not have the very bytes that were fetched."""
+    digests = _digests(folder)
+    sound = _together(lambda each: _is_sound(folder, each, digests.get(_line(each))), objects)
+    return [each for each, is_sound in zip(objects, sound, strict=True) if not is_sound]
+
+
+def _is_sound(folder: Path, wanted: Object, digest: str | None) -> bool:
     path = folder.joinpath(*wanted.address.parts)
-    return path.is_file() and path.stat().st_size == wanted.size
+    return digest is not None and path.is_file() and path.stat().st_size == wanted.size and sha256(path) == digest
 
 
 def _link(objects: Sequence[Object], folder: Path, others: Sequence[Path]) -> None:
     """Take from other copies of the same address what has not changed since."""
     for other in others:
         with suppress(OSError):  # it is under way or being removed, or the disk knows no links
-            listed = set((other / LISTED).read_text(encoding="utf-8").splitlines())
-            for each in objects:
-                if not _is_there(folder, each) and _line(each) in listed and _is_there(other, each):
-                    path = folder.joinpath(*each.address.parts)
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    path.unlink(missing_ok=True)
-                    path.hardlink_to(other.joinpath(*each.address.parts))
+            digests, damaged = _digests(other), _not_there(other, objects)
+            for each in (each for each in objects if each not in damaged):
+                path = folder.joinpath(*each.address.parts)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.unlink(missing_ok=True)
+                path.hardlink_to(other.joinpath(*each.address.parts))
+                _note(folder, each, digests[_line(each)])
 
 
 def _refuse_too_large(objects: Sequence[Object], copies: Path) -> None:
@@ -152,6 +177,8 @@ def _transfer(missing: Sequence[tuple[Path, Object]]) -> None:
         folder, wanted = each
         with replacing(folder.joinpath(*wanted.address.parts)) as temporary:
             download(wanted, temporary, moved)
+            digest = sha256(temporary)
+        _note(folder, wanted, digest)
 
     _together(fetch, missing, moved.stop)
 

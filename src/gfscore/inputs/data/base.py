@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gfscore.errors import FileError, OptionError, RunError
-from gfscore.inputs.logits_files import sha256
-from gfscore.inputs.protocols import Dataset, Layout
+from gfscore.digests import Watched, changed_file, refuse_changed, sha256
+from gfscore.errors import FileError, OptionError
+from gfscore.inputs.protocols import Layout
 from gfscore.inputs.raw import listed
 from gfscore.samples import IntArray
 
@@ -39,9 +39,9 @@ class Data(ABC):
         """Images of each class in the fixed set that these stand for, (highest label + 1,)."""
         return np.bincount(self.labels).astype(np.int64)
 
-    def changed(self) -> Path | None:
-        """A file behind it that changed since the fingerprint was made, if there is one."""
-        return self.digest.changed() if isinstance(self.digest, FilesDigest) else None
+    def changed_file(self) -> Path | None:
+        """A file behind it that changed since it was opened, if there is one."""
+        return changed_file(self.digest)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -108,42 +108,32 @@ def test_or_train(split: str | None) -> str:
     return split or "test"
 
 
-class FilesDigest:
-    """Hashes one file, or several by name (below ``root``) and content; and notices when they change afterwards."""
+class FilesDigest(Watched):
+    """Hashes one file, or several by name (below ``root``) and content, as they were before they were opened."""
 
     def __init__(self, paths: Sequence[Path], root: Path | None = None, extra: bytes = b"") -> None:
+        super().__init__(paths)
         self.paths, self.root, self.extra = paths, root, extra
-        self.hashed: list[tuple[int, ...]] = []  # the state in which each file was
 
     def __call__(self) -> str:
-        """The hash."""
-        self.hashed = [_state(path) for path in self.paths]
+        """The hash; refused where a file has changed since this was made, as something else was read from it then."""
         if len(self.paths) == 1 and not self.extra:
-            return sha256(self.paths[0])
-        total = hashlib.sha256(self.extra)
-        for path in self.paths:
-            name = path.name if self.root is None else path.relative_to(self.root).as_posix()
-            total.update(f"{sha256(path)} {name}\n".encode())
-        return total.hexdigest()
+            digest = self._hash(self.paths[0])
+        else:
+            total = hashlib.sha256(self.extra)
+            for path in self.paths:
+                name = path.name if self.root is None else path.relative_to(self.root).as_posix()
+                total.update(f"{self._hash(path)} {name}\n".encode())
+            digest = total.hexdigest()
+        refuse_changed(self)
+        return digest
 
-    def changed(self) -> Path | None:
-        """A file that is not as it was when it was hashed, as far as its size and times tell."""
-        return next((path for path, state in zip(self.paths, self.hashed, strict=False) if _state(path) != state), None)
-
-
-def _state(path: Path) -> tuple[int, ...]:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def refuse_changed(data: Dataset) -> None:
-    """Stop before something is kept under the fingerprint of files that are no longer what it was made of."""
-    path = data.changed() if isinstance(data, Data) else None
-    if path is not None:
-        raise RunError(f"{path} changed while it was read. Run it again, once nobody writes to it: it begins anew.")
+    def _hash(self, path: Path) -> str:
+        try:
+            return sha256(path)
+        except FileNotFoundError:
+            refuse_changed(self)
+            raise
 
 
 def arrays_digest(blocks: Callable[[], Iterable[NDArray[Any]]]) -> Callable[[], str]:

@@ -83,6 +83,7 @@ def open_cifar(found: tuple[Path, _Version], source: str, *, split: str | None) 
     for path in paths:
         if not path.is_file():
             raise FileError(f"has no {path.name}. Unpack the whole archive.")
+    digest = FilesDigest(paths)  # before they are read
     read = _read_binary if version.label_bytes else _read_pickled
     batches = [read(path, version) for path in paths]
     labels = checked_labels(np.concatenate([batch.labels for batch in batches]))
@@ -90,7 +91,7 @@ def open_cifar(found: tuple[Path, _Version], source: str, *, split: str | None) 
         source=source,
         labels=labels,
         layout="NCHW",
-        digest=FilesDigest(paths),
+        digest=digest,
         class_names=checked_class_names(_class_names(folder / version.names, version), labels),
         sample_ids=unique_ids([name for batch in batches for name in batch.ids], len(labels)),
         pixels=batches[0].pixels if len(batches) == 1 else np.concatenate([batch.pixels for batch in batches]),

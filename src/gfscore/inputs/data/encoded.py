@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from gfscore.errors import FileError, InvalidInputError, naming
 from gfscore.inputs.data.base import Data
+from gfscore.inputs.models.fingerprints import combined
 from gfscore.inputs.preprocessing import Preprocessing
 
 FORMATS = ("PNG", "JPEG", "BMP", "WEBP", "TIFF", "PPM", "GIF")  # no format whose decoder starts another program
+MOST_PIXELS = 1 << 24  # of an image that is made for a model, 4096 x 4096: as floats in colour, 200 MB
 DEEP_MODES = ("I", "F")  # more than 8 bits a channel, which Pillow would clip; "I;16" begins alike
 
 
@@ -46,6 +49,11 @@ class EncodedData(Data):
         return batch
 
     @cached_property
+    def fingerprint(self) -> str:
+        """Hash of all files and labels, and of the version of what decodes them: it decides pixels too."""
+        return combined(self.digest(), f"Pillow {PIL.__version__}")
+
+    @cached_property
     def first(self) -> NDArray[np.uint8]:
         """The first image, which decides the size of all."""
         ((name, image),) = self.encoded(range(1))
@@ -60,6 +68,7 @@ def decode(encoded: Path | bytes, name: str, preprocessing: Preprocessing) -> ND
                 warnings.simplefilter("error", Image.DecompressionBombWarning)
                 image = Image.open(io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded, formats=FORMATS)
             with image:
+                _refuse_large(image, preprocessing)
                 if image.mode.partition(";")[0] in DEEP_MODES:
                     raise FileError(f"has more than 8 bits a channel (mode {image.mode}). Save it with 8.")
                 pixels = np.asarray(preprocessing.fit(_in_colour(image)))
@@ -76,6 +85,17 @@ def decode(encoded: Path | bytes, name: str, preprocessing: Preprocessing) -> ND
             reason = (str(error).partition("\n")[0] or type(error).__name__).rstrip(".")
             raise FileError(f"is a damaged image ({reason}). Save it again, or remove it.") from error
     return pixels[..., None] if preprocessing.grey else pixels
+
+
+def _refuse_large(image: Image.Image, preprocessing: Preprocessing) -> None:
+    """Look at the size in the header, before anything is decoded."""
+    height, width = preprocessing.made(image.height, image.width)
+    if height * width > MOST_PIXELS:
+        resized = f" ({height} x {width} once resized)" if (height, width) != (image.height, image.width) else ""
+        raise FileError(
+            f"is {image.height} x {image.width} pixels{resized}, and an image for a model has at most "
+            f"{MOST_PIXELS:,}. Give --resize, such as --resize 256 --crop 224."
+        )
 
 
 def _in_colour(image: Image.Image) -> Image.Image:

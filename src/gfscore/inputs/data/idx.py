@@ -40,12 +40,13 @@ def open_idx(folder: Path, source: str, *, split: str | None) -> ArrayData:
     if len(paths) < 2:
         missing = f"{prefix}-{'labels-idx1' if paths else 'images-idx3'}-ubyte"
         raise FileError(f"has no {missing} (or {missing}.gz) for split {split!r}. Put it beside the others.")
+    digest = FilesDigest(paths)  # before they are read
     images, labels = (_read(path, axes) for path, axes in zip(paths, (3, 1), strict=True))
     return ArrayData(
         source=source,
         labels=checked_labels(labels, len(images)),
         layout="NHWC",
-        digest=FilesDigest(paths),
+        digest=digest,
         pixels=images[..., None],
     )
 

@@ -28,6 +28,7 @@ UNCOMPRESSED = "Save it with numpy.savez, not savez_compressed: then it is read 
 def open_images(path: Path, *, layout: Layout | None) -> ArrayData:
     """Map or read the images; optional ``class_names`` and ``sample_ids`` are taken along."""
     refuse_unreadable(path)
+    digest = FilesDigest([path])  # before it is read
     with open_npz(path) as archive:
         names = array_names(archive)
         key = _key(names, IMAGES, "the array of images (N, H, W, C)")
@@ -43,7 +44,7 @@ def open_images(path: Path, *, layout: Layout | None) -> ArrayData:
         source=shown(path),
         labels=labels,
         layout=layout,
-        digest=FilesDigest([path]),
+        digest=digest,
         class_names=None if class_names is None else checked_class_names(class_names, labels),
         sample_ids=unique_ids(sample_ids, len(labels)),
         pixels=pixels,

@@ -67,6 +67,7 @@ def find_parquet(folder: Path) -> list[Path]:
 def open_parquet(paths: Sequence[Path], source: str, *, split: str | None, preprocessing: Preprocessing) -> ParquetData:
     """Read the labels, and note where the images are. ``split`` picks files named ``test-00000-of-00002.parquet``."""
     chosen = _of_split(paths, split)
+    digest = FilesDigest(chosen)  # before they are read
     tables = [_read_table(path) for path in chosen]
     first = tables[0]
     for path, table in zip(chosen, tables, strict=True):
@@ -78,7 +79,7 @@ def open_parquet(paths: Sequence[Path], source: str, *, split: str | None, prepr
         source=source,
         labels=labels,
         layout="NHWC",
-        digest=FilesDigest(chosen),
+        digest=digest,
         class_names=class_names,
         sample_ids=unique_ids([name for table in tables for name in table.ids], len(labels)),
         preprocessing=preprocessing,

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL
 from numpy.typing import NDArray
 from PIL import Image
 
+from gfscore.digests import changed_file
 from gfscore.errors import OptionError
 from gfscore.inputs.data.base import Data
 from gfscore.inputs.layouts import CHANNEL_AXIS, moved
+from gfscore.inputs.models.fingerprints import combined
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset
 from gfscore.samples import IntArray
@@ -30,9 +33,9 @@ class Subset(Data):
         """Images of each class in the whole set, of which these are a random part."""
         return np.bincount(self.whole.labels).astype(np.int64)
 
-    def changed(self) -> Path | None:
+    def changed_file(self) -> Path | None:
         """A file of the whole that changed."""
-        return self.whole.changed() if isinstance(self.whole, Data) else None
+        return changed_file(self.whole)
 
     def images(self, rows: slice) -> NDArray[Any]:
         """Images of some rows."""
@@ -82,16 +85,16 @@ class Reshaped(Data):
     whole: Dataset
     preprocessing: Preprocessing
 
-    def changed(self) -> Path | None:
+    def changed_file(self) -> Path | None:
         """A file of the whole that changed."""
-        return self.whole.changed() if isinstance(self.whole, Data) else None
+        return changed_file(self.whole)
 
     def images(self, rows: slice) -> NDArray[Any]:
         """Images of some rows, (n, H, W, C) uint8."""
         images = moved(self.whole.images(rows), self.whole.layout, "NHWC")
         grey = images.shape[3] == 1
-        fitted = [
-            self._fit(Image.fromarray(image[..., 0] if grey else image)) for image in np.ascontiguousarray(images)
+        fitted = [  # each by itself: all of them in their first size may take much more memory
+            self._fit(Image.fromarray(np.ascontiguousarray(image[..., 0] if grey else image))) for image in images
         ]
         return np.stack(fitted)
 
@@ -115,7 +118,7 @@ def reshaped(data: Dataset, preprocessing: Preprocessing) -> Reshaped:
         source=data.source,
         labels=data.labels,
         layout="NHWC",
-        digest=lambda: data.fingerprint,
+        digest=lambda: combined(data.fingerprint, f"Pillow {PIL.__version__}"),  # which resizes, each in its way
         class_names=data.class_names,
         sample_ids=data.sample_ids,
         seed=data.seed,

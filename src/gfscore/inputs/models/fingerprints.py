@@ -1,15 +1,20 @@
-"""Hashes that stand for everything that decides a model's logits."""
+"""Hashes that stand for everything that decides a model's logits, as far as it can be written down."""
 
+import argparse
 import hashlib
 import inspect
 import json
 import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
+DEEPEST = 8  # dictionaries in lists in dictionaries: what lies deeper, or in a circle, is named by its type
 
 
 def combined(*parts: str) -> str:
@@ -22,17 +27,15 @@ def combined(*parts: str) -> str:
 
 
 def of_module(module: Any, torch: Any, *, also: tuple[str, ...] = ()) -> str:
-    """Hash of a torch module: weights and buffers, structure, plain attributes, source files of its classes, version.
+    """Hash of a torch module: weights, all buffers, structure, attributes, source files of its classes, version.
 
     ``forward`` is Python, so the weights alone would not tell when it changes. The files of all classes outside torch
-    itself are hashed, and so are tensors and numbers kept as plain attributes, as many models keep a mean and a std.
-    Functions that ``forward`` calls from other files are not seen.
+    itself are hashed, and so is what a module keeps as attributes, private or not: tensors, arrays, numbers, texts, and
+    lists, dictionaries, namespaces and dataclasses of them. Hooks, lambdas and objects of other classes are named only
+    by their type, and functions that ``forward`` calls from other files are not seen: a probe of the logits tells those
+    models apart (:mod:`gfscore.inputs.probes`).
     """
-    parts = [repr(module), *_sources(module), *also, str(torch.__version__)]
-    parts += [_of_value(key, value, torch) for key, value in module.state_dict().items()]
-    for path, part in module.named_modules():
-        attributes = {key: value for key, value in vars(part).items() if not key.startswith("_")}
-        parts += [_of_value(f"{path}.{key}", value, torch) for key, value in sorted(attributes.items())]
+    parts = [repr(module), *_sources(module), *also, str(torch.__version__), *_content(module, torch)]
     return combined("torch", *parts)
 
 
@@ -50,13 +53,44 @@ def _sources(module: Any) -> list[str]:
     ]
 
 
-def _of_value(name: str, value: Any, torch: Any) -> str:
+def _content(module: Any, torch: Any, depth: int = 0) -> Iterator[str]:
+    """Weights, buffers and attributes of a module and of all modules in it, a text each."""
+    state = module.state_dict()
+    unsaved = {name: buffer for name, buffer in module.named_buffers() if name not in state}
+    for key, value in (*state.items(), *sorted(unsaved.items())):
+        yield _of_value(key, value, torch, depth)
+    own = vars(torch.nn.Module()).keys()  # what every module has: its parameters, parts and hooks
+    for path, part in module.named_modules():
+        for key, value in sorted(vars(part).items()):
+            if key not in own:
+                yield _of_value(f"{path}.{key}", value, torch, depth)
+
+
+def _of_value(name: str, value: Any, torch: Any, depth: int = 0) -> str:
     """Name, type and content of a value, where it has a content that can be written down."""
+
+    def inner(values: Any) -> str:
+        return ", ".join(_of_value("", item, torch, depth + 1) for item in values)
+
+    kind = type(value).__qualname__
     if isinstance(value, torch.Tensor):
         flat = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
         return f"{name} {value.dtype} {tuple(value.shape)} {hashlib.sha256(flat.numpy()).hexdigest()}"
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
         return f"{name} {value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
-    if isinstance(value, list | tuple):
-        return f"{name} [{', '.join(_of_value('', item, torch) for item in value)}]"
-    return f"{name} {value!r}" if isinstance(value, PLAIN) else f"{name} {type(value).__qualname__}"
+    if isinstance(value, PLAIN):
+        return f"{name} {value!r}"
+    if depth < DEEPEST:
+        if isinstance(value, torch.nn.Module):  # in a list, perhaps, where its parent does not know of it
+            return f"{name} {value!r} {'; '.join(_content(value, torch, depth + 1))}"
+        if isinstance(value, list | tuple):
+            return f"{name} [{inner(value)}]"
+        if isinstance(value, set | frozenset):
+            return f"{name} {{{', '.join(sorted(_of_value('', item, torch, depth + 1) for item in value))}}}"
+        if isinstance(value, argparse.Namespace | SimpleNamespace):
+            value = vars(value)
+        elif is_dataclass(value) and not isinstance(value, type):
+            value = {field.name: getattr(value, field.name, None) for field in fields(value)}
+        if isinstance(value, Mapping):
+            return f"{name} {kind} {{{inner(pair for pair in value.items())}}}"
+    return f"{name} {kind}"

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from gfscore.digests import Watched, changed_file, refuse_changed
 from gfscore.errors import FileError, InvalidInputError, ModelError, naming
-from gfscore.inputs.logits_files import sha256
 from gfscore.inputs.models.batches import as_logits, cannot_run, padded
 from gfscore.inputs.models.fingerprints import combined
 from gfscore.inputs.models.onnx_files import external_files, with_weights
@@ -39,6 +39,7 @@ class OnnxModel:
     input: str
     output: str
     dtype: type[np.floating[Any]]  # of the input; float32 is cast to it
+    files: Watched  # the graph and its weights, as they were before they were opened
     suggested_preprocessing: SuggestedPreprocessing | None = None  # a graph does not say
 
     def __call__(self, inputs: FloatArray) -> FloatArray:
@@ -51,6 +52,10 @@ class OnnxModel:
             raise error.found_in(self.name) from error
         except Exception as error:  # onnxruntime's errors have no other base
             raise cannot_run(inputs.shape, error).found_in(self.name) from error
+
+    def changed_file(self) -> Path | None:
+        """A file behind it that changed since it was opened, if there is one."""
+        return changed_file(self.files)
 
 
 def load_onnx(
@@ -69,16 +74,17 @@ def load_onnx(
     with naming(path):
         refuse_unreadable(path)
         path = with_weights(path)
-        weights = external_files(path)
+        graph = Watched([path])  # before anything is read from it
+        files = Watched([path, *external_files(path)])
         session = open_session(path, threads)
         declared = _only_input(session.get_inputs())
         chosen = _chosen_output(session.get_outputs(), output)
         batch = declared.shape[0] if declared.shape else None
+        hashes = files.hashes()
+        refuse_changed(graph)
         return OnnxModel(
             name=name or path.stem,
-            fingerprint=combined(
-                "onnx", onnxruntime.__version__, chosen.name, sha256(path), *(sha256(file) for file in weights)
-            ),
+            fingerprint=combined("onnx", onnxruntime.__version__, chosen.name, *hashes.values()),
             fixed_batch=batch if isinstance(batch, int) and batch > 0 else None,
             layout=layout or declared_layout(declared.shape),
             path=path,
@@ -86,6 +92,7 @@ def load_onnx(
             input=declared.name,
             output=chosen.name,
             dtype=FLOATS[declared.type],
+            files=files,
         )
 
 

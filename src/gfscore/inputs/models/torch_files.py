@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from gfscore.digests import Watched
 from gfscore.errors import FileError, ModelError, naming
-from gfscore.inputs.logits_files import sha256
 from gfscore.inputs.models.fingerprints import combined
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.torch_model import TorchModel, wrap_module
@@ -24,15 +24,19 @@ def load_torchscript(
     """A scripted or traced module, in the mode it was saved in. It holds code: only for files that are trusted."""
     with naming(path):
         refuse_unreadable(path)
-        torch = torch_for("a TorchScript model")
+        torch, files = torch_for("a TorchScript model"), Watched([path])
         try:
             with no_deprecations():
                 module = torch.jit.load(path, map_location="cpu")
         except Exception as error:
             raise FileError(f"is not TorchScript ({reason(error)}). Save it again with torch.jit.save.") from error
-        fingerprint = combined("torchscript", torch.__version__, sha256(path))
         return wrap_module(
-            module, name=name or path.stem, fingerprint=fingerprint, output=output, layout=layout or "NCHW"
+            module,
+            name=name or path.stem,
+            fingerprint=combined("torchscript", torch.__version__, *files.hashes().values()),
+            files=files,
+            output=output,
+            layout=layout or "NCHW",
         )
 
 
@@ -42,7 +46,7 @@ def load_exported(
     """A program saved by ``torch.export``. It holds code: only for files that are trusted."""
     with naming(path):
         refuse_unreadable(path)
-        torch = torch_for("a torch.export model")
+        torch, files = torch_for("a torch.export model"), Watched([path])
         try:
             with no_deprecations(), _silent("torch.export"):
                 program = torch.export.load(path)
@@ -50,11 +54,11 @@ def load_exported(
             raise FileError(
                 f"is not a torch.export program ({reason(error)}). Save it with torch.export.save."
             ) from error
-        fingerprint = combined("pt2", torch.__version__, sha256(path))
         return wrap_module(
             program.module(),
             name=name or path.stem,
-            fingerprint=fingerprint,
+            fingerprint=combined("pt2", torch.__version__, *files.hashes().values()),
+            files=files,
             fixed_batch=_fixed_batch(program),
             output=output,
             layout=layout or "NCHW",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gfscore.digests import Watched, changed_file
 from gfscore.errors import InvalidInputError, ModelError, OptionError
 from gfscore.inputs.models.batches import as_logits, cannot_run, padded
 from gfscore.inputs.models.fingerprints import of_module, source_of
@@ -33,6 +34,7 @@ class TorchModel:
     fixed_batch: int | None = None
     output: str | int | None = None
     suggested_preprocessing: SuggestedPreprocessing | None = None
+    files: Watched | None = None  # what it was read from, where the fingerprint is of that and not of the module
 
     def __call__(self, inputs: FloatArray) -> FloatArray:
         """Logits (n, K) of a batch."""
@@ -47,6 +49,10 @@ class TorchModel:
             raise error.found_in(self.name) from error
         except Exception as error:  # a forward pass may raise anything
             raise cannot_run(inputs.shape, error).found_in(self.name) from error
+
+    def changed_file(self) -> Path | None:
+        """A file behind it that changed since it was opened, if there is one."""
+        return changed_file(self.files)
 
 
 def wrap_module(module: Any, *, name: str, fingerprint: str | None = None, **fields: Any) -> TorchModel:
