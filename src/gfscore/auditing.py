@@ -18,10 +18,11 @@ from gfscore.bounds import (
     share_intervals,
     summary_intervals,
 )
-from gfscore.errors import OptionError, ProbabilitiesError
+from gfscore.errors import OptionError
 from gfscore.judge.expectation import check_accuracy, checked_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N, Facts, audit_flags
 from gfscore.judge.threshold import judged
+from gfscore.probabilities import refuse_others, refuse_resembling
 from gfscore.profile import class_profile, summary_profile
 from gfscore.results import (
     Audit,
@@ -33,7 +34,7 @@ from gfscore.results import (
     SamplesInfo,
     ScoreInfo,
 )
-from gfscore.samples import LOOK_LIKE_PROBABILITIES, FloatArray, IntArray, Samples
+from gfscore.samples import FloatArray, IntArray, Samples
 from gfscore.scores import Activation, great_scores
 from gfscore.scores import FirstOrder as FirstOrder  # commands take them from here: they import no mathematics
 from gfscore.scores import LocalScores as LocalScores
@@ -303,8 +304,10 @@ def audit_summary(
     >>> audited.samples.n, round(audited.wcr.value, 3), audited.interval.method
     (8, 0.29, 'blocks')
     """
-    if summary.resemble_probabilities:
-        raise ProbabilitiesError(LOOK_LIKE_PROBABILITIES)
+    if summary.kind.probabilities:
+        refuse_others(summary.row_sums)
+    else:
+        refuse_resembling(summary.row_sums)
     profile, kind, n_samples = summary_profile(summary), summary.kind, summary.n_samples
     if options.expect_accuracy is not None:
         check_accuracy(profile.accuracy, n_samples, options.expect_accuracy)

@@ -16,10 +16,10 @@ from gfscore.errors import (
     LabelRangeError,
     NotFiniteError,
     OptionError,
-    ProbabilitiesError,
     SamplesError,
     TooFewClassesError,
 )
+from gfscore.probabilities import RowSums, noted, refuse_others, refuse_resembling
 
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int64]
@@ -27,11 +27,6 @@ _Array = TypeVar("_Array", bound=NDArray[Any])
 _Result = TypeVar("_Result")
 
 CHUNK_VALUES = 1 << 18  # values looked at together: 2 MB in float64, which stays in a core's cache
-SUM_TOLERANCE = 0.01  # how far from 1 a row of rounded (or bfloat16) probabilities may sum
-LOOK_LIKE_PROBABILITIES = (
-    "logits look like probabilities: all lie in [0, 1] and every row sums to 1. "
-    "Give logits (before softmax), or say --probabilities (probabilities=True)."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)  # arrays have no single truth value
@@ -79,7 +74,7 @@ class Samples:
     sample_ids: tuple[str, ...] | None = None
     probabilities: bool = False  # the rows are probabilities, not logits
     value_range: tuple[float, float] = (-np.inf, np.inf)  # smallest and largest entry of logits
-    resemble_probabilities: bool = False  # logits that look like probabilities; only a piece of a stream may
+    row_sums: RowSums | None = None  # what tells whether the rows are probabilities; None where they cannot be
     halved_batches: int = 0  # of the model that made the logits, that did not fit into memory
 
     @classmethod
@@ -97,14 +92,17 @@ class Samples:
     ) -> Self:
         """Check everything that can be wrong with the arrays, and say in one line what it is.
 
-        Logits that all look like probabilities are refused, and so is a single group. A ``piece`` of a stream may be so
-        small that it has them by chance: there it is noted, and judged once the whole was seen.
+        Logits that all look like probabilities, rounded ones and percentages too, are refused, and so is a single
+        group. A ``piece`` of a stream may be so small that it has them by chance: there it is noted, and judged once
+        the whole was seen.
         """
         values = _checked_logits(logits, labels)
         n_samples, n_classes = values.shape
-        value_range, resemble = _checked_values(values, probabilities=probabilities)
-        if resemble and not piece:
-            raise ProbabilitiesError(LOOK_LIKE_PROBABILITIES)
+        value_range, row_sums = _checked_values(values)
+        if probabilities:
+            refuse_others(row_sums, values, piece=piece)
+        elif not piece:
+            refuse_resembling(row_sums)
         return cls(
             logits=_frozen(values),
             labels=_frozen(_checked_labels(labels, n_samples, n_classes)),
@@ -113,7 +111,7 @@ class Samples:
             sample_ids=None if sample_ids is None else _checked_ids(sample_ids, n_samples),
             probabilities=probabilities,
             value_range=value_range,
-            resemble_probabilities=resemble,
+            row_sums=row_sums,
             halved_batches=halved_batches,
         )
 
@@ -131,13 +129,15 @@ class Samples:
         """Some of the samples; their logits are not looked at again."""
         groups = None if self.groups is None else replace(self.groups, codes=self.groups.codes[rows])
         ids = None if self.sample_ids is None else self.sample_ids[rows]
+        sums = self.row_sums.counted_before() if rows.start and self.row_sums is not None else self.row_sums
         return replace(
             self,
             logits=self.logits[rows],
             labels=self.labels[rows],
             groups=groups,
             sample_ids=ids,
-            halved_batches=0 if rows.start else self.halved_batches,  # of all pieces together, counted once
+            row_sums=sums,  # of all pieces together, counted once
+            halved_batches=0 if rows.start else self.halved_batches,
         )
 
     def named(self, class_names: Sequence[str] | None) -> Self:
@@ -271,9 +271,10 @@ def _checked_logits(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
     return values.astype(np.float64) if values.dtype.itemsize > 8 else values
 
 
-def _checked_values(values: FloatArray, *, probabilities: bool) -> tuple[tuple[float, float], bool]:
-    """One pass over the logits: finite everywhere. Their range, and whether they all look like probabilities."""
-    lowest, highest, resemble = np.inf, -np.inf, not probabilities
+def _checked_values(values: FloatArray) -> tuple[tuple[float, float], RowSums | None]:
+    """One pass over the logits: finite everywhere. Their range, and what tells whether they are probabilities."""
+    lowest, highest = np.inf, -np.inf
+    row_sums: RowSums | None = RowSums()
     for rows in row_chunks(*values.shape):
         chunk = np.asarray(values[rows])
         low, high = float(chunk.min()), float(chunk.max())
@@ -281,34 +282,8 @@ def _checked_values(values: FloatArray, *, probabilities: bool) -> tuple[tuple[f
             row, column = (int(index) for index in np.argwhere(~np.isfinite(chunk))[0])
             raise NotFiniteError(rows.start + row, column, float(chunk[row, column]))
         lowest, highest = min(lowest, low), max(highest, high)
-        if probabilities:
-            _check_probabilities(chunk, rows.start)
-        elif resemble:
-            resemble = low >= 0 and high <= 1 and bool((_excess(chunk) <= SUM_TOLERANCE).all())
-    return (lowest, highest), resemble
-
-
-def _check_probabilities(chunk: FloatArray, first_row: int) -> None:
-    outside = (chunk < 0) | (chunk > 1)
-    if outside.any():
-        row, column = (int(index) for index in np.argwhere(outside)[0])
-        raise ProbabilitiesError(
-            f"probability {float(chunk[row, column]):.6g} at row {first_row + row}, column {column} is outside [0, 1]. "
-            "If these are logits, leave --probabilities (probabilities=True) away."
-        )
-    excess = _excess(chunk)
-    if (excess > SUM_TOLERANCE).any():
-        row = int(np.argmax(excess > SUM_TOLERANCE))
-        total = float(chunk[row].sum(dtype=np.float64))
-        raise ProbabilitiesError(
-            f"probabilities in row {first_row + row} sum to {total:.6g}, not 1. "
-            "Sigmoid outputs are no distribution over classes: give the logits instead."
-        )
-
-
-def _excess(chunk: FloatArray) -> FloatArray:
-    """How far each row's sum is from 1."""
-    return np.asarray(np.abs(chunk.sum(axis=1, dtype=np.float64) - 1.0))
+        row_sums = noted(row_sums, chunk, low, high)
+    return (lowest, highest), row_sums
 
 
 def _checked_labels(labels: ArrayLike, n_samples: int, n_classes: int) -> IntArray:

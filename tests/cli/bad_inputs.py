@@ -210,6 +210,37 @@ def probabilities_not_announced(folder):
     return npz(folder, logits=PROBABILITIES)
 
 
+ROUNDED = "label,cat,dog,emu\ncat,0.43,0.28,0.28\ndog,0.11,0.76,0.14\nemu,0.24,0.32,0.44\n"
+
+
+@case(
+    "{folder}/m.csv: logits look like probabilities rounded to 2 decimals: all lie in [0, 1] and rows sum to about 1. Give logits (before softmax), or say --probabilities (probabilities=True)."
+)
+def rounded_probabilities_not_announced(folder):
+    return csv(folder, ROUNDED)
+
+
+@case(
+    "{folder}/m.csv: logits look like probabilities rounded to 1 decimal: all lie in [0, 1] and rows sum to about 1. Give logits (before softmax), or say --probabilities (probabilities=True)."
+)
+def coarse_probabilities_not_announced(folder):
+    return csv(folder, "label,cat,dog,emu\ncat,0.4,0.3,0.2\ndog,0.3,0.5,0.3\nemu,0.2,0.3,0.4\n")
+
+
+@case(
+    "{folder}/m.csv: logits look like percentages: all lie in [0, 100] and every row sums to 100. Give logits (before softmax), or say --probabilities (probabilities=True)."
+)
+def percentages_not_announced(folder):
+    return csv(folder, "label,cat,dog,emu\ncat,43.1,28.4,28.5\ndog,11,76,13\nemu,24.2,32.2,43.7\n")
+
+
+@case(
+    "{folder}/m.csv: probabilities in row 1 sum to 1.3, not 1. Sigmoid outputs are no distribution over classes: give the logits instead."
+)
+def rounded_sigmoid_outputs_announced_as_probabilities(folder):
+    return csv(folder, "label,cat,dog,emu\ncat,0.4,0.3,0.2\ndog,0.4,0.6,0.3\nemu,0.2,0.3,0.4\n", "--probabilities")
+
+
 @case(
     "{folder}/m.npz: has no 'logits' but 'probs'. Save the logits (before softmax), or say --probabilities (probabilities=True)."
 )

@@ -17,6 +17,7 @@ from gfscore.inputs.raw import reason, refuse_unreadable
 from gfscore.places.addresses import shown
 from gfscore.places.copies import to_read
 from gfscore.places.outgoing import to_write
+from gfscore.probabilities import FULL, Fit, RowSums
 from gfscore.samples import IntArray
 from gfscore.summaries import ScoreKind, Summary
 from gfscore.summaries.bins import N_BINS
@@ -54,7 +55,7 @@ def summary_to_bytes(summary: Summary) -> bytes:
         "columns": COLUMNS,
         "bins": N_BINS,
         "value_range": summary.value_range,
-        "resemble_probabilities": summary.resemble_probabilities,
+        "row_sums": None if summary.row_sums is None else summary.row_sums.saved(),
         "halved_batches": summary.halved_batches,
     }
     arrays = {name: _small(getattr(summary, name)) for name in ARRAYS}
@@ -78,7 +79,7 @@ def summary_from_bytes(content: bytes) -> Summary:
             names=tuple(map(str, about["names"])),
             class_names=tuple(map(str, about["class_names"])),
             value_range=(float(about["value_range"][0]), float(about["value_range"][1])),
-            resemble_probabilities=bool(about["resemble_probabilities"]),
+            row_sums=_row_sums(about),
             halved_batches=int(about["halved_batches"]),
             **{name: _whole(arrays[name]) for name in ARRAYS},
         )
@@ -91,6 +92,14 @@ def summary_from_bytes(content: bytes) -> Summary:
     if metadata.get("checksum") != checksum:
         raise FileError("does not have the checksum that it was written with. It is damaged: summarise again.")
     return summary
+
+
+def _row_sums(about: Mapping[str, Any]) -> RowSums | None:
+    """The sums of the rows; a file of an earlier version says only whether all of them look like probabilities."""
+    if "row_sums" in about:
+        return None if about["row_sums"] is None else RowSums.restored(about["row_sums"])
+    probable = about["kind"]["probabilities"] or about["resemble_probabilities"]
+    return RowSums(rows=1, decimals=FULL, one=Fit(near=1)) if probable else None
 
 
 def _checksum(about: str, arrays: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from gfscore.errors import SamplesError
+from gfscore.probabilities import RowSums
 from gfscore.samples import FloatArray, IntArray, Samples, checked_class_names
 from gfscore.scores.local import LocalScores
 from gfscore.summaries.bins import CEILINGS, FLOORS, N_BINS, bins_of
@@ -58,7 +59,7 @@ class Summary:
     confusions: IntArray  # sorted: part * K + predicted class of every mistake that was made
     confusion_counts: IntArray
     value_range: tuple[float, float]  # smallest and largest logit
-    resemble_probabilities: bool  # all logits look like probabilities
+    row_sums: RowSums | None  # what tells whether the rows are probabilities; None where they cannot be
     halved_batches: int = 0  # of the model, that did not fit into memory
 
     @classmethod
@@ -108,7 +109,7 @@ class Summary:
             confusions=confusions,
             confusion_counts=confusion_counts.astype(np.int64),
             value_range=samples.value_range,
-            resemble_probabilities=samples.resemble_probabilities,
+            row_sums=samples.row_sums,
             halved_batches=samples.halved_batches + local.halved_batches,
         )
 
