@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from gfscore.errors import FileError
+from gfscore.errors import FileError, OptionError
 
 LOGITS_KEYS = ("logits",)
 PROBABILITY_KEYS = ("probabilities", "probs", "logits")
@@ -50,12 +50,29 @@ def labels_key(names: Sequence[str]) -> str:
     return "labels"
 
 
+def refuse_moved(given: Sequence[str], found: Sequence[str]) -> None:
+    """Refuse names for the classes that are theirs already, but of other classes: that would rename them silently."""
+    place_of = {name: place for place, name in enumerate(found)}
+    for place, name in enumerate(given):
+        if place_of.get(name, place) != place:
+            raise OptionError(
+                f"class name {shortened(name)} is given for class {place}, which is called "
+                f"{shortened(found[place]) if place < len(found) else 'nothing'} there: {shortened(name)} is class "
+                f"{place_of[name]}. Give the names in their order, or leave --class-names away."
+            )
+
+
+def shortened(name: str, most: int = 80) -> str:
+    """A name for a message, in quotes, and only its beginning if it is long."""
+    return repr(name) if len(name) <= most else f"{name[:most]!r}... ({len(name):,} characters)"
+
+
 def listed(names: Sequence[str], most: int = 6) -> str:
     """Names for a message, not too many of them."""
     if not names:
         return "nothing"
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + more
+    return ", ".join(shortened(name) for name in names[:most]) + more
 
 
 def reason(error: BaseException) -> str:
