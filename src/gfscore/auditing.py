@@ -34,7 +34,7 @@ from gfscore.results import (
     SamplesInfo,
     ScoreInfo,
 )
-from gfscore.samples import FloatArray, IntArray, Samples
+from gfscore.samples import FloatArray, IntArray, Samples, refuse_groups_of_one
 from gfscore.scores import Activation, great_scores
 from gfscore.scores import FirstOrder as FirstOrder  # commands take them from here: they import no mathematics
 from gfscore.scores import LocalScores as LocalScores
@@ -291,11 +291,13 @@ def audit_summary(
     source: str = "arrays",
     data_seed: int | None = None,
     run: Mapping[str, Any] | None = None,
+    left_out: tuple[str, ...] = (),
 ) -> ModelAudit:
     """The stages after scoring, from a summary of the scores: of samples that were merged, and not kept.
 
     Betting, which needs an order, is replaced by blocks; the noise floor, which needs samples to shuffle, by its normal
-    approximation, and a flag says so. The activation and temperature are those of the summary.
+    approximation, and a flag says so. The activation and temperature are those of the summary. ``left_out`` names the
+    columns of tables that were taken for no class.
 
     >>> from gfscore.summaries import merged
     >>> samples = Samples.of([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1])
@@ -308,6 +310,8 @@ def audit_summary(
         refuse_others(summary.row_sums)
     else:
         refuse_resembling(summary.row_sums)
+    if summary.partition == "group":
+        refuse_groups_of_one(len(summary.names), summary.n_samples)
     profile, kind, n_samples = summary_profile(summary), summary.kind, summary.n_samples
     if options.expect_accuracy is not None:
         check_accuracy(profile.accuracy, n_samples, options.expect_accuracy)
@@ -338,7 +342,7 @@ def audit_summary(
         samples=SamplesInfo(source=source, n=n_samples, seed=data_seed),
         run=run,
         noise=noise,
-        flags=audit_flags(Facts.of_summary(summary), profile, min_n=options.min_n)
+        flags=audit_flags(Facts.of_summary(summary, left_out), profile, min_n=options.min_n)
         + (() if noise is None else (NORMAL_NOISE,)),
         claim=Claim(premise=kind.premise),
     )

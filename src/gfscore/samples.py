@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from gfscore.errors import (
     LabelRangeError,
     NotFiniteError,
-    OptionError,
     SamplesError,
     TooFewClassesError,
 )
+from gfscore.names import as_array, checked_class_names, checked_ids, names_per_sample
 from gfscore.probabilities import RowSums, noted, refuse_others, refuse_resembling
 
 FloatArray = NDArray[np.floating[Any]]
@@ -42,20 +42,42 @@ class Groups:
         if isinstance(values, Mapping):
             if not values:
                 raise SamplesError("groups name no attribute. Give at least one array of group names.")
-            columns = {
-                name: _names_per_sample(column, n_samples, f"groups {name!r}") for name, column in values.items()
-            }
+            columns = {name: names_per_sample(column, n_samples, f"groups {name!r}") for name, column in values.items()}
+            if not piece:
+                for name, column in columns.items():
+                    refuse_groups_of_one(len(set(column)), n_samples, f"groups {name!r}")
             parts = [[f"{name}={value}" for value in column] for name, column in columns.items()]
             per_sample = [", ".join(row) for row in zip(*parts, strict=True)]
             if len(set(per_sample)) < len(set(zip(*columns.values(), strict=True))):
                 raise SamplesError("two different groups get the same name. Leave ', ' and '=' out of their values.")
         else:
-            per_sample = _names_per_sample(values, n_samples, "groups")
+            per_sample = names_per_sample(values, n_samples, "groups")
+            if not piece:
+                refuse_groups_of_one(len(set(per_sample)), n_samples)
         names = tuple(sorted(set(per_sample)))
         if len(names) < 2 and not piece:
             raise TooFewClassesError(names, kind="group")
         code_of = {name: code for code, name in enumerate(names)}
         return cls(names=names, codes=_frozen(np.array([code_of[name] for name in per_sample], dtype=np.int64)))
+
+
+def refuse_groups_of_one(n_groups: int, n_samples: int, what: str = "groups") -> None:
+    """Refuse an attribute that no two samples share: an id, and no group."""
+    if n_groups == n_samples > 2:
+        raise SamplesError(
+            f"{what} have {n_groups:,} values for {n_samples:,} samples: an id, and no group. Give an attribute that "
+            "samples share."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableNotes:
+    """How the columns of a table were read, where that could be doubted."""
+
+    left_out: tuple[str, ...] = ()  # columns that were taken for no class
+    named: frozenset[str] = frozenset()  # class columns that a label names
+    unnamed: tuple[str, ...] = ()  # those that none does, where labels are names
+    labels_are: str | None = None  # "names" or "indices", where columns are called by numbers that are not their places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -76,6 +98,7 @@ class Samples:
     value_range: tuple[float, float] = (-np.inf, np.inf)  # smallest and largest entry of logits
     row_sums: RowSums | None = None  # what tells whether the rows are probabilities; None where they cannot be
     halved_batches: int = 0  # of the model that made the logits, that did not fit into memory
+    table: TableNotes = TableNotes()
 
     @classmethod
     def of(
@@ -89,6 +112,7 @@ class Samples:
         probabilities: bool = False,
         piece: bool = False,
         halved_batches: int = 0,
+        table: TableNotes | None = None,
     ) -> Self:
         """Check everything that can be wrong with the arrays, and say in one line what it is.
 
@@ -108,11 +132,12 @@ class Samples:
             labels=_frozen(_checked_labels(labels, n_samples, n_classes)),
             class_names=checked_class_names(class_names, n_classes),
             groups=None if groups is None else Groups.of(groups, n_samples, piece=piece),
-            sample_ids=None if sample_ids is None else _checked_ids(sample_ids, n_samples),
+            sample_ids=None if sample_ids is None else checked_ids(sample_ids, n_samples),
             probabilities=probabilities,
             value_range=value_range,
             row_sums=row_sums,
             halved_batches=halved_batches,
+            table=table or TableNotes(),
         )
 
     @property
@@ -236,20 +261,8 @@ class Scratch(threading.local):
         return np.take(values, places, axis=0, out=into, mode="clip")  # clip: nothing is outside, nothing is buffered
 
 
-def _as_array(values: ArrayLike | Sequence[object], what: str, dtype: type | None = None) -> NDArray[Any]:
-    if isinstance(values, np.ma.MaskedArray):
-        raise SamplesError(f"{what} are a masked array, and a mask means nothing here. Drop what is masked.")
-    try:
-        return np.asanyarray(values, dtype=dtype)  # a memory map stays one
-    except (ValueError, TypeError, RuntimeError) as error:  # ragged lists; a tensor on a GPU or with gradients
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise SamplesError(
-            f"{what} cannot be read as an array ({reason}). Give a NumPy array or equal lists."
-        ) from error
-
-
 def _checked_logits(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
-    values = _as_array(logits, "logits")
+    values = as_array(logits, "logits")
     if values.ndim != 2:
         raise SamplesError(f"logits have shape {values.shape}; they must be (samples, classes). Reshape them.")
     n_samples, n_classes = values.shape
@@ -287,7 +300,7 @@ def _checked_values(values: FloatArray) -> tuple[tuple[float, float], RowSums | 
 
 
 def _checked_labels(labels: ArrayLike, n_samples: int, n_classes: int) -> IntArray:
-    values = _as_array(labels, "labels")
+    values = as_array(labels, "labels")
     if values.ndim != 1:
         one_hot = " If they are one-hot, give labels.argmax(axis=1)." if values.shape == (n_samples, n_classes) else ""
         raise SamplesError(f"labels have shape {values.shape}; they must be one class index per sample.{one_hot}")
@@ -303,69 +316,6 @@ def _checked_labels(labels: ArrayLike, n_samples: int, n_classes: int) -> IntArr
         row = int(np.argmax(outside))
         raise LabelRangeError(row, int(values[row]), n_classes)
     return values.astype(np.int64)
-
-
-def checked_class_names(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
-    """A name per class, all different; their numbers where there are none."""
-    if names is None:
-        return tuple(str(index) for index in range(n_classes))
-    if isinstance(names, str):
-        raise OptionError(f"class names are one string, {names!r}. Give a list of {n_classes} names.")
-    checked = tuple(_text(name, f"class name of class {index}") for index, name in enumerate(names))
-    if len(checked) != n_classes:
-        raise SamplesError(f"there are {len(checked)} class names for {n_classes} classes. Give one name per column.")
-    _refuse_empty_or_repeated(checked, "class name", "class")
-    return checked
-
-
-def _checked_ids(ids: Sequence[object] | NDArray[Any], n_samples: int) -> tuple[str, ...]:
-    checked = tuple(_names_per_sample(ids, n_samples, "sample ids"))
-    _refuse_empty_or_repeated(checked, "sample id", "row")
-    return checked
-
-
-def _names_per_sample(values: ArrayLike | Sequence[object], n_samples: int, what: str) -> list[str]:
-    # names of a list stay objects: an array of text makes every name as wide as the longest
-    array = _as_array(values, what, dtype=None if isinstance(values, np.ndarray) else object)
-    if array.shape != (n_samples,):
-        raise SamplesError(f"{what} have shape {array.shape} for {n_samples} samples. Give one per sample.")
-    if array.dtype.kind not in "iubUSO":
-        raise SamplesError(f"{what} have type {array.dtype}; they must be names or whole numbers.")
-    try:
-        entries = array.tolist()
-    except SystemError as error:  # numbers that are no characters, in a damaged file
-        raise SamplesError(f"{what} hold characters that do not exist. The file is damaged: save it again.") from error
-    names = []
-    for row, value in enumerate(entries):
-        if not isinstance(value, str | bytes | int | np.integer):  # None and NaN: how tables say "missing"
-            raise SamplesError(f"{what} hold {value!r} in row {row}, which is no name. Give every sample one.")
-        name = _text(value, f"{what}: row {row}")
-        if not name.strip():
-            raise SamplesError(f"{what} have an empty name in row {row}. Give every sample one.")
-        names.append(name)
-    return names
-
-
-def _text(value: object, where: str) -> str:
-    """A name as text that can be shown and saved."""
-    try:
-        text = value.decode() if isinstance(value, bytes) else str(value)
-        text.encode()  # half of a surrogate pair is no text
-    except UnicodeError as error:
-        raise SamplesError(f"{where} holds {value!r}, which is no UTF-8 text. Save the names as UTF-8.") from error
-    return text
-
-
-def _refuse_empty_or_repeated(names: tuple[str, ...], what: str, place: str) -> None:
-    seen: dict[str, int] = {}
-    for index, name in enumerate(names):
-        if not name.strip():
-            raise SamplesError(f"{what} of {place} {index} is empty. Give every {place} a name.")
-        if name in seen:
-            raise SamplesError(
-                f"{what} {name!r} stands at {place} {seen[name]} and again at {place} {index}. Make them unique."
-            )
-        seen[name] = index
 
 
 def _frozen(array: _Array) -> _Array:

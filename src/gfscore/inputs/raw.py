@@ -9,6 +9,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from gfscore.errors import FileError, OptionError
+from gfscore.names import shortened
+from gfscore.samples import TableNotes
 
 LOGITS_KEYS = ("logits",)
 PROBABILITY_KEYS = ("probabilities", "probs", "logits")
@@ -27,6 +29,7 @@ class RawSamples:
     groups: NDArray[Any] | Sequence[str] | None = None
     sample_ids: NDArray[Any] | Sequence[object] | None = None
     halved_batches: int = 0  # of the model that made the logits, that did not fit into memory
+    table: TableNotes | None = None  # how the columns of a table were read
 
 
 def logits_key(names: Sequence[str], *, probabilities: bool) -> str:
@@ -60,11 +63,6 @@ def refuse_moved(given: Sequence[str], found: Sequence[str]) -> None:
                 f"{shortened(found[place]) if place < len(found) else 'nothing'} there: {shortened(name)} is class "
                 f"{place_of[name]}. Give the names in their order, or leave --class-names away."
             )
-
-
-def shortened(name: str, most: int = 80) -> str:
-    """A name for a message, in quotes, and only its beginning if it is long."""
-    return repr(name) if len(name) <= most else f"{name[:most]!r}... ({len(name):,} characters)"
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:

@@ -36,6 +36,7 @@ class Facts:
     probabilities: bool
     n_classes: int
     row_sums: RowSums | None = None  # of probabilities
+    left_out: tuple[str, ...] = ()  # columns of a table that were taken for no class
     halved_batches: int = 0  # of the model, that did not fit into memory
 
     @classmethod
@@ -51,11 +52,12 @@ class Facts:
             probabilities=samples.probabilities,
             n_classes=samples.n_classes,
             row_sums=samples.row_sums,
+            left_out=samples.table.left_out,
             halved_batches=samples.halved_batches + local.halved_batches,
         )
 
     @classmethod
-    def of_summary(cls, summary: Summary) -> Self:
+    def of_summary(cls, summary: Summary, left_out: tuple[str, ...] = ()) -> Self:
         """From what is left of them."""
         return cls(
             n_samples=summary.n_samples,
@@ -67,6 +69,7 @@ class Facts:
             probabilities=summary.kind.probabilities,
             n_classes=len(summary.class_names),
             row_sums=summary.row_sums,
+            left_out=left_out,
             halved_batches=summary.halved_batches,
         )
 
@@ -82,6 +85,7 @@ def audit_flags(facts: Facts, profile: ClassProfile, *, min_n: int) -> tuple[Fla
         _saturated(facts),
         _sigmoid_shift(facts),
         _bounded_logits(facts),
+        _left_out(facts),
         _percentages(facts),
         _rounded_probabilities(facts),
         _halved_batches(facts),
@@ -180,6 +184,16 @@ def _bounded_logits(facts: Facts) -> Flag | None:
         code="bounded_logits",
         message=f"all logits lie in [{low:.3g}, {high:.3g}]: if these are sigmoid outputs or normalised scores, "
         "they are no logits and the score means nothing.",
+    )
+
+
+def _left_out(facts: Facts) -> Flag | None:
+    if not facts.left_out:
+        return None
+    return Flag(
+        code="left_out_columns",
+        message=f"{len(facts.left_out)} columns of the table were taken for no class and left out "
+        f"({_some(tuple(name or 'one without a name' for name in facts.left_out))}).",
     )
 
 

@@ -7,8 +7,9 @@ from typing import Self
 import numpy as np
 
 from gfscore.errors import SamplesError
+from gfscore.names import checked_class_names
 from gfscore.probabilities import RowSums
-from gfscore.samples import FloatArray, IntArray, Samples, checked_class_names
+from gfscore.samples import FloatArray, IntArray, Samples
 from gfscore.scores.local import LocalScores
 from gfscore.summaries.bins import CEILINGS, FLOORS, N_BINS, bins_of
 from gfscore.summaries.exact import high_and_low, ratios

@@ -1,7 +1,8 @@
 """Images in parquet files as the Hugging Face hub keeps them; needs pyarrow, from the extra ``tables``.
 
 A column ``image`` (or ``img``) holds the encoded bytes, plain or as a struct {bytes, path}; ``label`` (or ``labels``,
-``fine_label``) the classes, as indices or names. Named classes are ordered as folders are. Row groups are read when a batch needs them, one at a time.
+``fine_label``) the classes, as indices or names; these are ordered as folders are. Row groups are read when a batch
+needs them, one at a time.
 """
 
 import json
@@ -19,7 +20,8 @@ from gfscore.inputs.data.base import FilesDigest, checked_class_names, checked_l
 from gfscore.inputs.data.encoded import EncodedData
 from gfscore.inputs.parquet_files import column_values, open_parquet_file
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.raw import listed, refuse_moved, shortened
+from gfscore.inputs.raw import listed, refuse_moved
+from gfscore.names import shortened
 from gfscore.samples import IntArray
 
 IMAGES, LABELS = ("image", "img"), ("label", "labels", "fine_label")
@@ -181,7 +183,9 @@ def _labels(
         found = sorted(set(values)) if own is None else own
         unknown = set(values) - set(found)
         if unknown:
-            raise FileError(f"has the label {shortened(min(unknown))}, which is none of its class names. Make them agree.")
+            raise FileError(
+                f"has the label {shortened(min(unknown))}, which is none of its class names. Make them agree."
+            )
         label_of, names = class_order(found, given, "label")
         return checked_labels(np.array([label_of[value] for value in values])), names
     labels = checked_labels(np.array(values))
