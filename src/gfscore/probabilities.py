@@ -38,6 +38,10 @@ class Fit:
     excess: float = 0.0  # of the furthest row, as a share of the whole
     unit: float = 0.0  # the last decimal place that would explain the furthest row by rounding
 
+    def possible(self, whole: int) -> bool:
+        """Whether some number of decimals may explain the rows: whole percentages, or shares with one."""
+        return self.excess <= SUM_TOLERANCE or self.unit <= ROOM * (1 if whole == PERCENT else 0.1)
+
     def and_also(self, other: Self) -> Self:
         """Of the rows of both."""
         near, excess, unit = self.near + other.near, max(self.excess, other.excess), max(self.unit, other.unit)
@@ -98,49 +102,67 @@ class RowSums:
 
 
 class _Rows(NamedTuple):
-    """Of each row: its sum, how far that is from the whole as a share of it, and the unit that would explain it."""
+    """Of each row: its sum, and the values that are not 0."""
 
     totals: Floats
-    excess: Floats
-    units: Floats
+    filled: NDArray[np.intp]
+    n_classes: int
+
+    @classmethod
+    def of(cls, values: Floats) -> Self:
+        totals = np.asarray(values.sum(axis=1, dtype=np.float64))
+        return cls(totals, np.count_nonzero(values, axis=1), values.shape[1])
+
+    def misses(self, whole: int) -> tuple[Floats, Floats]:
+        """How far each row is from the whole, as a share of it, and the unit of rounding that would explain it.
+
+        Rounding moves a value by at most half a unit. Above the whole, that can be every value but the zeros, which
+        were not rounded up; below it, every one.
+        """
+        missing = np.abs(self.totals - whole)
+        moved = np.where(self.totals > whole, self.filled, self.n_classes)
+        return missing / whole, 2.0 * missing / moved
 
 
-def _measured(values: Floats, whole: int) -> _Rows:
-    """Rows rounded to the place ``unit`` miss the whole by at most half a unit for each value that may have moved.
+def noted(sums: RowSums | None, chunk: Floats, low: float, high: float, *, announced: bool = False) -> RowSums | None:
+    """The sums with those of more rows, whose range is given.
 
-    Above the whole that is every value but the zeros, which were not rounded up; below it, every one.
+    None once the rows cannot be probabilities; if these are ``announced``, the range alone decides, so that what is
+    wrong can be told.
     """
-    totals = np.asarray(values.sum(axis=1, dtype=np.float64))
-    moved = np.where(totals > whole, np.count_nonzero(values, axis=1), values.shape[1])
-    missing = np.abs(totals - whole)
-    return _Rows(totals, missing / whole, 2.0 * missing / moved)
-
-
-def noted(sums: RowSums | None, chunk: Floats, low: float, high: float) -> RowSums | None:
-    """The sums with those of more rows, whose range is given; None once the rows cannot be probabilities."""
     if sums is None or low < 0 or high > PERCENT:
         return None
+    rows = _Rows.of(chunk)
 
     def fit(whole: int) -> Fit:
-        _, excess, units = _measured(chunk, whole)
+        excess, units = rows.misses(whole)
         return Fit(int((excess <= MOST_MOVED).sum()), float(excess.max()), float(units.max()))
 
+    one = None if sums.one is None or high > 1 else fit(1)
+    hundred = fit(PERCENT)
+    if not announced and not (one is not None and one.possible(1)) and not hundred.possible(PERCENT):
+        return None
     return sums.and_also(
         RowSums(
             rows=len(chunk),
-            zeros=int(chunk.size - np.count_nonzero(chunk)),
+            zeros=int(chunk.size - rows.filled.sum()),
             decimals=_decimals(chunk, sums.decimals),
-            one=None if sums.one is None or high > 1 else fit(1),
-            hundred=fit(PERCENT),
+            one=one,
+            hundred=hundred,
         )
     )
 
 
 def _decimals(chunk: Floats, least: int) -> int:
     """The fewest decimals, of ``least`` or more, that write every value in its own type; FULL where none do."""
+    steps = float(np.finfo(chunk.dtype).eps) + 2 * float(np.finfo(np.float64).eps)  # of the type, and of multiplying
     for decimals in range(least, MOST_DECIMALS[chunk.dtype.itemsize] + 1):
-        written = np.rint(chunk * np.float64(10**decimals)) / 10.0**decimals
-        if (np.abs(written.astype(chunk.dtype) - chunk) <= np.spacing(chunk)).all():
+        scaled = chunk * np.float64(10**decimals)
+        distance = np.rint(scaled)
+        distance -= scaled
+        np.abs(distance, out=distance)
+        scaled *= steps
+        if (distance <= scaled).all():
             return decimals
     return FULL
 
@@ -193,7 +215,8 @@ def _refuse_row(values: Floats, sums: RowSums | None) -> None:
     if sums is None:
         return
     whole = PERCENT if sums.one is None else 1
-    totals, excess, units = _measured(values, whole)
+    rows = _Rows.of(values)
+    totals, (excess, units) = rows.totals, rows.misses(whole)
     rounded = sums.rounded(whole) & (units <= ROOM * 10.0**-sums.decimals)
     strange = (excess > SUM_TOLERANCE) & ~rounded
     row = int(np.argmax(strange if strange.any() else excess > MOST_MOVED))

@@ -122,7 +122,7 @@ class Samples:
         """
         values = _checked_logits(logits, labels)
         n_samples, n_classes = values.shape
-        value_range, row_sums = _checked_values(values)
+        value_range, row_sums = _checked_values(values, probabilities=probabilities)
         if probabilities:
             refuse_others(row_sums, values, piece=piece)
         elif not piece:
@@ -284,7 +284,7 @@ def _checked_logits(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
     return values.astype(np.float64) if values.dtype.itemsize > 8 else values
 
 
-def _checked_values(values: FloatArray) -> tuple[tuple[float, float], RowSums | None]:
+def _checked_values(values: FloatArray, *, probabilities: bool) -> tuple[tuple[float, float], RowSums | None]:
     """One pass over the logits: finite everywhere. Their range, and what tells whether they are probabilities."""
     lowest, highest = np.inf, -np.inf
     row_sums: RowSums | None = RowSums()
@@ -295,7 +295,7 @@ def _checked_values(values: FloatArray) -> tuple[tuple[float, float], RowSums | 
             row, column = (int(index) for index in np.argwhere(~np.isfinite(chunk))[0])
             raise NotFiniteError(rows.start + row, column, float(chunk[row, column]))
         lowest, highest = min(lowest, low), max(highest, high)
-        row_sums = noted(row_sums, chunk, low, high)
+        row_sums = noted(row_sums, chunk, low, high, announced=probabilities)
     return (lowest, highest), row_sums
 
 

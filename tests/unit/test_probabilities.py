@@ -125,7 +125,8 @@ def test_rows_are_accepted_where_some_distribution_rounds_to_them(n_classes):
     for row in itertools.product(range(11), repeat=n_classes):
         values = np.array(row) / 10
         low, high = sum(max(v - 0.5, 0) for v in row), sum(min(v + 0.5, 10) for v in row)
-        found = sums_of(np.stack([values, np.append(0.3, np.append(0.7, np.zeros(n_classes - 2)))])).reading()
+        sums = sums_of(np.stack([values, np.append([0.3, 0.7], np.zeros(n_classes - 2))]))
+        found = None if sums is None else sums.reading()
         assert (found is not None) == (low <= 10 <= high), row
 
 
