@@ -39,9 +39,7 @@ def compare_command(
     ] = None,
     probabilities: shared.Probabilities = False,
     groups: shared.Groups = None,
-    class_names: Annotated[
-        Path | None, typer.Option(help="Names of the classes: one per line, or a JSON list.")
-    ] = None,
+    class_names: shared.ClassNames = None,
     scoring: shared.AuditOptions,
     store: shared.StoreFolder = None,
     out: Annotated[Path | None, typer.Option(help="File to write the comparison to, as JSON.")] = None,
