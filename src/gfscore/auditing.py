@@ -18,10 +18,11 @@ from gfscore.bounds import (
     share_intervals,
     summary_intervals,
 )
-from gfscore.errors import OptionError, ProbabilitiesError
+from gfscore.errors import OptionError
 from gfscore.judge.expectation import check_accuracy, checked_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N, Facts, audit_flags
 from gfscore.judge.threshold import judged
+from gfscore.probabilities import refuse_others, refuse_resembling
 from gfscore.profile import ClassProfile, Draw, class_profile, drawn_from, drawn_samples, summary_profile
 from gfscore.results import (
     Audit,
@@ -33,7 +34,7 @@ from gfscore.results import (
     SamplesInfo,
     ScoreInfo,
 )
-from gfscore.samples import LOOK_LIKE_PROBABILITIES, FloatArray, IntArray, Samples
+from gfscore.samples import FloatArray, IntArray, Samples, refuse_groups_of_one
 from gfscore.scores import Activation, great_scores
 from gfscore.scores import FirstOrder as FirstOrder  # commands take them from here: they import no mathematics
 from gfscore.scores import LocalScores as LocalScores
@@ -299,13 +300,14 @@ def audit_summary(
     data_seed: int | None = None,
     run: Mapping[str, Any] | None = None,
     class_sizes: ArrayLike | None = None,
+    left_out: tuple[str, ...] = (),
 ) -> ModelAudit:
     """The stages after scoring, from a summary of the scores: of samples that were merged, and not kept.
 
     Betting, which needs an order, is replaced by blocks; the noise floor, which needs samples to shuffle, by its normal
     approximation, and a flag says so. The activation and temperature are those of the summary; the seed must be, as its
     samples were dealt with it. ``class_sizes`` are what score and accuracy of the whole weigh the classes by, where
-    these were not drawn in proportion.
+    these were not drawn in proportion. ``left_out`` names the columns of tables that were taken for no class.
 
     >>> from gfscore.summaries import merged
     >>> samples = Samples.of([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1])
@@ -314,8 +316,12 @@ def audit_summary(
     >>> audited.samples.n, round(audited.wcr.value, 3), audited.interval.method
     (8, 0.29, 'blocks')
     """
-    if summary.resemble_probabilities:
-        raise ProbabilitiesError(LOOK_LIKE_PROBABILITIES)
+    if summary.kind.probabilities:
+        refuse_others(summary.row_sums)
+    else:
+        refuse_resembling(summary.row_sums)
+    if summary.partition == "group":
+        refuse_groups_of_one(len(summary.names), summary.n_samples)
     if summary.seed != options.seed:
         raise OptionError(
             f"the samples were dealt into blocks with seed {summary.seed} when they were summed up, and seed "
@@ -352,7 +358,7 @@ def audit_summary(
         samples=SamplesInfo(source=source, n=n_samples, seed=data_seed),
         run=run,
         noise=noise,
-        flags=audit_flags(Facts.of_summary(summary), profile, min_n=options.min_n)
+        flags=audit_flags(Facts.of_summary(summary, left_out), profile, min_n=options.min_n)
         + (() if noise is None else (NORMAL_NOISE,)),
         claim=Claim(premise=kind.premise),
     )

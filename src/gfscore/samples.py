@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from gfscore.errors import (
     LabelRangeError,
     NotFiniteError,
-    OptionError,
-    ProbabilitiesError,
     SamplesError,
     TooFewClassesError,
 )
+from gfscore.names import as_array, checked_class_names, checked_ids, names_per_sample
+from gfscore.probabilities import RowSums, noted, refuse_others, refuse_resembling
 
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int64]
@@ -27,11 +27,6 @@ _Array = TypeVar("_Array", bound=NDArray[Any])
 _Result = TypeVar("_Result")
 
 CHUNK_VALUES = 1 << 18  # values looked at together: 2 MB in float64, which stays in a core's cache
-SUM_TOLERANCE = 0.01  # how far from 1 a row of rounded (or bfloat16) probabilities may sum
-LOOK_LIKE_PROBABILITIES = (
-    "logits look like probabilities: all lie in [0, 1] and every row sums to 1. "
-    "Give logits (before softmax), or say --probabilities (probabilities=True)."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)  # arrays have no single truth value
@@ -47,20 +42,42 @@ class Groups:
         if isinstance(values, Mapping):
             if not values:
                 raise SamplesError("groups name no attribute. Give at least one array of group names.")
-            columns = {
-                name: _names_per_sample(column, n_samples, f"groups {name!r}") for name, column in values.items()
-            }
+            columns = {name: names_per_sample(column, n_samples, f"groups {name!r}") for name, column in values.items()}
+            if not piece:
+                for name, column in columns.items():
+                    refuse_groups_of_one(len(set(column)), n_samples, f"groups {name!r}")
             parts = [[f"{name}={value}" for value in column] for name, column in columns.items()]
             per_sample = [", ".join(row) for row in zip(*parts, strict=True)]
             if len(set(per_sample)) < len(set(zip(*columns.values(), strict=True))):
                 raise SamplesError("two different groups get the same name. Leave ', ' and '=' out of their values.")
         else:
-            per_sample = _names_per_sample(values, n_samples, "groups")
+            per_sample = names_per_sample(values, n_samples, "groups")
+            if not piece:
+                refuse_groups_of_one(len(set(per_sample)), n_samples)
         names = tuple(sorted(set(per_sample)))
         if len(names) < 2 and not piece:
             raise TooFewClassesError(names, kind="group")
         code_of = {name: code for code, name in enumerate(names)}
         return cls(names=names, codes=_frozen(np.array([code_of[name] for name in per_sample], dtype=np.int64)))
+
+
+def refuse_groups_of_one(n_groups: int, n_samples: int, what: str = "groups") -> None:
+    """Refuse an attribute that no two samples share: an id, and no group."""
+    if n_groups == n_samples > 2:
+        raise SamplesError(
+            f"{what} have {n_groups:,} values for {n_samples:,} samples: an id, and no group. Give an attribute that "
+            "samples share."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableNotes:
+    """How the columns of a table were read, where that could be doubted."""
+
+    left_out: tuple[str, ...] = ()  # columns that were taken for no class
+    named: frozenset[str] = frozenset()  # class columns that a label names
+    unnamed: tuple[str, ...] = ()  # those that none does, where labels are names
+    labels_are: str | None = None  # "names" or "indices", where columns are called by numbers that are not their places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,8 +96,9 @@ class Samples:
     sample_ids: tuple[str, ...] | None = None
     probabilities: bool = False  # the rows are probabilities, not logits
     value_range: tuple[float, float] = (-np.inf, np.inf)  # smallest and largest entry of logits
-    resemble_probabilities: bool = False  # logits that look like probabilities; only a piece of a stream may
+    row_sums: RowSums | None = None  # what tells whether the rows are probabilities; None where they cannot be
     halved_batches: int = 0  # of the model that made the logits, that did not fit into memory
+    table: TableNotes = TableNotes()
 
     @classmethod
     def of(
@@ -94,27 +112,32 @@ class Samples:
         probabilities: bool = False,
         piece: bool = False,
         halved_batches: int = 0,
+        table: TableNotes | None = None,
     ) -> Self:
         """Check everything that can be wrong with the arrays, and say in one line what it is.
 
-        Logits that all look like probabilities are refused, and so is a single group. A ``piece`` of a stream may be so
-        small that it has them by chance: there it is noted, and judged once the whole was seen.
+        Logits that all look like probabilities, rounded ones and percentages too, are refused, and so is a single
+        group. A ``piece`` of a stream may be so small that it has them by chance: there it is noted, and judged once
+        the whole was seen.
         """
         values = _checked_logits(logits, labels)
         n_samples, n_classes = values.shape
-        value_range, resemble = _checked_values(values, probabilities=probabilities)
-        if resemble and not piece:
-            raise ProbabilitiesError(LOOK_LIKE_PROBABILITIES)
+        value_range, row_sums = _checked_values(values, probabilities=probabilities)
+        if probabilities:
+            refuse_others(row_sums, values, piece=piece)
+        elif not piece:
+            refuse_resembling(row_sums)
         return cls(
             logits=_frozen(values),
             labels=_frozen(_checked_labels(labels, n_samples, n_classes)),
             class_names=checked_class_names(class_names, n_classes),
             groups=None if groups is None else Groups.of(groups, n_samples, piece=piece),
-            sample_ids=None if sample_ids is None else _checked_ids(sample_ids, n_samples),
+            sample_ids=None if sample_ids is None else checked_ids(sample_ids, n_samples),
             probabilities=probabilities,
             value_range=value_range,
-            resemble_probabilities=resemble,
+            row_sums=row_sums,
             halved_batches=halved_batches,
+            table=table or TableNotes(),
         )
 
     @property
@@ -131,13 +154,15 @@ class Samples:
         """Some of the samples; their logits are not looked at again."""
         groups = None if self.groups is None else replace(self.groups, codes=self.groups.codes[rows])
         ids = None if self.sample_ids is None else self.sample_ids[rows]
+        sums = self.row_sums.counted_before() if rows.start and self.row_sums is not None else self.row_sums
         return replace(
             self,
             logits=self.logits[rows],
             labels=self.labels[rows],
             groups=groups,
             sample_ids=ids,
-            halved_batches=0 if rows.start else self.halved_batches,  # of all pieces together, counted once
+            row_sums=sums,  # of all pieces together, counted once
+            halved_batches=0 if rows.start else self.halved_batches,
         )
 
     def named(self, class_names: Sequence[str] | None) -> Self:
@@ -236,20 +261,8 @@ class Scratch(threading.local):
         return np.take(values, places, axis=0, out=into, mode="clip")  # clip: nothing is outside, nothing is buffered
 
 
-def _as_array(values: ArrayLike | Sequence[object], what: str, dtype: type | None = None) -> NDArray[Any]:
-    if isinstance(values, np.ma.MaskedArray):
-        raise SamplesError(f"{what} are a masked array, and a mask means nothing here. Drop what is masked.")
-    try:
-        return np.asanyarray(values, dtype=dtype)  # a memory map stays one
-    except (ValueError, TypeError, RuntimeError) as error:  # ragged lists; a tensor on a GPU or with gradients
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise SamplesError(
-            f"{what} cannot be read as an array ({reason}). Give a NumPy array or equal lists."
-        ) from error
-
-
 def _checked_logits(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
-    values = _as_array(logits, "logits")
+    values = as_array(logits, "logits")
     if values.ndim != 2:
         raise SamplesError(f"logits have shape {values.shape}; they must be (samples, classes). Reshape them.")
     n_samples, n_classes = values.shape
@@ -271,9 +284,10 @@ def _checked_logits(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
     return values.astype(np.float64) if values.dtype.itemsize > 8 else values
 
 
-def _checked_values(values: FloatArray, *, probabilities: bool) -> tuple[tuple[float, float], bool]:
-    """One pass over the logits: finite everywhere. Their range, and whether they all look like probabilities."""
-    lowest, highest, resemble = np.inf, -np.inf, not probabilities
+def _checked_values(values: FloatArray, *, probabilities: bool) -> tuple[tuple[float, float], RowSums | None]:
+    """One pass over the logits: finite everywhere. Their range, and what tells whether they are probabilities."""
+    lowest, highest = np.inf, -np.inf
+    row_sums: RowSums | None = RowSums()
     for rows in row_chunks(*values.shape):
         chunk = np.asarray(values[rows])
         low, high = float(chunk.min()), float(chunk.max())
@@ -281,38 +295,12 @@ def _checked_values(values: FloatArray, *, probabilities: bool) -> tuple[tuple[f
             row, column = (int(index) for index in np.argwhere(~np.isfinite(chunk))[0])
             raise NotFiniteError(rows.start + row, column, float(chunk[row, column]))
         lowest, highest = min(lowest, low), max(highest, high)
-        if probabilities:
-            _check_probabilities(chunk, rows.start)
-        elif resemble:
-            resemble = low >= 0 and high <= 1 and bool((_excess(chunk) <= SUM_TOLERANCE).all())
-    return (lowest, highest), resemble
-
-
-def _check_probabilities(chunk: FloatArray, first_row: int) -> None:
-    outside = (chunk < 0) | (chunk > 1)
-    if outside.any():
-        row, column = (int(index) for index in np.argwhere(outside)[0])
-        raise ProbabilitiesError(
-            f"probability {float(chunk[row, column]):.6g} at row {first_row + row}, column {column} is outside [0, 1]. "
-            "If these are logits, leave --probabilities (probabilities=True) away."
-        )
-    excess = _excess(chunk)
-    if (excess > SUM_TOLERANCE).any():
-        row = int(np.argmax(excess > SUM_TOLERANCE))
-        total = float(chunk[row].sum(dtype=np.float64))
-        raise ProbabilitiesError(
-            f"probabilities in row {first_row + row} sum to {total:.6g}, not 1. "
-            "Sigmoid outputs are no distribution over classes: give the logits instead."
-        )
-
-
-def _excess(chunk: FloatArray) -> FloatArray:
-    """How far each row's sum is from 1."""
-    return np.asarray(np.abs(chunk.sum(axis=1, dtype=np.float64) - 1.0))
+        row_sums = noted(row_sums, chunk, low, high, announced=probabilities)
+    return (lowest, highest), row_sums
 
 
 def _checked_labels(labels: ArrayLike, n_samples: int, n_classes: int) -> IntArray:
-    values = _as_array(labels, "labels")
+    values = as_array(labels, "labels")
     if values.ndim != 1:
         one_hot = " If they are one-hot, give labels.argmax(axis=1)." if values.shape == (n_samples, n_classes) else ""
         raise SamplesError(f"labels have shape {values.shape}; they must be one class index per sample.{one_hot}")
@@ -328,69 +316,6 @@ def _checked_labels(labels: ArrayLike, n_samples: int, n_classes: int) -> IntArr
         row = int(np.argmax(outside))
         raise LabelRangeError(row, int(values[row]), n_classes)
     return values.astype(np.int64)
-
-
-def checked_class_names(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
-    """A name per class, all different; their numbers where there are none."""
-    if names is None:
-        return tuple(str(index) for index in range(n_classes))
-    if isinstance(names, str):
-        raise OptionError(f"class names are one string, {names!r}. Give a list of {n_classes} names.")
-    checked = tuple(_text(name, f"class name of class {index}") for index, name in enumerate(names))
-    if len(checked) != n_classes:
-        raise SamplesError(f"there are {len(checked)} class names for {n_classes} classes. Give one name per column.")
-    _refuse_empty_or_repeated(checked, "class name", "class")
-    return checked
-
-
-def _checked_ids(ids: Sequence[object] | NDArray[Any], n_samples: int) -> tuple[str, ...]:
-    checked = tuple(_names_per_sample(ids, n_samples, "sample ids"))
-    _refuse_empty_or_repeated(checked, "sample id", "row")
-    return checked
-
-
-def _names_per_sample(values: ArrayLike | Sequence[object], n_samples: int, what: str) -> list[str]:
-    # names of a list stay objects: an array of text makes every name as wide as the longest
-    array = _as_array(values, what, dtype=None if isinstance(values, np.ndarray) else object)
-    if array.shape != (n_samples,):
-        raise SamplesError(f"{what} have shape {array.shape} for {n_samples} samples. Give one per sample.")
-    if array.dtype.kind not in "iubUSO":
-        raise SamplesError(f"{what} have type {array.dtype}; they must be names or whole numbers.")
-    try:
-        entries = array.tolist()
-    except SystemError as error:  # numbers that are no characters, in a damaged file
-        raise SamplesError(f"{what} hold characters that do not exist. The file is damaged: save it again.") from error
-    names = []
-    for row, value in enumerate(entries):
-        if not isinstance(value, str | bytes | int | np.integer):  # None and NaN: how tables say "missing"
-            raise SamplesError(f"{what} hold {value!r} in row {row}, which is no name. Give every sample one.")
-        name = _text(value, f"{what}: row {row}")
-        if not name.strip():
-            raise SamplesError(f"{what} have an empty name in row {row}. Give every sample one.")
-        names.append(name)
-    return names
-
-
-def _text(value: object, where: str) -> str:
-    """A name as text that can be shown and saved."""
-    try:
-        text = value.decode() if isinstance(value, bytes) else str(value)
-        text.encode()  # half of a surrogate pair is no text
-    except UnicodeError as error:
-        raise SamplesError(f"{where} holds {value!r}, which is no UTF-8 text. Save the names as UTF-8.") from error
-    return text
-
-
-def _refuse_empty_or_repeated(names: tuple[str, ...], what: str, place: str) -> None:
-    seen: dict[str, int] = {}
-    for index, name in enumerate(names):
-        if not name.strip():
-            raise SamplesError(f"{what} of {place} {index} is empty. Give every {place} a name.")
-        if name in seen:
-            raise SamplesError(
-                f"{what} {name!r} stands at {place} {seen[name]} and again at {place} {index}. Make them unique."
-            )
-        seen[name] = index
 
 
 def _frozen(array: _Array) -> _Array:

@@ -48,6 +48,7 @@ class StreamingAudit:
         self.probabilities = probabilities
         self.name, self.source = name, source
         self.tally = Tally()
+        self.left_out: tuple[str, ...] = ()  # columns of tables that were taken for no class
 
     @property
     def n_samples(self) -> int:
@@ -70,6 +71,7 @@ class StreamingAudit:
 
     def add(self, samples: Samples) -> Self:
         """Take in samples that were checked before; a piece of a long file at a time."""
+        self.left_out = tuple(dict.fromkeys((*self.left_out, *samples.table.left_out)))
         for piece in pieces_of(samples):
             local = auditing.score_samples(piece, self.options)
             self.tally.add(Summary.of(piece, local, first_row=self.n_samples, seed=self.options.seed))
@@ -91,7 +93,9 @@ class StreamingAudit:
 
     def result(self) -> ModelAudit:
         """The audit of everything, once all data that were meant to come have come."""
-        return auditing.audit_summary(self.summary(), self.options, name=self.name, source=self.source)
+        return auditing.audit_summary(
+            self.summary(), self.options, name=self.name, source=self.source, left_out=self.left_out
+        )
 
 
 def early_look(summary: Summary, options: Options, *, name: str, source: str) -> ModelAudit:

@@ -211,6 +211,37 @@ def probabilities_not_announced(folder):
     return npz(folder, logits=PROBABILITIES)
 
 
+ROUNDED = "label,cat,dog,emu\ncat,0.43,0.28,0.28\ndog,0.11,0.76,0.14\nemu,0.24,0.32,0.44\n"
+
+
+@case(
+    "{folder}/m.csv: logits look like probabilities rounded to 2 decimals: all lie in [0, 1] and rows sum to about 1. Give logits (before softmax), or say --probabilities (probabilities=True)."
+)
+def rounded_probabilities_not_announced(folder):
+    return csv(folder, ROUNDED)
+
+
+@case(
+    "{folder}/m.csv: logits look like probabilities rounded to 1 decimal: all lie in [0, 1] and rows sum to about 1. Give logits (before softmax), or say --probabilities (probabilities=True)."
+)
+def coarse_probabilities_not_announced(folder):
+    return csv(folder, "label,cat,dog,emu\ncat,0.4,0.3,0.2\ndog,0.3,0.5,0.3\nemu,0.2,0.3,0.4\n")
+
+
+@case(
+    "{folder}/m.csv: logits look like percentages: all lie in [0, 100] and every row sums to 100. Give logits (before softmax), or say --probabilities (probabilities=True)."
+)
+def percentages_not_announced(folder):
+    return csv(folder, "label,cat,dog,emu\ncat,43.1,28.4,28.5\ndog,11,76,13\nemu,24.2,32.2,43.7\n")
+
+
+@case(
+    "{folder}/m.csv: probabilities in row 1 sum to 1.3, not 1. Sigmoid outputs are no distribution over classes: give the logits instead."
+)
+def rounded_sigmoid_outputs_announced_as_probabilities(folder):
+    return csv(folder, "label,cat,dog,emu\ncat,0.4,0.3,0.2\ndog,0.4,0.6,0.3\nemu,0.2,0.3,0.4\n", "--probabilities")
+
+
 @case(
     "{folder}/m.npz: has no 'logits' but 'probs'. Save the logits (before softmax), or say --probabilities (probabilities=True)."
 )
@@ -505,6 +536,96 @@ def csv_with_an_unknown_label(folder):
 @case("{folder}/m.csv: logits have no rows. Give at least one sample of each of two classes.")
 def csv_without_rows(folder):
     return csv(folder, "label,cat,dog\n")
+
+
+WITH_IDS = "label,cat,dog,{}\ncat,1.5,0.2,1\ndog,0.1,2.5,2\n"
+
+
+@case(
+    "{folder}/m.csv: has a column 'id' that no label names: a class without a sample, or no class. Drop what is no class, or name the classes with --class-names: other columns are then left out."
+)
+def csv_with_a_column_that_no_label_names(folder):
+    return csv(folder, WITH_IDS.format("id"))
+
+
+@case(
+    "{folder}/m.csv: has columns 'id', 'pred' that no label names: classes without a sample, or no classes. Drop what is no class, or name the classes with --class-names: other columns are then left out."
+)
+def csv_with_columns_that_no_label_names(folder):
+    return csv(folder, "label,cat,dog,id,pred\ncat,1.5,0.2,1,0\ndog,0.1,2.5,2,1\n")
+
+
+@case(
+    "{folder}/m.csv: has a column 'pred', which looks like no class. Drop what is no class, or name the classes with --class-names: other columns are then left out."
+)
+def csv_with_predictions_beside_indices(folder):
+    return csv(folder, "label,cat,dog,pred\n0,1.5,0.2,0\n1,0.1,2.5,1\n")
+
+
+@case(
+    "{folder}/m.csv: has a column 'number' of whole numbers beside logits that are none: an id, or a prediction. Drop what is no class, or name the classes with --class-names: other columns are then left out."
+)
+def csv_with_whole_numbers_beside_logits(folder):
+    rows = [f"{row % 2},{row / 7:.3f},{row / 9:.3f},{row}" for row in range(20)]
+    return csv(folder, "\n".join(["label,cat,dog,number", *rows]))
+
+
+@case(
+    "{folder}/m.csv: has labels such as '1' that may be names or indices: as a name it is column '1', as an index column '2'. Call the columns by names, not numbers, or by their indices."
+)
+def csv_with_labels_that_are_names_and_indices(folder):
+    return csv(folder, "label,1,2,3\n1,1.5,0.2,0.1\n2,0.1,2.5,0.3\n")
+
+
+@case(
+    "{folder}/m.csv: class name 'cow' is given for class 0, which is called 'ant' there: 'cow' is class 2. Give the names in their order, or leave --class-names away."
+)
+def class_names_in_another_order(folder):
+    names = text_file(folder, "names.txt", "cow\nbee\nant\n")
+    return csv(folder, "label,ant,bee,cow\nant,1.5,0.2,0.1\nbee,0.1,2.5,0.3\n", "--class-names", names)
+
+
+@case(
+    "{folder}/m.npz: class name 'dog' is given for class 0, which is called 'cat' there: 'dog' is class 1. Give the names in their order, or leave --class-names away."
+)
+def class_names_of_an_archive_in_another_order(folder):
+    names = text_file(folder, "names.txt", "dog\ncat\nemu\n")
+    return npz(folder, "--class-names", names, class_names=["cat", "dog", "emu"])
+
+
+@case("{folder}/m.npz: array 'class_names' holds text of 20,000 characters. Save at most 4,096 a name.")
+def class_names_without_end(folder):
+    return npz(folder, class_names=["x" * 20_000, "y", "z"])
+
+
+@case(
+    "{folder}/m.npz: groups 'id' have 4 values for 4 samples: an id, and no group. Give an attribute that samples share."
+)
+def groups_file_with_an_id(folder):
+    return npz(folder, "--groups", text_file(folder, "groups.csv", "id,camera\n1,a\n2,a\n3,b\n4,b\n"))
+
+
+def shards(folder: Path, **files: str) -> list[str]:
+    (folder / "net").mkdir()
+    for name, text in files.items():
+        (folder / "net" / f"{name}.csv").write_text("sample_id,label,cat,dog\n" + text)
+    return ["audit", "--stream", str(folder / "net")]
+
+
+@case(
+    "{folder}/net/b.csv: holds the sample 'y', and so does {folder}/net/a.csv: it would count twice. Keep it in one of them."
+)
+def shards_that_share_a_sample(folder):
+    return shards(folder, a="x,cat,1.5,0.2\ny,dog,0.1,2.5\n", b="z,cat,1,0\ny,dog,0.1,2.5\n")
+
+
+@case(
+    "{folder}/net/a.npz: has the name of {folder}/net/a.csv and another format: the same samples would count twice. Leave one away, or rename it."
+)
+def shard_in_two_formats(folder):
+    arguments = shards(folder, a="x,cat,1.5,0.2\ny,dog,0.1,2.5\n")
+    np.savez(folder / "net" / "a.npz", logits=[[1.5, 0.2], [0.1, 2.5]], labels=[0, 1], class_names=["cat", "dog"])
+    return arguments
 
 
 @case("{folder}/m.csv: is not UTF-8 text (byte 16). Save it as UTF-8 CSV.")

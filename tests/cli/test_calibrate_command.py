@@ -148,3 +148,17 @@ def test_what_cannot_be_done_is_refused_before_a_file_is_read(tmp_path, monkeypa
 def test_a_wide_range_is_searched(models, capsys):
     assert run(["calibrate", *FILES, "--objective", "classes", "--range", "1e-6,1e4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["grid"]["tried"] > 100_000
+
+
+def test_class_names_choose_the_columns_of_tables(models, capsys):
+    for name, samples in models.items():
+        rows = zip(samples.labels.tolist(), samples.logits.tolist(), strict=True)
+        lines = ["label,a,b,c,pred", *(f"{'abc'[label]},{','.join(map(str, row))},1" for label, row in rows)]
+        Path(f"{name}.csv").write_text("\n".join(lines))
+    command = ["calibrate", *(f"{name}.csv" for name in models), "--objective", "stability", "--json"]
+    assert run(command) == 2
+    assert "has a column 'pred' that no label names" in capsys.readouterr().err
+    Path("names.txt").write_text("a\nb\nc\n")
+    assert run([*command, "--class-names", "names.txt"]) == 0
+    expected = calibrate(models, "stability")
+    assert json.loads(capsys.readouterr().out)["temperature"] == expected.temperature

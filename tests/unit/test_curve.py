@@ -49,7 +49,7 @@ def some_logits(n=600, k=20, spread=3.0, lead=5.0, seed=1, dtype=np.float64):
 
 def each_its_own_group(logits, labels):
     """So that no error of a sample hides behind another of the opposite sign."""
-    return Samples.of(logits, labels, groups=[f"{row:04d}" for row in range(len(labels))])
+    return Samples.of(logits, labels, groups=[f"{row:04d}" for row in range(len(labels))], piece=True)
 
 
 @pytest.mark.parametrize("activation", ["softmax", "sigmoid"])

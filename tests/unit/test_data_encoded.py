@@ -90,6 +90,7 @@ class TestFolder:
         data = load_data(folder, class_names=["Ameise", "Biene", "Kuh"])
         assert data.labels.tolist() == [0, 0, 1, 2, 2, 2]
         assert data.class_names == ("Ameise", "Biene", "Kuh")
+        assert refusal(folder, class_names=["cow", "bee", "gnu"]).startswith("class name 'cow' is given for class 0, ")
         assert refusal(folder, class_names=["Ameise"]) == (
             "there are 1 class names for 3 folders. Give one per folder."
         )
@@ -222,6 +223,44 @@ class TestParquet:
         assert data.labels.tolist() == [1, 0, 2, 2, 0, 1]
         assert data.class_names == ("a", "b", "c")
         assert data.sample_ids is None
+
+    def test_class_names_that_are_labels_give_their_order_and_may_name_absent_classes(self, write):
+        path = write(label=["c", "a", "b", "b", "a", "c"])
+        data = load_data(path, class_names=["c", "x", "b", "a"])
+        assert data.labels.tolist() == [0, 3, 2, 2, 3, 0]
+        assert data.class_names == ("c", "x", "b", "a")
+        assert data.fingerprint != load_data(path).fingerprint, "the labels are others"
+        assert data.fingerprint == load_data(path, class_names=["c", "y", "b", "a"]).fingerprint
+
+    def test_class_names_order_labels_that_the_hub_names_too(self, write):
+        names = {"info": {"features": {"label": {"names": ["a", "b", "c"]}}}}
+        path = write(label=["c", "a", "b", "b", "a", "c"], metadata={"huggingface": json.dumps(names)})
+        assert load_data(path, class_names=["c", "b", "a"]).labels.tolist() == [0, 2, 1, 1, 2, 0]
+        indices = write("indices.parquet", metadata={"huggingface": json.dumps(names)})
+        assert load_data(indices, class_names=["A", "B", "C"]).class_names == ("A", "B", "C")
+        assert refusal(indices, class_names=["c", "b", "a"]) == (
+            "class name 'c' is given for class 0, which is called 'a' there: 'c' is class 2. "
+            "Give the names in their order, or leave --class-names away."
+        )
+
+    def test_other_class_names_take_the_place_of_the_labels(self, write):
+        path = write(label=["c", "a", "b", "b", "a", "c"])
+        data = load_data(path, class_names=["Ameise", "Biene", "Kuh"])
+        assert (data.labels.tolist(), data.class_names) == ([2, 0, 1, 1, 0, 2], ("Ameise", "Biene", "Kuh"))
+        assert refusal(path, class_names=["Ameise"]) == "there are 1 class names for 3 labels. Give one per label."
+
+    def test_labels_that_are_numbers_as_text_are_refused_where_their_order_is_not_that_of_numbers(self, write):
+        path = write(label=["5", "14", "9", "9", "14", "5"])
+        assert refusal(path) == (
+            "has labels named by numbers, and 14, 5, 9, ... is their order as text only. "
+            "Give --class-names with the labels in the order of the model's outputs."
+        )
+        assert load_data(path, class_names=["5", "9", "14"]).labels.tolist() == [0, 2, 1, 1, 2, 0]
+
+    def test_hidden_files_are_passed_over(self, write, tmp_path):
+        write("a.parquet")
+        write("._a.parquet")
+        assert len(load_data(tmp_path).labels) == 6
 
     def test_one_row_group_is_held_at_a_time(self, write):
         data = load_data(write())

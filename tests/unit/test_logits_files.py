@@ -7,6 +7,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from gfscore import read_samples
+from gfscore.errors import OptionError
 from gfscore.inputs.logits_files import read_class_names
 
 NAMES = ["cat", "dog", "emu"]
@@ -117,9 +118,22 @@ def test_probabilities_are_taken_when_announced(tmp_path, key):
     assert read_samples(path, probabilities=True).probabilities
 
 
-def test_given_class_names_take_the_place_of_those_in_the_file(tmp_path):
-    write_npz(path := tmp_path / "m.npz")
+@pytest.mark.parametrize(
+    ("suffix", "write"), [(".npz", write_npz), (".safetensors", write_safetensors), (".csv", write_csv)]
+)
+def test_given_class_names_take_the_place_of_those_in_the_file_but_do_not_move_them(tmp_path, suffix, write):
+    write(path := tmp_path / f"m{suffix}")
     assert read_samples(path, class_names=["x", "y", "z"]).class_names == ("x", "y", "z")
+    assert read_samples(path, class_names=["cat", "y", "emu"]).class_names == ("cat", "y", "emu")
+    for moved in (["emu", "dog", "cat"], ["dog", "y", "z"]):
+        with pytest.raises(OptionError, match=rf"class name '{moved[0]}' is given for class 0, which is called 'cat'"):
+            read_samples(path, class_names=moved)
+
+
+def test_class_names_that_have_no_order_are_refused(tmp_path):
+    write_npz(path := tmp_path / "m.npz")
+    with pytest.raises(OptionError, match=r"class names are a set, which has no fixed order\. Give a list\."):
+        read_samples(path, class_names={"x", "y", "z"})
 
 
 class TestGroups:
@@ -141,7 +155,7 @@ class TestGroups:
         assert self.groups(logits, "camera\nx\ny\nx\ny\n") == ["x", "y", "x", "y"]
 
     def test_a_csv_joined_on_the_sample_id(self, logits):
-        assert self.groups(logits, "sample_id,camera\nd,4\nc,3\nb,2\na,1\nextra,9\n") == ["1", "2", "3", "4"]
+        assert self.groups(logits, "sample_id,camera\nd,3\nc,3\nb,2\na,1\nextra,9\n") == ["1", "2", "3", "3"]
 
     def test_several_columns_are_intersected(self, logits):
         text = "sample_id,camera,light\na,1,day\nb,1,night\nc,2,day\nd,1,day\n"

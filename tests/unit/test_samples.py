@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from gfscore.errors import NotFiniteError, ProbabilitiesError, SamplesError
+from gfscore.errors import NotFiniteError, OptionError, ProbabilitiesError, SamplesError
 from gfscore.samples import CHUNK_VALUES, Samples, map_chunks, row_chunks
 
 LOGITS = np.array([[2.0, 0.5, -1.0], [0.1, 0.3, 4.0]])
@@ -83,6 +83,47 @@ def test_several_attributes_are_intersected():
     assert samples.groups.codes.tolist() == [0, 1, 2, 0]
 
 
+@pytest.mark.parametrize("names", [{"a", "b", "c"}, {"a": 0, "b": 1, "c": 2}, (name for name in "abc"), "abc"])
+def test_class_names_have_an_order(names):
+    with pytest.raises(
+        OptionError, match=r"class names are (a (set|dict|generator), which has no fixed order|one str)"
+    ):
+        Samples.of(LOGITS, [0, 1], class_names=names)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.nan, ["b"]])
+def test_a_missing_class_name_is_no_name(missing):
+    with pytest.raises(SamplesError, match=r"class name of class 1 is .*, which is no name"):
+        Samples.of(LOGITS, [0, 1], class_names=["a", missing, "c"])
+
+
+def test_class_names_may_be_an_array_of_numbers():
+    assert Samples.of(LOGITS, [0, 1], class_names=np.array([3, 5, 7])).class_names == ("3", "5", "7")
+
+
+@pytest.mark.parametrize("names", [{"class_names": ["a", "b" * 4097, "c"]}, {"sample_ids": ["a", "b" * 4097]}])
+def test_a_name_of_thousands_of_characters_is_refused(names):
+    with pytest.raises(SamplesError, match=r"has 4,097 characters. Give names of at most 4,096.$"):
+        Samples.of(LOGITS, [0, 1], **names)
+
+
+def test_messages_shorten_long_names():
+    with pytest.raises(SamplesError) as refused:
+        Samples.of(LOGITS, [0, 1], sample_ids=["x" * 4000] * 2)
+    assert str(refused.value) == (
+        f"sample id '{'x' * 80}'... (4,000 characters) stands at row 0 and again at row 1. Make them unique."
+    )
+
+
+def test_an_id_is_no_group():
+    logits = np.tile(LOGITS, (2, 1))
+    with pytest.raises(SamplesError, match="groups have 4 values for 4 samples: an id, and no group"):
+        Samples.of(logits, [0, 1, 2, 0], groups=list("abcd"))
+    with pytest.raises(SamplesError, match="groups 'id' have 4 values for 4 samples"):
+        Samples.of(logits, [0, 1, 2, 0], groups={"light": ["day", "day", "night", "day"], "id": [1, 2, 3, 4]})
+    assert Samples.of(logits, [0, 1, 2, 0], groups=list("abcd"), piece=True).groups.names == tuple("abcd")
+
+
 def test_sample_ids_may_be_bytes():
     assert Samples.of(LOGITS, [0, 1], sample_ids=np.array([b"a", b"b"])).sample_ids == ("a", "b")
 
@@ -119,10 +160,8 @@ def test_groups_that_differ_only_at_the_end_stay_apart():
 
 
 def test_one_long_group_name_costs_its_length_once():
-    n = 200_000  # as fixed-width text this would take 80 GB
-    samples = Samples.of(
-        np.tile(LOGITS, (n // 2, 1)), np.tile([0, 1], n // 2), groups=["x" * 100_000] + ["y"] * (n - 1)
-    )
+    n = 2_000_000  # as fixed-width text this would take 32 GB
+    samples = Samples.of(np.tile(LOGITS, (n // 2, 1)), np.tile([0, 1], n // 2), groups=["x" * 4000] + ["y"] * (n - 1))
     assert samples.groups.codes.tolist()[:2] == [0, 1]
 
 

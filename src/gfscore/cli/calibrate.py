@@ -11,7 +11,7 @@ from gfscore.cli.screens import screen
 from gfscore.cli.sources import model_names
 from gfscore.cli.streams import write_data
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.logits_files import read_samples
+from gfscore.inputs.logits_files import read_class_names, read_samples
 from gfscore.inputs.references import for_models, read_reference
 from gfscore.outputs.calibration import show
 
@@ -27,6 +27,7 @@ def calibrate_command(
         str, typer.Option(help="How logits become confidences: softmax or sigmoid.")
     ] = shared.DEFAULTS.activation,
     probabilities: shared.Probabilities = False,
+    class_names: shared.ClassNames = None,
     search: Annotated[str, typer.Option("--range", help="Temperatures searched, lowest and highest.")] = "0.01,10",
     as_json: Annotated[bool, typer.Option("--json", help="Print the calibration as JSON.")] = False,
 ) -> None:
@@ -40,9 +41,10 @@ def calibrate_command(
     calibrating.checked_request(objective, reference=reference is not None, accuracies=accuracies is not None)
     given = None if reference is None else read_reference(reference)
     clean = None if accuracies is None else read_reference(accuracies, column="clean")
+    names = None if class_names is None else read_class_names(class_names)
     curves = {}
     for name, path in model_names(logits).items():
-        samples = read_samples(path, probabilities=probabilities)
+        samples = read_samples(path, probabilities=probabilities, class_names=names)
         with naming(path):
             curves[name] = calibrating.curve_of(samples, options, span)
     calibration = calibrating.calibration_of(

@@ -1,6 +1,5 @@
 """``gfscore compare``: two versions of a model, class by class."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -41,9 +40,7 @@ def compare_command(
     ] = None,
     probabilities: shared.Probabilities = False,
     groups: shared.Groups = None,
-    class_names: Annotated[
-        Path | None, typer.Option(help="Names of the classes: one per line, or a JSON list.")
-    ] = None,
+    class_names: shared.ClassNames = None,
     scoring: shared.AuditOptions,
     store: shared.StoreFolder = None,
     out: Annotated[Path | None, typer.Option(help="File to write the comparison to, as JSON.")] = None,

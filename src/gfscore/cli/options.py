@@ -67,6 +67,7 @@ Accuracies = Annotated[
         "ones.  [default: from the data]",
     ),
 ]
+ClassNames = Annotated[Path | None, typer.Option(help="Names of the classes: one per line, or a JSON list.")]
 Probabilities = Annotated[
     bool, typer.Option("--probabilities", help="The files hold probabilities: softmax is not applied again.")
 ]
@@ -132,7 +133,7 @@ class RunOptions:
     classes: Annotated[
         int | None, typer.Option("--classes", min=2, help="Classes of a generator that does not say so.")
     ] = None
-    class_names: Annotated[Path | None, typer.Option(help="Names of the classes: one per line, or a JSON list.")] = None
+    class_names: ClassNames = None
     threads: Annotated[
         int | None,
         typer.Option(min=1, help="Threads an ONNX graph may use.  [default: all cores; 1 a worker with --engine ray]"),

@@ -16,8 +16,8 @@ from gfscore.engines.loading import load
 from gfscore.engines.ray import summaries_on_ray
 from gfscore.engines.summarising import Score, summarise
 from gfscore.errors import FileError, GFScoreError, OptionError, naming
-from gfscore.inputs.logits_files import SUFFIXES, read_samples
 from gfscore.inputs.raw import refuse_unreadable
+from gfscore.inputs.shards import Shards, find_shards, refuse_two_formats
 from gfscore.inputs.store import Store
 from gfscore.places.addresses import shown
 from gfscore.results import ModelAudit
@@ -55,14 +55,16 @@ def _files_of(paths: Sequence[Path], *, pieces: bool) -> dict[str, list[Path]]:
     """The files of each model: those in its folder, or the one named; or all of them for one (``pieces``)."""
     if not paths:
         raise OptionError("there is nothing to stream. Name logits files, folders of them, or --model and --data.")
-    files = {name: _shards(path) for name, path in model_names(paths).items()}
+    files = {name: find_shards(path) for name, path in model_names(paths).items()}
     every = [file for shards in files.values() for file in shards]
     refuse_repeated(every)  # one may be named, and be in a folder that is named
-    if not pieces:
-        return files
-    folder = paths[0].resolve()
-    name = folder.name if folder.is_dir() else folder.parent.name
-    return {name or "model": every}
+    if pieces:
+        folder = paths[0].resolve()
+        name = folder.name if folder.is_dir() else folder.parent.name
+        files = {name or "model": every}
+    for shards in files.values():
+        refuse_two_formats(shards)
+    return files
 
 
 def _hashes(paths: Sequence[Path]) -> dict[Path, str]:
@@ -136,11 +138,13 @@ def _streamed(
 ) -> ModelAudit:
     source = paths[0].name if len(paths) == 1 else f"{len(paths)} files, {paths[0].name} to {paths[-1].name}"
     stream = StreamingAudit(options, name=name, source=source)
+    shards = Shards(probabilities=probabilities, class_names=class_names)
     for path in paths:
-        samples = read_samples(path, probabilities=probabilities, class_names=class_names, piece=True)
+        samples = shards.read(path)
         with naming(path):
             for piece in pieces_of(samples):
                 look(stream.add(piece).tally)
+    shards.finish()
     with naming(name):
         return stream.result()
 
@@ -168,12 +172,3 @@ def _looks(console: Console, options: auditing.Options, name: str) -> Look:
         console.print(views.printable(f"{name}: {n_samples} so far: {worst}, RDI {rdi} (early look)"))
 
     return look
-
-
-def _shards(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    found = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
-    if not found:
-        raise FileError(f"holds no logits file ({', '.join(SUFFIXES)}). Name another folder.").found_in(path)
-    return found

@@ -8,10 +8,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from gfscore.errors import FileError, naming
+from gfscore.inputs.columns import SAMPLE_ID
 from gfscore.inputs.npz import read_npz
-from gfscore.inputs.raw import Groups, RawSamples, listed, refuse_unreadable
+from gfscore.inputs.raw import Groups, RawSamples, listed, refuse_moved, refuse_unreadable
 from gfscore.inputs.safetensors_file import read_safetensors
-from gfscore.inputs.tabular import SAMPLE_ID, csv_blocks, read_csv, read_parquet
+from gfscore.inputs.tabular import csv_blocks, read_csv, read_parquet
+from gfscore.names import name_texts
 from gfscore.places.addresses import shown
 from gfscore.places.copies import to_read
 from gfscore.samples import Samples
@@ -30,26 +32,31 @@ def read_samples(
 ) -> Samples:
     """Read and check a logits file: ``.npz``, ``.safetensors``, ``.parquet`` or ``.csv``, here or at an address.
 
-    ``class_names`` take the place of the names in the file; ``groups`` is a file with one group per sample, or with a
+    ``class_names`` take the place of the names in the file, or say which columns of a table are its classes; in both
+    cases names that the file has stay in its order. ``groups`` is a file with one group per sample, or with a
     column ``sample_id`` to join on. A ``piece`` is one of several files, as in :meth:`~gfscore.Samples.of`. No pickle
     is ever loaded. Formats: :doc:`files`.
     """
     path = to_read(path)
     with naming(shown(path)):
-        raw = _read(path, probabilities=probabilities)
+        given = None if class_names is None else name_texts(class_names)
+        raw = _read(path, given, probabilities=probabilities, piece=piece)
+        if given is not None and raw.class_names is not None:
+            refuse_moved(given, raw.class_names)
         return Samples.of(
             raw.logits,
             raw.labels,
-            class_names=raw.class_names if class_names is None else class_names,
+            class_names=raw.class_names if given is None else given,
             groups=raw.groups if groups is None else read_groups(groups, raw.sample_ids, raw.labels.size),
             sample_ids=raw.sample_ids,
             probabilities=probabilities,
             piece=piece,
             halved_batches=raw.halved_batches,
+            table=raw.table,
         )
 
 
-def _read(path: Path, *, probabilities: bool) -> RawSamples:
+def _read(path: Path, class_names: Sequence[str] | None, *, probabilities: bool, piece: bool) -> RawSamples:
     refuse_unreadable(path)
     try:
         match path.suffix.lower():
@@ -58,9 +65,9 @@ def _read(path: Path, *, probabilities: bool) -> RawSamples:
             case ".safetensors":
                 return read_safetensors(path, probabilities=probabilities)
             case ".parquet":
-                return read_parquet(path)
+                return read_parquet(path, class_names, piece=piece)
             case ".csv":
-                return read_csv(path)
+                return read_csv(path, class_names, piece=piece)
     except OSError as error:
         raise FileError(f"cannot be read ({error.strerror or error}). Check the file and its permissions.") from error
     raise FileError(f"has the ending {path.suffix!r}. Logits files are {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gfscore.errors import FileError
 from gfscore.inputs.raw import IN_PIECES, RawSamples, labels_key, logits_key, reason, refuse_bomb, refuse_too_large
+from gfscore.names import LONGEST_NAME
 
 ENCRYPTED = 0x1  # flag bit of a zip member
 LOCAL_HEADER = struct.Struct("<26xHH")  # stands before each member; ends with the lengths of its name and extra field
@@ -51,6 +52,11 @@ def read_member(archive: zipfile.ZipFile, name: str, *, advice: str = IN_PIECES)
     """One array, after its header was held against the bytes there are; ``advice`` is for one that is too large."""
     info = archive.getinfo(f"{name}.npy")
     header = _checked_header(archive, name)
+    characters = header.dtype.itemsize // {"U": 4, "S": 1}.get(header.dtype.kind, header.dtype.itemsize + 1)
+    if characters > LONGEST_NAME:  # of few bytes, when it is compressed
+        raise FileError(
+            f"array {name!r} holds text of {characters:,} characters. Save at most {LONGEST_NAME:,} a name."
+        )
     refuse_too_large(header.n_bytes, f"array {name!r}", advice)
     refuse_bomb(header.n_bytes, info.compress_size, f"array {name!r}")
     try:

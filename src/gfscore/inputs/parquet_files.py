@@ -3,7 +3,8 @@
 A value that repeats is stored once, so a million rows of one long text take no room in the file.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,3 +42,12 @@ def column_values(file: Any, path: Path, column: str, row_groups: Sequence[int] 
         refuse_bomb(unpacked, path.stat().st_size, f"a column {column!r}")
         values += array.to_pylist()
     return values
+
+
+def index_columns(metadata: Mapping[bytes, bytes] | None) -> tuple[str, ...]:
+    """Columns that were the index of a pandas frame, as it notes in the schema."""
+    try:
+        columns = json.loads((metadata or {})[b"pandas"])["index_columns"]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return ()
+    return tuple(name for name in columns if isinstance(name, str)) if isinstance(columns, list) else ()

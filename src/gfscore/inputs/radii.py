@@ -7,10 +7,11 @@ import numpy as np
 
 from gfscore.errors import FileError, naming
 from gfscore.extras import require
+from gfscore.inputs.columns import SAMPLE_ID
 from gfscore.inputs.logits_files import joined
 from gfscore.inputs.npz import array_names, open_npz, read_member
 from gfscore.inputs.raw import listed, reason, refuse_unreadable
-from gfscore.inputs.tabular import SAMPLE_ID, csv_blocks
+from gfscore.inputs.tabular import csv_blocks
 from gfscore.samples import FloatArray, Samples
 
 RADIUS = "radius"

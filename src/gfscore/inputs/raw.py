@@ -8,7 +8,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from gfscore.errors import FileError
+from gfscore.errors import FileError, OptionError
+from gfscore.names import shortened
+from gfscore.samples import TableNotes
 
 LOGITS_KEYS = ("logits",)
 PROBABILITY_KEYS = ("probabilities", "probs", "logits")
@@ -27,6 +29,7 @@ class RawSamples:
     groups: NDArray[Any] | Sequence[str] | None = None
     sample_ids: NDArray[Any] | Sequence[object] | None = None
     halved_batches: int = 0  # of the model that made the logits, that did not fit into memory
+    table: TableNotes | None = None  # how the columns of a table were read
 
 
 def logits_key(names: Sequence[str], *, probabilities: bool) -> str:
@@ -50,12 +53,24 @@ def labels_key(names: Sequence[str]) -> str:
     return "labels"
 
 
+def refuse_moved(given: Sequence[str], found: Sequence[str]) -> None:
+    """Refuse names for the classes that are theirs already, but of other classes: that would rename them silently."""
+    place_of = {name: place for place, name in enumerate(found)}
+    for place, name in enumerate(given):
+        if place_of.get(name, place) != place:
+            raise OptionError(
+                f"class name {shortened(name)} is given for class {place}, which is called "
+                f"{shortened(found[place]) if place < len(found) else 'nothing'} there: {shortened(name)} is class "
+                f"{place_of[name]}. Give the names in their order, or leave --class-names away."
+            )
+
+
 def listed(names: Sequence[str], most: int = 6) -> str:
     """Names for a message, not too many of them."""
     if not names:
         return "nothing"
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + more
+    return ", ".join(shortened(name) for name in names[:most]) + more
 
 
 def reason(error: BaseException) -> str:

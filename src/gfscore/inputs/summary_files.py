@@ -17,6 +17,7 @@ from gfscore.inputs.raw import reason, refuse_unreadable
 from gfscore.places.addresses import shown
 from gfscore.places.copies import to_read
 from gfscore.places.outgoing import to_write
+from gfscore.probabilities import RowSums
 from gfscore.samples import IntArray
 from gfscore.summaries import ScoreKind, Summary
 from gfscore.summaries.bins import N_BINS, N_CELLS
@@ -58,7 +59,7 @@ def summary_to_bytes(summary: Summary) -> bytes:
         "blocks": N_BLOCKS,
         "seed": summary.seed,
         "value_range": summary.value_range,
-        "resemble_probabilities": summary.resemble_probabilities,
+        "row_sums": None if summary.row_sums is None else summary.row_sums.saved(),
         "halved_batches": summary.halved_batches,
     }
     arrays = {name: _small(getattr(summary, name)) for name in ARRAYS}
@@ -87,7 +88,7 @@ def summary_from_bytes(content: bytes) -> Summary:
             names=tuple(map(str, about["names"])),
             class_names=tuple(map(str, about["class_names"])),
             value_range=(float(about["value_range"][0]), float(about["value_range"][1])),
-            resemble_probabilities=bool(about["resemble_probabilities"]),
+            row_sums=None if about["row_sums"] is None else RowSums.restored(about["row_sums"]),
             seed=int(about["seed"]),
             halved_batches=int(about["halved_batches"]),
             **{name: _whole(arrays[name]) for name in ARRAYS},

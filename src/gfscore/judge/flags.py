@@ -7,6 +7,7 @@ import numpy as np
 
 from gfscore.disparity import worst_classes
 from gfscore.errors import PLURALS
+from gfscore.probabilities import PERCENT, Reading, RowSums, places
 from gfscore.profile import ClassProfile
 from gfscore.results import Flag
 from gfscore.samples import Samples
@@ -18,6 +19,7 @@ DEFAULT_MIN_N = (
 )
 SATURATED_SHARE = 0.5  # of the samples: then the profile is mostly accuracy
 SHIFT_KEPT = 0.5  # share of the sigmoid score left over by the common shift of the logits
+SHOWN_DECIMALS = 4  # of probabilities: rounding to more is lost among the digits that scores are shown with
 NAMED = 5  # names listed in a message before "and N more"
 
 
@@ -32,6 +34,9 @@ class Facts:
     centred: float  # sum of what sigmoid scores would be were the logits shifted to their middle; 0 for others
     value_range: tuple[float, float]  # of the logits
     probabilities: bool
+    n_classes: int
+    row_sums: RowSums | None = None  # of probabilities
+    left_out: tuple[str, ...] = ()  # columns of a table that were taken for no class
     halved_batches: int = 0  # of the model, that did not fit into memory
 
     @classmethod
@@ -45,11 +50,14 @@ class Facts:
             centred=float(local.centred.sum()),
             value_range=samples.value_range,
             probabilities=samples.probabilities,
+            n_classes=samples.n_classes,
+            row_sums=samples.row_sums,
+            left_out=samples.table.left_out,
             halved_batches=samples.halved_batches + local.halved_batches,
         )
 
     @classmethod
-    def of_summary(cls, summary: Summary) -> Self:
+    def of_summary(cls, summary: Summary, left_out: tuple[str, ...] = ()) -> Self:
         """From what is left of them."""
         return cls(
             n_samples=summary.n_samples,
@@ -59,6 +67,9 @@ class Facts:
             centred=summary.kind.maximum * summary.total("centred"),
             value_range=summary.value_range,
             probabilities=summary.kind.probabilities,
+            n_classes=len(summary.class_names),
+            row_sums=summary.row_sums,
+            left_out=left_out,
             halved_batches=summary.halved_batches,
         )
 
@@ -75,6 +86,9 @@ def audit_flags(facts: Facts, profile: ClassProfile, *, min_n: int) -> tuple[Fla
         _saturated(facts),
         _sigmoid_shift(facts),
         _bounded_logits(facts),
+        _left_out(facts),
+        _percentages(facts),
+        _rounded_probabilities(facts),
         _halved_batches(facts),
     )
     return tuple(flag for flag in found if flag is not None)
@@ -187,6 +201,47 @@ def _bounded_logits(facts: Facts) -> Flag | None:
         message=f"all logits lie in [{low:.3g}, {high:.3g}]: if these are sigmoid outputs or normalised scores, "
         "they are no logits and the score means nothing.",
     )
+
+
+def _left_out(facts: Facts) -> Flag | None:
+    if not facts.left_out:
+        return None
+    return Flag(
+        code="left_out_columns",
+        message=f"{len(facts.left_out)} columns of the table were taken for no class and left out "
+        f"({_some(tuple(name or 'one without a name' for name in facts.left_out))}).",
+    )
+
+
+def _percentages(facts: Facts) -> Flag | None:
+    found = _reading(facts)
+    if found is None or found.whole != PERCENT:
+        return None
+    return Flag(
+        code="percentages",
+        message="rows sum to 100, so the probabilities were read as percentages.",
+    )
+
+
+def _rounded_probabilities(facts: Facts) -> Flag | None:
+    """Decimals that are few enough to be seen in the score."""
+    found = _reading(facts)
+    if found is None or found.decimals is None or facts.row_sums is None:
+        return None
+    hidden = 2 if found.whole == PERCENT else 0  # a percentage is two decimals longer as a share
+    if found.decimals + hidden > SHOWN_DECIMALS:
+        return None
+    zeros = facts.row_sums.zeros / (facts.n_samples * facts.n_classes)
+    return Flag(
+        code="rounded_probabilities",
+        message=f"probabilities have {places(found.decimals)}: classes that rounding made equal are ties, which score "
+        f"0; {100 * zeros:.1f} % of the values are 0, which no temperature changes; and each row was divided by its "
+        f"sum, which is up to {100 * found.excess:.2g} % off. Save more decimals, or the logits.",
+    )
+
+
+def _reading(facts: Facts) -> Reading | None:
+    return facts.row_sums.reading() if facts.probabilities and facts.row_sums is not None else None
 
 
 def _halved_batches(facts: Facts) -> Flag | None:

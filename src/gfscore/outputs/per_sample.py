@@ -1,6 +1,5 @@
 """The per-sample table, to CSV or parquet."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from gfscore.errors import OptionError
 from gfscore.extras import require
 from gfscore.files import replacing
+from gfscore.outputs.spreadsheets import write_rows
 
 Table = Mapping[str, Sequence[Any]]
 
@@ -38,10 +38,9 @@ def _columns(table: Table, headings: Sequence[str]) -> list[Sequence[Any]]:
 
 def _write_csv(path: Path, headings: Sequence[str], tables: Sequence[Table]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(headings)
+        write_rows(file, [headings])
         for table in tables:
-            writer.writerows(zip(*_columns(table, headings), strict=True))
+            write_rows(file, zip(*_columns(table, headings), strict=True))
 
 
 def _write_parquet(path: Path, headings: Sequence[str], tables: Sequence[Table]) -> None:

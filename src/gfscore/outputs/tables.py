@@ -1,12 +1,12 @@
 """Tables to take into a paper, a README or a spreadsheet: LaTeX (booktabs), Markdown and CSV."""
 
-import csv
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from gfscore import views
+from gfscore.outputs.spreadsheets import write_rows
 from gfscore.results import Audit, ClassResult, ModelAudit
 
 Interval = tuple[float, float] | None
@@ -195,11 +195,10 @@ def _csv(content: Content, _digits: int) -> str:
     """Numbers in full precision; an estimate takes three columns."""
     expanded = [any(isinstance(row[column], tuple) for row in content.rows) for column in range(len(content.headings))]
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    header: list[str] = []
-    for heading, wide in zip(map(_inert, content.headings), expanded, strict=True):
+    header: list[object] = []
+    for heading, wide in zip(content.headings, expanded, strict=True):
         header += [heading, f"{heading} lower", f"{heading} upper"] if wide else [heading]
-    writer.writerow(header)
+    lines = [header]
     for row in content.rows:
         cells: list[object] = []
         for cell in row:
@@ -207,14 +206,10 @@ def _csv(content: Content, _digits: int) -> str:
                 lower, upper = cell[1] or (None, None)
                 cells += [cell[0], lower, upper]
             else:
-                cells.append(_inert(cell) if isinstance(cell, str) else cell)
-        writer.writerow(cells)
+                cells.append(cell)
+        lines.append(cells)
+    write_rows(buffer, lines)
     return buffer.getvalue()
-
-
-def _inert(text: str) -> str:
-    """Text that a spreadsheet does not take for a formula."""
-    return f"'{text}" if text[:1] in "=+-@\t\r" else text
 
 
 CONTENTS: dict[Layout, Callable[[Audit], Content]] = {

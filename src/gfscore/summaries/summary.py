@@ -7,7 +7,9 @@ from typing import Self
 import numpy as np
 
 from gfscore.errors import SamplesError
-from gfscore.samples import FloatArray, IntArray, Samples, checked_class_names
+from gfscore.names import checked_class_names
+from gfscore.probabilities import RowSums
+from gfscore.samples import FloatArray, IntArray, Samples
 from gfscore.scores.local import LocalScores
 from gfscore.summaries.bins import CEILINGS, FLOORS, N_CELLS, Cells, bins_of
 from gfscore.summaries.dealing import dealt
@@ -59,7 +61,7 @@ class Summary:
     confusions: IntArray  # sorted: part * K + predicted class of every mistake that was made
     confusion_counts: IntArray
     value_range: tuple[float, float]  # smallest and largest logit
-    resemble_probabilities: bool  # all logits look like probabilities
+    row_sums: RowSums | None  # what tells whether the rows are probabilities; None where they cannot be
     seed: int  # of the deal of samples to blocks and halves
     halved_batches: int = 0  # of the model, that did not fit into memory
 
@@ -111,7 +113,7 @@ class Summary:
             confusions=confusions,
             confusion_counts=confusion_counts.astype(np.int64),
             value_range=samples.value_range,
-            resemble_probabilities=samples.resemble_probabilities,
+            row_sums=samples.row_sums,
             seed=seed,
             halved_batches=samples.halved_batches + local.halved_batches,
         )

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gfscore.errors import OptionError
+from gfscore.probabilities import RowSums
 from gfscore.samples import IntArray
 from gfscore.summaries.bins import N_CELLS
 from gfscore.summaries.summary import COLUMNS, ScoreKind, Summary, merge_error, shown
@@ -52,7 +53,7 @@ class Tally:
         self._confusions: list[tuple[IntArray, IntArray]] = []
         self._waiting = 0
         self._range = (np.inf, -np.inf)
-        self._resemble_probabilities = True
+        self._row_sums: RowSums | None = RowSums()
         self._halved_batches = 0
 
     def add(self, summary: Summary) -> Self:
@@ -71,7 +72,8 @@ class Tally:
             self._confusions, self._waiting = [_added(self._confusions)], 0
         low, high = summary.value_range
         self._range = (min(self._range[0], low), max(self._range[1], high))
-        self._resemble_probabilities &= summary.resemble_probabilities
+        pair = self._row_sums, summary.row_sums
+        self._row_sums = None if pair[0] is None or pair[1] is None else pair[0].and_also(pair[1])
         self._halved_batches += summary.halved_batches
         return self
 
@@ -102,7 +104,7 @@ class Tally:
             confusions=moved[by_key],
             confusion_counts=counts[by_key],
             value_range=self._range,
-            resemble_probabilities=self._resemble_probabilities,
+            row_sums=self._row_sums,
             seed=self._seed,
             halved_batches=self._halved_batches,
         )

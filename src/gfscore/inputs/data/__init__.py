@@ -18,11 +18,12 @@ from gfscore.inputs.data.views import draw_per_class, reshaped
 from gfscore.inputs.generators import GENERATOR, open_generator
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset
+from gfscore.inputs.raw import refuse_moved
 from gfscore.places.copies import to_read
 
 __all__ = ["from_torch_dataset", "load_data"]
 
-ZOO_DIGITS = "zoo:digits"
+ZOO_DIGITS, PARQUET = "zoo:digits", ".parquet"
 FORMS = "an .npz or .parquet file, a folder of images, a CIFAR or MNIST directory, generator:..., or zoo:digits"
 
 
@@ -73,28 +74,32 @@ def load_data(
 def _open(spec: str, preprocessing: Preprocessing, split: str | None, class_names: Sequence[str] | None) -> Data:
     path = to_read(spec, folder=True)
     found_cifar, found_idx = find_cifar(path), find_idx(path)
-    if path.is_dir() and not (found_cifar or found_idx or find_parquet(path)):
+    tables = find_parquet(path) if path.is_dir() else [path] if path.suffix.lower() == PARQUET else []
+    if tables and not (found_cifar or found_idx):
+        if not path.is_dir():
+            refuse_split(split, spec)
+        return open_parquet(tables, spec, split=split, class_names=class_names, preprocessing=preprocessing)
+    if path.is_dir() and not (found_cifar or found_idx):
         return open_folder(path, spec, split=split, class_names=class_names, preprocessing=preprocessing)
     if found_cifar:
         data: Data = open_cifar(found_cifar, spec, split=split)
     elif found_idx:
         data = open_idx(found_idx, spec, split=split)
-    elif path.is_dir():
-        data = open_parquet(find_parquet(path), spec, split=split, preprocessing=preprocessing)
     else:
         refuse_split(split, spec)
         data = _open_file(path, spec, preprocessing)
-    return data if class_names is None else replace(data, class_names=checked_class_names(class_names, data.labels))
+    if class_names is None:
+        return data
+    if data.class_names is not None:
+        refuse_moved(class_names, data.class_names)
+    return replace(data, class_names=checked_class_names(class_names, data.labels))
 
 
 def _open_file(path: Path, spec: str, preprocessing: Preprocessing) -> Data:
     if spec == ZOO_DIGITS:
         return _zoo_digits()
-    match path.suffix.lower():
-        case ".npz":
-            return open_images(path, layout=preprocessing.layout)
-        case ".parquet":
-            return open_parquet([path], spec, split=None, preprocessing=preprocessing)
+    if path.suffix.lower() == ".npz":
+        return open_images(path, layout=preprocessing.layout)
     if not path.exists():
         raise FileError(f"does not exist. Check the path; data are {FORMS}.")
     raise FileError(f"has the ending {path.suffix!r}. Data are {FORMS}.")

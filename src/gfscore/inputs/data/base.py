@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from gfscore.digests import Watched, changed_file, refuse_changed, sha256
 from gfscore.errors import FileError, OptionError
 from gfscore.inputs.protocols import Layout
-from gfscore.inputs.raw import listed
+from gfscore.inputs.raw import listed, refuse_moved
 from gfscore.samples import IntArray
 
 
@@ -87,6 +87,27 @@ def checked_class_names(names: Sequence[str], labels: IntArray) -> tuple[str, ..
     if labels.max() >= len(names):
         raise OptionError(f"there are {len(names)} class names but a label {labels.max()}. Give a name per class.")
     return tuple(names)
+
+
+def class_order(
+    found: Sequence[str], class_names: Sequence[str] | None, what: str
+) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Label of each class that was found by name, and the names of all classes; ``what`` has these names.
+
+    ``class_names`` that hold all of them decide the order, and may name classes without an image; others rename.
+    """
+    names = tuple(found if class_names is None else class_names)
+    if set(found) <= set(names):
+        if class_names is None and all(name.isdecimal() for name in names) and sorted(names, key=int) != list(found):
+            raise FileError(
+                f"has {what}s named by numbers, and {', '.join(found[:3])}, ... is their order as text only. "
+                f"Give --class-names with the {what}s in the order of the model's outputs."
+            )
+        return {name: names.index(name) for name in found}, names
+    if len(names) != len(found):
+        raise OptionError(f"there are {len(names)} class names for {len(found)} {what}s. Give one per {what}.")
+    refuse_moved(names, found)
+    return {name: label for label, name in enumerate(found)}, names
 
 
 def unique_ids(ids: Iterable[object], n_images: int) -> tuple[str, ...] | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from gfscore.errors import FileError, OptionError
-from gfscore.inputs.data.base import FilesDigest, checked_labels
+from gfscore.inputs.data.base import FilesDigest, checked_labels, class_order
 from gfscore.inputs.data.encoded import EncodedData
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.raw import listed
@@ -55,7 +55,7 @@ def open_folder(
         raise FileError("holds no folders. Give an .npz file, or a folder with one subfolder of images per class.")
     if set(folders) <= set(SPLITS):
         raise FileError(f"holds the splits {listed(folders)}, not classes. Name one of them: --split {folders[0]}.")
-    order, names = _class_order(folders, class_names)
+    order, names = class_order(folders, class_names, "folder")
     found = [(path, order[folder]) for folder in folders for path in _images(root, root / folder)]
     if not found:
         raise FileError(f"holds no image in its {len(folders)} folders. Images end in {', '.join(ENDINGS)}.")
@@ -72,21 +72,6 @@ def open_folder(
         root=root,
         paths=paths,
     )
-
-
-def _class_order(folders: list[str], class_names: Sequence[str] | None) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Label of each folder, and the names of all classes."""
-    names = tuple(folders if class_names is None else class_names)
-    if set(folders) <= set(names):
-        if class_names is None and all(name.isdecimal() for name in names) and sorted(names, key=int) != folders:
-            raise FileError(
-                f"has folders named by numbers, and {', '.join(folders[:3])}, ... is their order as text only. "
-                "Give --class-names with the folders in the order of the model's outputs."
-            )
-        return {name: names.index(name) for name in folders}, names
-    if len(names) != len(folders):
-        raise OptionError(f"there are {len(names)} class names for {len(folders)} folders. Give one per folder.")
-    return {name: label for label, name in enumerate(folders)}, names
 
 
 def _images(root: Path, folder: Path) -> list[Path]:

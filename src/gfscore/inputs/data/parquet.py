@@ -1,7 +1,8 @@
 """Images in parquet files as the Hugging Face hub keeps them; needs pyarrow, from the extra ``tables``.
 
 A column ``image`` (or ``img``) holds the encoded bytes, plain or as a struct {bytes, path}; ``label`` (or ``labels``,
-``fine_label``) the classes, as indices or names. Row groups are read when a batch needs them, one at a time.
+``fine_label``) the classes, as indices or names; these are ordered as folders are. Row groups are read when a batch
+needs them, one at a time.
 """
 
 import json
@@ -15,11 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gfscore.errors import FileError, OptionError, naming
-from gfscore.inputs.data.base import FilesDigest, checked_class_names, checked_labels, unique_ids
+from gfscore.inputs.data.base import FilesDigest, checked_class_names, checked_labels, class_order, unique_ids
 from gfscore.inputs.data.encoded import EncodedData
 from gfscore.inputs.parquet_files import column_values, open_parquet_file
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.raw import listed
+from gfscore.inputs.raw import listed, refuse_moved
+from gfscore.names import shortened
+from gfscore.samples import IntArray
 
 IMAGES, LABELS = ("image", "img"), ("label", "labels", "fine_label")
 
@@ -61,11 +64,21 @@ class ParquetData(EncodedData):
 
 def find_parquet(folder: Path) -> list[Path]:
     """Parquet files in a folder, sorted."""
-    return sorted(folder.glob("*.parquet"))
+    return sorted(path for path in folder.glob("*.parquet") if not path.name.startswith("."))
 
 
-def open_parquet(paths: Sequence[Path], source: str, *, split: str | None, preprocessing: Preprocessing) -> ParquetData:
-    """Read the labels, and note where the images are. ``split`` picks files named ``test-00000-of-00002.parquet``."""
+def open_parquet(
+    paths: Sequence[Path],
+    source: str,
+    *,
+    split: str | None,
+    class_names: Sequence[str] | None,
+    preprocessing: Preprocessing,
+) -> ParquetData:
+    """Read the labels, and note where the images are. ``split`` picks files named ``test-00000-of-00002.parquet``.
+
+    ``class_names`` that hold every label that is text give the order of the classes; others take their place.
+    """
     chosen = _of_split(paths, split)
     digest = FilesDigest(chosen)  # before they are read
     tables = [_read_table(path) for path in chosen]
@@ -73,14 +86,17 @@ def open_parquet(paths: Sequence[Path], source: str, *, split: str | None, prepr
     for path, table in zip(chosen, tables, strict=True):
         if (table.image, table.label, table.class_names) != (first.image, first.label, first.class_names):
             raise FileError(f"has other columns or class names than {chosen[0].name}. Name one file.").found_in(path)
-    labels, class_names = _labels([label for table in tables for label in table.labels], first.class_names)
+    values = [label for table in tables for label in table.labels]
+    labels, names = _labels(values, first.class_names, class_names)
+    if isinstance(values[0], str):
+        digest.extra = labels.tobytes()  # which number a name has is not in the files
     groups = tuple(group for table in tables for group in table.groups)
     return ParquetData(
         source=source,
         labels=labels,
         layout="NHWC",
         digest=digest,
-        class_names=class_names,
+        class_names=names,
         sample_ids=unique_ids([name for table in tables for name in table.ids], len(labels)),
         preprocessing=preprocessing,
         column=first.image,
@@ -159,14 +175,23 @@ def _hub_names(metadata: dict[bytes, bytes], label: str) -> tuple[str, ...] | No
     return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else None
 
 
-def _labels(values: list[Any], names: tuple[str, ...] | None) -> tuple[Any, tuple[str, ...] | None]:
+def _labels(
+    values: list[Any], own: tuple[str, ...] | None, given: Sequence[str] | None
+) -> tuple[IntArray, tuple[str, ...] | None]:
+    """Indices of the classes, and their names: ``own`` are those in the file."""
     if None in values:
         raise FileError(f"row {values.index(None)} has no label. Give it one, or drop the row.")
     if values and all(isinstance(value, str) for value in values):
-        names = tuple(sorted(set(values))) if names is None else names
-        unknown = set(values) - set(names)
+        found = sorted(set(values)) if own is None else own
+        unknown = set(values) - set(found)
         if unknown:
-            raise FileError(f"has the label {min(unknown)!r}, which is none of its class names. Make them agree.")
-        values = [names.index(value) for value in values]
+            raise FileError(
+                f"has the label {shortened(min(unknown))}, which is none of its class names. Make them agree."
+            )
+        label_of, names = class_order(found, given, "label")
+        return checked_labels(np.array([label_of[value] for value in values])), names
     labels = checked_labels(np.array(values))
-    return labels, None if names is None else checked_class_names(names, labels)
+    if own is not None and given is not None:
+        refuse_moved(given, own)
+    chosen = own if given is None else given
+    return labels, None if chosen is None else checked_class_names(chosen, labels)
