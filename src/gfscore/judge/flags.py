@@ -7,6 +7,7 @@ import numpy as np
 
 from gfscore.disparity import worst_classes
 from gfscore.errors import PLURALS
+from gfscore.judge.chance import Decisions, is_at_chance
 from gfscore.profile import ClassProfile
 from gfscore.results import Flag
 from gfscore.samples import Samples
@@ -18,6 +19,7 @@ DEFAULT_MIN_N = (
 )
 SATURATED_SHARE = 0.5  # of the samples: then the profile is mostly accuracy
 SHIFT_KEPT = 0.5  # share of the sigmoid score left over by the common shift of the logits
+TAKEN_SHARE, OWN_SHARE = 0.9, 0.6  # of the samples: what a class takes at least, and what it has of the labels at most
 NAMED = 5  # names listed in a message before "and N more"
 
 
@@ -32,12 +34,16 @@ class Facts:
     centred: float  # sum of what sigmoid scores would be were the logits shifted to their middle; 0 for others
     value_range: tuple[float, float]  # of the logits
     probabilities: bool
+    decisions: Decisions | None  # by class; None where only sums by group were kept
+    n_classes: int  # of the model
     halved_batches: int = 0  # of the model, that did not fit into memory
 
     @classmethod
     def of(cls, samples: Samples, local: LocalScores) -> Self:
         """From the samples themselves."""
         return cls(
+            decisions=Decisions.of(samples, local),
+            n_classes=samples.n_classes,
             n_samples=samples.n_samples,
             tied=int((local.tied & (local.predicted == samples.labels)).sum()),
             saturated=int(local.saturated.sum()),
@@ -52,6 +58,8 @@ class Facts:
     def of_summary(cls, summary: Summary) -> Self:
         """From what is left of them."""
         return cls(
+            decisions=Decisions.of_summary(summary),
+            n_classes=len(summary.class_names),
             n_samples=summary.n_samples,
             tied=int(summary.column("tied").sum()),
             saturated=int(summary.column("saturated").sum()),
@@ -70,6 +78,8 @@ def audit_flags(facts: Facts, profile: ClassProfile, *, min_n: int) -> tuple[Fla
         _few_samples(profile, min_n),
         _tied_worst(profile),
         _zero_classes(profile),
+        _at_chance(facts, profile),
+        _one_class_takes_all(facts),
         _tied_logits(facts),
         _saturated(facts),
         _sigmoid_shift(facts),
@@ -127,6 +137,41 @@ def _zero_classes(profile: ClassProfile) -> Flag | None:
         code="zero_classes",
         message=f"{len(zero)} of {len(profile.names)} {_parts(profile)} score exactly 0 ({_some(zero)}): no sample of "
         "theirs has its own class in front. Atkinson is then 1, and its adjusted mean 0, by definition.",
+    )
+
+
+def _at_chance(facts: Facts, profile: ClassProfile) -> Flag | None:
+    if facts.decisions is None:
+        return chance_flag(profile.accuracy, float(facts.n_samples), 1.0 / facts.n_classes)
+    return chance_flag(facts.decisions.accuracy, facts.decisions.worth, facts.decisions.guess)
+
+
+def chance_flag(accuracy: float, n: float, guess: float) -> Flag | None:
+    """The flag of a model that does no better than guessing; arguments as of :func:`is_at_chance`."""
+    if not is_at_chance(accuracy, n, guess):
+        return None
+    return Flag(
+        code="at_chance",
+        message=f"accuracy, with classes weighed equally, is {100 * accuracy:.3g} %, and guessing gives "
+        f"{100 * guess:.3g} %: the scores are about nothing. Check that the labels are those of these samples and in "
+        "their order, that images were transposed and not reshaped, that mean and std are those of training, and that "
+        "every column is a class.",
+    )
+
+
+def _one_class_takes_all(facts: Facts) -> Flag | None:
+    decided = facts.decisions
+    if decided is None:
+        return None
+    top = int(decided.taken.argmax())
+    taken, own = decided.taken[top] / facts.n_samples, decided.counts[top] / facts.n_samples
+    if taken < TAKEN_SHARE or own > OWN_SHARE:
+        return None
+    return Flag(
+        code="one_class_takes_all",
+        message=f"{100 * taken:.1f} % of the samples are decided for {decided.names[top]}, which is the label of "
+        f"{100 * own:.1f} %. Inputs on the wrong scale do this (check mean, std and the range of the pixels), and so "
+        "does a column that is no class.",
     )
 
 
