@@ -82,9 +82,11 @@ def _judged(
         "preprocessing": preprocessing.describe(),
         "score": _about(options, radius),
     }
+    if policy.allow:  # scores that were allowed are not found by who does not allow them
+        recipe["allowed"] = sorted(policy.allow)
     with ScoreLog(store.root, recipe) as log:
         return gating.gate_adaptively(
-            log.scoring(_scorer(loaded, options, radius)),
+            log.scoring(_scorer(loaded, options, radius, policy.allow)),
             data.labels,
             policy,
             name=loaded.name,
@@ -98,6 +100,7 @@ def _judged(
             passes=1 if radius is None else 1 + 2 * radius.count,
             progress=progress,
             from_store=lambda: log.reused,
+            run=loaded.about,
         )
 
 
@@ -108,7 +111,9 @@ def _about(options: auditing.Options, radius: auditing.FirstOrder | None) -> dic
     return {"name": "first-order", "norm": str(radius.kind), "cap": radius.largest, **radius.measure(gradients=False)}
 
 
-def _scorer(loaded: Loaded, options: auditing.Options, radius: auditing.FirstOrder | None) -> gating.Score:
+def _scorer(
+    loaded: Loaded, options: auditing.Options, radius: auditing.FirstOrder | None, allow: Sequence[str]
+) -> gating.Score:
     """The local score of any rows, each from as many forward passes as it takes."""
     model, data, preprocessing = loaded.model, loaded.data, loaded.preprocessing
     if radius is None:
@@ -116,7 +121,7 @@ def _scorer(loaded: Loaded, options: auditing.Options, radius: auditing.FirstOrd
         def forward(rows: IntArray) -> FloatArray:
             return forward_rows(model, data, preprocessing, rows, batch_size=loaded.batch_size)
 
-        return gating.row_scores(forward, data.labels, options)
+        return gating.row_scores(forward, data.labels, options, allow=allow)
     pixel_model = PixelModel(model=model, preprocessing=preprocessing, batch_size=loaded.batch_size)
 
     def measure(rows: IntArray) -> tuple[FloatArray, IntArray]:

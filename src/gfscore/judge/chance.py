@@ -1,6 +1,6 @@
 """Is a classifier any better than guessing? If not, whatever is said of its classes is about nothing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from gfscore.scores.local import LocalScores
 from gfscore.summaries import Summary
 
 LEVEL = 0.05  # of the Clopper-Pearson interval
+DOUBT = 0.001  # of that which must lie above guessing before nothing more is looked at: it was not fixed when to stop
 NEAR = (0.05, 0.5)  # of what is left above guessing, and of guessing itself: an accuracy so little above it is near it
 FAR = 4.0  # times that is clearly above it
 
@@ -58,6 +59,19 @@ class Decisions:
         np.add.at(taken, summary.confusions % len(summary.class_names), summary.confusion_counts)
         return cls(names=summary.class_names, counts=summary.counts, correct=correct, taken=taken)
 
+    def with_more(self, labels: IntArray, decided: IntArray) -> Self:
+        """These and some more samples, of which the labels and the decisions are ``(n,)``."""
+
+        def added(counts: IntArray, classes: IntArray) -> IntArray:
+            return counts + np.bincount(classes, minlength=len(self.names)).astype(np.int64)
+
+        return replace(
+            self,
+            counts=added(self.counts, labels),
+            correct=added(self.correct, labels[labels == decided]),
+            taken=added(self.taken, decided),
+        )
+
     @property
     def accuracy(self) -> float:
         """The mean of the accuracies of the classes that have samples."""
@@ -66,7 +80,7 @@ class Decisions:
 
     @property
     def worth(self) -> float:
-        r"""The number of samples that this mean is worth, :math:`K^2 / \sum_k \frac1{n_k}`: all, where classes are even."""
+        r"""The samples that this mean is worth, :math:`K^2 / \sum_k \frac1{n_k}`: all, where classes are even."""
         counts = self.counts[self.counts > 0]
         return float(len(counts) ** 2 / (1.0 / counts).sum())
 
@@ -75,6 +89,12 @@ class Decisions:
         """What this mean would be were the labels shuffled, but at least 1/K."""
         there = self.counts > 0
         return max(1.0 / len(self.counts), float(self.taken[there].sum() / self.counts.sum() / there.sum()))
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether these samples leave it open that the model does no better than guessing."""
+        lower, _ = clopper_pearson(self.accuracy * self.worth, self.worth, DOUBT)
+        return float(lower) <= self.guess + _near(self.guess)
 
 
 def is_at_chance(accuracy: float, n: float, guess: float) -> bool:
@@ -89,6 +109,11 @@ def is_at_chance(accuracy: float, n: float, guess: float) -> bool:
     >>> is_at_chance(0.125, 10_000, 0.1), is_at_chance(0.16, 10_000, 0.1), is_at_chance(0.1, 10, 0.1)
     (True, False, False)
     """
-    near = min(NEAR[0] * (1.0 - guess), NEAR[1] * guess)
+    near = _near(guess)
     _, upper = clopper_pearson(accuracy * n, n, LEVEL)
     return accuracy <= guess + near and float(upper) <= guess + FAR * near
+
+
+def _near(guess: float) -> float:
+    """By how much an accuracy may be above guessing and be near it."""
+    return min(NEAR[0] * (1.0 - guess), NEAR[1] * guess)

@@ -74,7 +74,7 @@ class Facts:
 def audit_flags(facts: Facts, profile: ClassProfile, *, min_n: int) -> tuple[Flag, ...]:
     """All flags that apply, in a fixed order."""
     found = (
-        _absent(profile),
+        absent_flag(profile.absent),
         _few_samples(profile, min_n),
         _tied_worst(profile),
         _zero_classes(profile),
@@ -83,18 +83,19 @@ def audit_flags(facts: Facts, profile: ClassProfile, *, min_n: int) -> tuple[Fla
         _tied_logits(facts),
         _saturated(facts),
         _sigmoid_shift(facts),
-        _bounded_logits(facts),
+        None if facts.probabilities else bounded_flag(*facts.value_range),
         _halved_batches(facts),
     )
     return tuple(flag for flag in found if flag is not None)
 
 
-def _absent(profile: ClassProfile) -> Flag | None:
-    if not profile.absent:
+def absent_flag(absent: tuple[str, ...]) -> Flag | None:
+    """The flag of classes without a sample."""
+    if not absent:
         return None
     return Flag(
         code="absent_classes",
-        message=f"classes without a sample ({_some(profile.absent)}; {len(profile.absent):,} in all) have no score and "
+        message=f"classes without a sample ({_some(absent)}; {len(absent):,} in all) have no score and "
         "are left out of every metric.",
     )
 
@@ -207,9 +208,9 @@ def _sigmoid_shift(facts: Facts) -> Flag | None:
     )
 
 
-def _bounded_logits(facts: Facts) -> Flag | None:
-    low, high = facts.value_range
-    if facts.probabilities or low < 0 or high > 1 or np.isclose(low, high):
+def bounded_flag(low: float, high: float) -> Flag | None:
+    """The flag of logits between ``low`` and ``high`` that may be no logits."""
+    if low < 0 or high > 1 or np.isclose(low, high):
         return None
     return Flag(
         code="bounded_logits",
