@@ -6,6 +6,7 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.errors import PLURALS
+from gfscore.outputs.grounds import flag_text, sentence
 from gfscore.verdicts import AdaptiveRun, ClassChange, Comparison, GateResult, ModelVerdict, Verdict
 
 COLOURS = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECIDED: "bold yellow"}
@@ -41,6 +42,8 @@ def _model(model: ModelVerdict) -> RenderableType:
     lines.append(rules)
     if model.adaptive is not None:
         lines += [Text(), _adaptive(model.adaptive)]
+    lines.append(Text(sentence(model)))
+    lines += [Text(f"! {flag_text(model, flag)}", style="yellow") for flag in model.flags]
     lines.append(Text(_level(model), style="dim"))
     return Group(*lines)
 
