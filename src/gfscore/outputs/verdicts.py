@@ -11,6 +11,7 @@ from gfscore.verdicts import AdaptiveRun, ClassChange, Comparison, GateResult, M
 
 COLOURS = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECIDED: "bold yellow"}
 CHANGE_COLOURS = {"worse": "red", "better": "green", "within": "green", "unclear": "dim"}
+FALL = "p of a fall"
 TITLES = {
     "wcr": "WCR",
     "rdi": "RDI",
@@ -83,10 +84,12 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
     """The classes, the metrics, what got worse and what that hides."""
     old, new = views.printable(comparison.old), views.printable(comparison.new)
     paired = "paired" if comparison.paired else "UNPAIRED"
+    about = f" {FALL}: corrected for all {PLURALS[comparison.partition]} (Holm); near 1 where one rose."
+    about = about if comparison.paired else ""
     console.print(
         Group(
             Text(f"{old} → {new}: {comparison.n:,} samples, {paired} ({comparison.pairing})", style="bold"),
-            Text(f"Brackets: everything here holds together with probability {1 - comparison.delta:g}."),
+            Text(f"Brackets: everything here holds together with probability {1 - comparison.delta:g}.{about}"),
             Text(),
             _classes(comparison),
             Text(),
@@ -94,6 +97,7 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
             Text(),
             Text(comparison.reason, style=COLOURS[comparison.verdict]),
             *([Text(comparison.hidden, style="bold")] if comparison.hidden else []),
+            *(Text(f"No change of {name}: {why}.") for name, why in _unknown(comparison)),
             *(Text(f"! {views.printable(flag.message)}", style="yellow") for flag in comparison.flags),
         )
     )
@@ -102,7 +106,7 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
 def _classes(comparison: Comparison) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(comparison.partition, overflow="fold")
-    for heading in ("n", "old", "new", "change", "p (Holm)", "accuracy"):
+    for heading in ("n", "old", "new", "change", FALL, "accuracy"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("")
     ordered = sorted(comparison.classes, key=lambda entry: entry.change.value or 0.0)
@@ -114,6 +118,15 @@ def _classes(comparison: Comparison) -> Table:
         for entry in ordered[-views.SHOWN :]:
             _add_class(table, entry)
     return table
+
+
+def _unknown(comparison: Comparison) -> list[tuple[str, str]]:
+    """Metrics of which no change is known, with the reason; together where it is the same."""
+    found: dict[str, list[str]] = {}
+    for name, metric in comparison.metrics.items():
+        if metric.reason is not None:
+            found.setdefault(metric.reason, []).append(TITLES[name])
+    return [(", ".join(names), why) for why, names in found.items()]
 
 
 def _add_class(table: Table, entry: ClassChange) -> None:
