@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
+from gfscore import Samples, audit_models
+
 LOGITS = np.array([[3.0, 0.0, 1.0], [0.5, 2.0, -1.0], [0.0, 1.0, 4.0], [2.0, 0.0, 5.0]])
 LABELS = np.array([0, 1, 2, 0])
 PROBABILITIES = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.2, 0.2]])
@@ -1277,6 +1279,16 @@ def gate_of_zeros(folder):
 def gate_of_a_column_that_is_no_class(folder):
     rows = (f"{'cat' if row % 2 else 'dog'},{100 + row},{row % 2},{1 - row % 2}\n" for row in range(80))
     return ["gate", *csv(folder, f"label,id,cat,dog\n{''.join(rows)}")[1:], "--rdi", "0.3"]
+
+
+@case(
+    "{folder}/audit.json: holds an audit of 'm' that cannot be: the interval of wcr begins at 1.2 and ends at 0. Run the audit again."
+)
+def gate_of_an_audit_that_cannot_be(folder):
+    found = audit_models({"m": Samples.of(LOGITS, LABELS)})
+    data = json.loads(found.to_json())
+    data["models"][0]["wcr"]["interval"] = [1.2, 0.0]
+    return ["gate", text_file(folder, "audit.json", json.dumps(data)), "--wcr", "0.5"]
 
 
 @case("the policy names a flag to allow 'at_chnce' that there is not. Did you mean 'at_chance'?")
