@@ -68,7 +68,7 @@ def about_the_missing(judged: RuleVerdict, rule: Rule, missing: Sequence[str], *
         return judged
     what = rule.what[0].upper() + rule.what[1:]
     reason = (
-        f"{what} is about every class, and {without_samples(missing)}. Give some, or judge the other classes alone: "
+        f"{what} is not known: {without_samples(missing)}. Give some, or judge the other classes alone: "
         f"--allow {ABSENT}."
     )
     return judged.model_copy(update={"verdict": Verdict.UNDECIDED, "reason": reason, "samples_needed": None})
