@@ -9,7 +9,7 @@ for option in policy wcr rdi accuracy baseline delta; do
     [[ -z ${!variable:-} ]] || words+=("--$option=${!variable}")
 done
 [[ ${GATE_ADAPTIVE:-false} != true ]] || words+=(--adaptive)
-for option in model data; do
+for option in model data allow; do
     variable=GATE_${option^^}
     while IFS= read -r line; do
         [[ -z $line ]] || words+=("--$option=$line")

@@ -7,14 +7,19 @@ in none. Takes a few minutes; with ``--quick`` less than one.
 import argparse
 from pathlib import Path
 
+import numpy as np
+
 import calibration_tables
-from gfscore import compare
+from gfscore import Options, compare
+from gfscore.comparing import compare_scores
+from gfscore.judge.pairing import follows_order, order_correlation
 from gfscore.scores.great import great_scores
-from judge_simulations import compare_many
+from judge_simulations import compare_many, ordered_samples
 
 PAIR = ("cifar_cnn_a_adv", "cifar_cnn_a_mix")
 CASES = ((PAIR[1], 5), (PAIR[0], 0), (PAIR[0], 8), (PAIR[1], 8))  # a network and the class that falls
 DROP = 0.05
+BLURS = (0.0, 0.2, 0.3, 0.4, 0.6, 100.0)  # of the order by score
 
 
 def planted(samples: dict, runs: int) -> None:
@@ -36,7 +41,7 @@ def real(samples: dict) -> None:
     """Two real networks, set side by side."""
     found = compare(samples[PAIR[0]], samples[PAIR[1]], names=PAIR)
     print(f"{found.reason} Worse: {', '.join(found.worse) or 'none'}. Better: {', '.join(found.better) or 'none'}.\n")
-    print("| class | old | new | change | interval | p (Holm) | |")
+    print("| class | old | new | change | interval | p of a fall | |")
     print("|---|--:|--:|--:|--:|--:|---|")
     for entry in found.classes:
         low, high = entry.change.interval
@@ -50,6 +55,26 @@ def real(samples: dict) -> None:
         print(f"| {name} | {metric.old:.3f} | {metric.new:.3f} | {metric.value:+.3f} | [{low:+.3f}, {high:+.3f}] |")
 
 
+def matched_by_order(runs: int) -> None:
+    """Two independent samples of one law, in an order that goes with the score, as if their rows were the same."""
+    print("| correlation of order and score | a fall is named | a class interval misses 0 | refused | runs |")
+    print("|--:|--:|--:|--:|--:|")
+    for blur in BLURS:
+        correlations, named, missed, refused = [], 0, 0, 0
+        for run in range(runs):
+            rng = np.random.default_rng(run)
+            pair = [ordered_samples(rng, blur) for _ in range(2)]
+            scores = [great_scores(each) for each in pair]
+            codes = pair[0].labels
+            correlations.append(order_correlation(scores[1].values, codes))
+            refused += follows_order(scores[0].values, scores[1].values, codes)
+            found = compare_scores(tuple(pair), tuple(scores), Options())
+            named += bool(found.worse)
+            missed += any(entry.change.interval[0] > 0 or entry.change.interval[1] < 0 for entry in found.classes)
+        shares = " | ".join(f"{100 * count / runs:.0f} %" for count in (named, missed, refused))
+        print(f"| {sum(correlations) / runs:.2f} | {shares} | {runs} |", flush=True)
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -58,6 +83,8 @@ def main() -> None:
     arguments = parser.parse_args()
     samples, _ = calibration_tables.cifar(arguments.folder, only=PAIR)
     real(samples)
+    print()
+    matched_by_order(20 if arguments.quick else 100)
     print()
     planted(samples, 100 if arguments.quick else 1000)
 

@@ -162,3 +162,13 @@ def compare_many(
         alarms += bool(np.delete(named, fallen).any() or (drop == 0 and named[fallen]))
         deviations.append(float((new - old)[codes == fallen].std()))
     return Compared(runs=runs, found=found, false_alarms=alarms, deviation=float(np.mean(deviations)))
+
+
+def ordered_samples(rng: np.random.Generator, blur: float, k: int = 5, n: int = 400) -> Samples:
+    """Fresh samples of one law, n of each class, in the order of their scores as far as the blur leaves it."""
+    labels = np.repeat(np.arange(k), n)
+    samples = Samples.of(rng.normal(0, 1, (k * n, k)) + 2 * np.eye(k)[labels], labels)
+    scores = great_scores(samples).values.reshape(k, n)
+    ranks = scores.argsort(axis=1).argsort(axis=1) / n
+    rows = (ranks + blur * rng.normal(size=(k, n))).argsort(axis=1) + n * np.arange(k)[:, None]
+    return Samples.of(samples.logits[rows.ravel()], labels)

@@ -432,12 +432,17 @@ def _noise(samples: Samples, local: LocalScores, options: Options) -> Noise | No
 def verdicts(model: ModelAudit, threshold: float) -> tuple[Verdict, tuple[Verdict, ...]]:
     """Is no class below the threshold? Of the model, by its WCR, and of each class, by its interval.
 
+    Of a class without a sample nothing is known, so that the model then does not pass.
+
     >>> model = audit([[9, 0], [8, 0], [0, 1], [1, 0]] * 50, [0, 0, 1, 1] * 50).model
     >>> overall, classes = verdicts(model, 0.6)
     >>> overall.value, [verdict.value for verdict in classes]
     ('FAIL', ['PASS', 'FAIL'])
     """
-    return judged(model.wcr.interval, threshold), tuple(judged(entry.interval, threshold) for entry in model.classes)
+    overall = judged(model.wcr.interval, threshold)
+    if model.absent_classes and overall is Verdict.PASS:
+        overall = Verdict.UNDECIDED
+    return overall, tuple(judged(entry.interval, threshold) for entry in model.classes)
 
 
 def _summary_noise(summary: Summary, options: Options) -> Noise | None:

@@ -1,5 +1,6 @@
 """Puts the stages of a comparison in order: match the samples, score both versions, bound the changes, judge."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,12 +10,19 @@ from gfscore.auditing import Options, audit_scores, score_samples
 from gfscore.bounds import change_intervals
 from gfscore.errors import PLURALS, OptionError, SamplesError
 from gfscore.judge import compare as judging
+from gfscore.judge.pairing import follows_order
 from gfscore.profile import class_profile
 from gfscore.results import Flag, ModelAudit
 from gfscore.samples import IntArray, Samples
 from gfscore.scores import LocalScores
 from gfscore.verdicts import ClassChange, Comparison, MetricChange
 
+SCORED_ALIKE = ("name", "range", "activation", "temperature", "norm", "eps")  # what two audits must share
+MATCHED_BY_ORDER = Flag(
+    code="matched_by_order",
+    message="rows were matched by their order, as there are no sample ids in both: that they are the same samples is "
+    "taken on trust. Were they others, in an order that goes with the score, intervals would be too narrow.",
+)
 BY_ID, BY_ORDER = "by sample id", "by order: as many samples, with the same labels"
 
 
@@ -25,14 +33,16 @@ def compare(
     *,
     tolerance: float | None = None,
     names: tuple[str, str] = ("old", "new"),
+    unpaired: bool = False,
 ) -> Comparison:
     r"""Compare two versions of a model class by class: what changed, how sure that is, and what a better mean hides.
 
     .. math:: \Delta_k = \Omega_k^{new} - \Omega_k^{old}
 
-    Samples are matched by their ids where both have any, or by their order where their labels are equal; otherwise the
-    comparison is unpaired, and says so. Everything in the result is wrong with probability at most ``options.delta``.
-    ``tolerance`` is a fall that is accepted. What the numbers mean: :doc:`compare`.
+    Samples are matched by their ids where both have any, or by their order where their labels are equal; otherwise, and
+    with ``unpaired``, the comparison is unpaired, and says so. Rows whose order goes with the score are not matched by
+    it. Everything in the result is wrong with probability at most ``options.delta``. ``tolerance`` is a fall that is
+    accepted. What the numbers mean: :doc:`compare`.
 
     >>> rng = np.random.default_rng(0)
     >>> labels = np.arange(2000) % 2
@@ -44,7 +54,7 @@ def compare(
     """
     options = options or Options()
     _check_alike(old, new)
-    match = _matched(old, new)
+    match = None if unpaired else _matched(old, new)
     if match is None:
         halved = replace(options, delta=options.delta / 2, permutations=0)
         audits = [
@@ -55,15 +65,18 @@ def compare(
     (old_rows, new_rows), pairing = match
     left = old.n_samples + new.n_samples - 2 * len(new_rows)
     before, after = _taken(old, old_rows), _taken(new, new_rows)
-    return compare_scores(
-        (before, after),
-        (score_samples(before, options), score_samples(after, options)),
-        options,
-        tolerance=tolerance,
-        names=names,
-        pairing=pairing,
-        flags=() if left == 0 else (_left_out(left),),
+    scores = score_samples(before, options), score_samples(after, options)
+    gone = _classes_lost((old, new), after)
+    flags = [_left_out(left)] if left else []
+    if pairing == BY_ORDER:
+        _refuse_sorted(scores, after.partition[0])
+        flags.append(MATCHED_BY_ORDER)
+    if gone:
+        flags.append(_other_classes(gone, "no sample of theirs is in both versions"))
+    found = compare_scores(
+        (before, after), scores, options, tolerance=tolerance, names=names, pairing=pairing, not_compared=gone
     )
+    return found.model_copy(update={"flags": tuple(flags)})
 
 
 def compare_scores(
@@ -74,7 +87,7 @@ def compare_scores(
     tolerance: float | None = None,
     names: tuple[str, str] = ("old", "new"),
     pairing: str = BY_ORDER,
-    flags: tuple[Flag, ...] = (),
+    not_compared: tuple[str, ...] = (),
 ) -> Comparison:
     """Compare by any local score with a known range: old and new, row by row the same samples."""
     _check_same_truth(*samples)
@@ -103,34 +116,39 @@ def compare_scores(
         delta=options.delta,
         tolerance=tolerance,
         accuracy=(old.accuracy, new.accuracy),
-        flags=flags,
+        not_compared=not_compared,
     )
 
 
 def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None = None) -> Comparison:
     """Compare two audits that need not share samples: unpaired, from the intervals of each.
 
-    The levels of both audits add up. A class is worse when its new interval lies wholly below its old one.
+    The levels of both audits add up. A class is worse when its new interval lies wholly below its old one. Classes that
+    one of them has no sample of are not compared, and then no metric is: it would be of other classes.
     """
     _check_alike_audits(old, new)
     _checked_tolerance(tolerance)
     delta = old.interval.delta + new.interval.delta
     if delta >= 1:
         raise OptionError(f"the levels of the two audits add up to {delta:g}. Audit both with a smaller --delta.")
-    gone = {entry.name for entry in old.classes} ^ {entry.name for entry in new.classes}
+    present = [[entry.name for entry in model.classes] for model in (old, new)]
+    lost, came = ([name for name in these if name not in others] for these, others in (present, present[::-1]))
+    gone = (*lost, *came)
     shared = [
         model.model_copy(update={"classes": tuple(entry for entry in model.classes if entry.name not in gone)})
         for model in (old, new)
     ]
-    flag = Flag(
+    unpaired = Flag(
         code="unpaired",
         message="the two versions were not compared sample by sample: what both find hard does not cancel, and only "
         "large changes show. Give logits of both on the same samples.",
     )
+    whose = [f"only {name} has any of {_some(names)}" for name, names in ((old.name, lost), (new.name, came)) if names]
+    other = () if not gone else (_other_classes(gone, "; ".join(whose)),)
     return _comparison(
         (old.name, new.name),
         judging.unpaired_classes(shared[0], shared[1], tolerance),
-        judging.unpaired_metrics(old, new),
+        judging.unpaired_metrics(old, new, other_classes=bool(gone)),
         paired=False,
         pairing="unpaired: the samples are not known to be the same",
         n=new.samples.n,
@@ -138,7 +156,8 @@ def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None 
         delta=delta,
         tolerance=tolerance,
         accuracy=(old.accuracy, new.accuracy),
-        flags=(flag,),
+        not_compared=gone,
+        flags=(unpaired, *other),
     )
 
 
@@ -149,9 +168,10 @@ def _comparison(
     *,
     partition: str,
     tolerance: float | None,
+    not_compared: tuple[str, ...],
     **about: object,
 ) -> Comparison:
-    verdict, reason = judging.judged(classes, tolerance, PLURALS[partition])
+    verdict, reason = judging.judged(classes, tolerance, PLURALS[partition], not_compared)
     return Comparison.model_validate(
         {
             "old": names[0],
@@ -160,6 +180,7 @@ def _comparison(
             "metrics": metrics,
             "partition": partition,
             "tolerance": tolerance,
+            "not_compared": not_compared,
             "worse": tuple(entry.name for entry in classes if entry.verdict == "worse"),
             "better": tuple(entry.name for entry in classes if entry.verdict == "better"),
             "hidden": judging.hidden_fall(classes, metrics, partition),
@@ -222,18 +243,23 @@ def _check_same_truth(old: Samples, new: Samples) -> None:
 
 def _check_alike_audits(old: ModelAudit, new: ModelAudit) -> None:
     names = [{entry.name for entry in model.classes} for model in (old, new)]
-    if old.partition != new.partition or len(names[0] & names[1]) < 2:
+    if old.partition != new.partition:
         raise OptionError(
-            f"{old.name} and {new.name} share {len(names[0] & names[1])} classes. Compare models of the same classes."
+            f"{old.name} is audited by {old.partition} and {new.name} by {new.partition}. Audit both alike."
         )
-    settings = [
-        (score.name, score.activation, score.temperature, score.norm, score.eps) for score in (old.score, new.score)
-    ]
-    if settings[0] != settings[1]:
+    if len(names[0] & names[1]) < 2:
         raise OptionError(
-            f"{old.name} and {new.name} were scored differently ({old.score.name}, activation {old.score.activation}, "
-            f"T {old.score.temperature} and {new.score.name}, {new.score.activation}, T {new.score.temperature}). "
-            "Audit both alike."
+            f"{old.name} and {new.name} share {len(names[0] & names[1])} {PLURALS[old.partition]}. Compare models of "
+            f"the same {PLURALS[old.partition]}."
+        )
+    settings = [(name, getattr(old.score, name), getattr(new.score, name)) for name in SCORED_ALIKE]
+    apart = [f"{name} {before} and {after}" for name, before, after in settings if before != after]
+    if apart:
+        raise OptionError(f"{old.name} and {new.name} were scored differently ({'; '.join(apart)}). Audit both alike.")
+    if old.interval.target != new.interval.target:
+        raise OptionError(
+            f"the intervals of {old.name} are about the target {old.interval.target} and those of {new.name} about "
+            f"{new.interval.target}. Audit both with the same --target."
         )
 
 
@@ -243,6 +269,35 @@ def _checked_tolerance(tolerance: float | None) -> float:
     if not (np.isfinite(tolerance) and tolerance >= 0):
         raise OptionError(f"a tolerance of {tolerance} is no fall. Give a number of at least 0, such as 0.02.")
     return float(tolerance)
+
+
+def _classes_lost(versions: tuple[Samples, Samples], matched: Samples) -> tuple[str, ...]:
+    """Classes (or groups) that a version has samples of, but of which no sample was matched."""
+    codes, n_parts = matched.partition
+    there = np.zeros(n_parts, dtype=bool)
+    for samples in versions:
+        there[samples.partition[0]] = True
+    there[codes] = False
+    names = matched.class_names if matched.groups is None else matched.groups.names
+    return tuple(names[k] for k in np.flatnonzero(there))
+
+
+def _refuse_sorted(scores: tuple[LocalScores, LocalScores], codes: IntArray) -> None:
+    if follows_order(scores[0].values, scores[1].values, codes):
+        raise SamplesError(
+            "in both versions the order of the rows goes with their scores, as in files sorted by confidence, so it "
+            "does not tell which rows are the same samples. Give sample ids in both, or compare without matching "
+            "(--unpaired; in a gate, an audit.json as --baseline)."
+        )
+
+
+def _other_classes(gone: Sequence[str], why: str) -> Flag:
+    return Flag(code="other_classes", message=f"{_some(gone)} could not be compared: {why}.")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - judging.NAMED:,} more" if len(names) > judging.NAMED else ""
+    return ", ".join(names[: judging.NAMED]) + more
 
 
 def _left_out(left: int) -> Flag:

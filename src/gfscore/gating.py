@@ -1,20 +1,36 @@
 """Puts the stages of a gate in order: audit at the level that the policy leaves it, compare, judge."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from gfscore.assembling import make_provenance
-from gfscore.auditing import Options, audit_scores, score_samples
+from gfscore.auditing import FirstOrder, Options, audit_scores, score_samples
 from gfscore.comparing import compare, compare_audits
-from gfscore.errors import OptionError
-from gfscore.judge.gate import ROUND, Progress, Score, adaptive_gate, describe, reason
-from gfscore.judge.judging import judge
+from gfscore.errors import OptionError, naming
+from gfscore.judge.flags import Facts, absent_flag, audit_flags, bounded_flag, chance_flag
+from gfscore.judge.gate import (
+    ROUND,
+    Drawn,
+    Progress,
+    Score,
+    adaptive_gate,
+    decisions,
+    describe,
+    reason,
+    rows_to_make_sure,
+)
+from gfscore.judge.judging import about_the_missing, judge
 from gfscore.judge.policy import Kind, Policy, Rule
-from gfscore.results import ModelAudit, Provenance
+from gfscore.judge.scale import check_thresholds
+from gfscore.judge.soundness import ABSENT, refuse_void
+from gfscore.profile import class_profile
+from gfscore.results import Metric, ModelAudit, Provenance
 from gfscore.samples import FloatArray, IntArray, Samples
 from gfscore.scores import SCORE_MAX, LocalScores
-from gfscore.verdicts import Comparison, GateResult, ModelVerdict, RuleVerdict, Verdict
+from gfscore.verdicts import AdaptiveRun, Comparison, GateResult, ModelVerdict, RuleVerdict, Verdict
+from gfscore.views import preprocessing_text
 
 __all__ = [
     "ROUND",
@@ -24,6 +40,7 @@ __all__ = [
     "Progress",
     "Score",
     "adaptive_rule",
+    "check_scale",
     "gate",
     "gate_adaptively",
     "gate_audit",
@@ -43,11 +60,14 @@ def gate(
     *,
     baseline: Baseline | None = None,
     name: str = "model",
+    allow: Sequence[str] = (),
+    run: Mapping[str, Any] | None = None,
 ) -> GateResult:
     r"""Judge a model by a policy: PASS, FAIL or UNDECIDED, wrong with probability at most ``options.delta``.
 
     ``policy`` has the tables of a ``policy.toml``; each rule is judged on the interval of its number. ``baseline`` is
-    an earlier version, for rules on changes. What the rules are: :doc:`gate`.
+    an earlier version, for rules on changes. ``allow`` names flags that do not keep a verdict from being given, and
+    ``run`` says how the logits were made. What the rules are: :doc:`gate`.
 
     >>> import numpy as np
     >>> labels = np.arange(400) % 2
@@ -56,10 +76,10 @@ def gate(
     >>> result.verdict.value, [rule.verdict.value for rule in result.models[0].rules]
     ('PASS', ['PASS', 'PASS'])
     """
-    rules = policy if isinstance(policy, Policy) else Policy.of(policy)
+    rules = (policy if isinstance(policy, Policy) else Policy.of(policy)).allowing(allow)
     options = replace(options or Options(), permutations=0)  # no rule asks for the noise floor
     local = score_samples(samples, options)
-    _, verdict = gate_scores(samples, local, rules, options, baseline=baseline, name=name)
+    _, verdict = gate_scores(samples, local, rules, options, baseline=baseline, name=name, run=run)
     return gate_result([verdict])
 
 
@@ -81,6 +101,8 @@ def gate_scores(
     at = replace(options, delta=levels.get(Kind.PROFILE, options.delta))
     model = audit_scores(samples, local, at, name=name, **about)
     comparison = None
+    if baseline is not None and Kind.CHANGE in levels:
+        _refuse_void_baseline(baseline, policy, options)
     if isinstance(baseline, Samples) and Kind.CHANGE in levels:
         level = replace(options, delta=levels[Kind.CHANGE])
         comparison = compare(baseline, samples, level, names=("baseline", name))
@@ -95,8 +117,12 @@ def gate_audit(
 ) -> tuple[ModelAudit, ModelVerdict]:
     """Judge an audit that was made before; its intervals must be at the level that the policy leaves them."""
     levels = _levels(policy, delta, baseline)
-    comparison = None if baseline is None or Kind.CHANGE not in levels else _against(baseline, model)
-    verdict = judge(model, policy, levels, comparison=comparison)
+    comparison = None
+    if baseline is not None and Kind.CHANGE in levels:
+        _refuse_void_baseline(baseline, policy, Options())
+        comparison = _against(baseline, model)
+    with naming(model.name):
+        verdict = judge(model, policy, levels, comparison=comparison)
     return model.model_copy(update={"verdict": verdict.verdict.value}), verdict
 
 
@@ -117,13 +143,16 @@ def gate_adaptively(
     passes: int = 1,
     progress: Progress = lambda _used, _available: None,
     from_store: Callable[[], int] = lambda: 0,
+    run: Mapping[str, Any] | None = None,
 ) -> ModelVerdict:
     """Judge the rule on the WCR by as few forward passes as it takes: see :func:`~gfscore.judge.gate.adaptive_gate`.
 
     ``score`` gives the local scores and predictions of some rows; ``from_store`` says afterwards how many of them it
-    knew already. ``passes`` says how many forward passes a sample takes.
+    knew already. ``passes`` says how many forward passes a sample takes. Where what was drawn leaves it open that the
+    model guesses, some hundred rows more are scored to find out; ``run`` says how the model was run.
     """
-    rule = adaptive_rule(policy)
+    rule, names = adaptive_rule(policy), tuple(class_names)
+    check_thresholds(policy, maximum=maximum, weight=0.0)
     drawn = adaptive_gate(
         score,
         labels,
@@ -137,25 +166,44 @@ def gate_adaptively(
         size=size,
         progress=progress,
     )
-    run = describe(drawn, tuple(class_names), rule.threshold, finite=finite, from_store=from_store(), passes=passes)
-    why = reason(drawn, run, delta)
+    how = describe(drawn, names, rule.threshold, finite=finite, from_store=from_store(), passes=passes)
+    seen = decisions(drawn, names)
+    if seen.is_doubtful:
+        rows = rows_to_make_sure(drawn, labels, shuffle=shuffle)
+        seen = seen.with_more(labels[rows], score(rows)[1]) if len(rows) else seen
+    absent = tuple(name for k, name in enumerate(names) if k not in drawn.present)
+    found = (absent_flag(absent), chance_flag(seen.accuracy, seen.worth, seen.guess))
+    flags = tuple(flag for flag in found if flag is not None)
+    refuse_void(flags, policy.allow)
+    judged = _adaptive_verdict(rule, drawn, how, delta)
+    if absent:
+        judged = about_the_missing(judged, rule, absent, allowed=ABSENT in policy.allow)
+    return ModelVerdict(
+        name=name,
+        verdict=judged.verdict,
+        reasons=(judged.reason,),
+        rules=(judged,),
+        delta=delta,
+        levels={Kind.PROFILE.value: delta},
+        adaptive=how,
+        accuracy=Metric(value=seen.accuracy),
+        preprocessing=preprocessing_text(run),
+        absent_classes=absent,
+        flags=flags,
+        allowed=tuple(flag.code for flag in flags if flag.code in policy.allow),
+    )
+
+
+def _adaptive_verdict(rule: Rule, drawn: Drawn, run: AdaptiveRun, delta: float) -> RuleVerdict:
+    """The rule on the WCR of the classes that have samples."""
     lowest = [entry.score for entry in run.classes if entry.score is not None]
-    judged = RuleVerdict(
+    return RuleVerdict(
         rule=rule.text,
         metric=rule.metric,
         at_least=rule.threshold,
         value=min(lowest) if len(lowest) == len(run.classes) else None,
         verdict=drawn.verdict,
-        reason=why,
-    )
-    return ModelVerdict(
-        name=name,
-        verdict=drawn.verdict,
-        reasons=(why,),
-        rules=(judged,),
-        delta=delta,
-        levels={Kind.PROFILE.value: delta},
-        adaptive=run,
+        reason=reason(drawn, run, delta),
     )
 
 
@@ -169,14 +217,32 @@ def adaptive_rule(policy: Policy) -> Rule:
     return policy.rules[0]
 
 
-def row_scores(forward: Callable[[IntArray], FloatArray], labels: IntArray, options: Options) -> Score:
-    """Local scores of any rows, from a function that gives their logits."""
+def row_scores(
+    forward: Callable[[IntArray], FloatArray], labels: IntArray, options: Options, *, allow: Sequence[str] = ()
+) -> Score:
+    """Local scores of any rows, from a function that gives their logits.
+
+    Once a round of rows was seen, all of whose logits lie in [0, 1], nothing more is scored unless that is allowed.
+    """
+    seen = [math.inf, -math.inf, 0]  # the smallest and the largest logit, and the rows they are of
 
     def score(rows: IntArray) -> tuple[FloatArray, IntArray]:
-        local = score_samples(Samples.of(forward(rows), labels[rows]), options)
+        samples = Samples.of(forward(rows), labels[rows])
+        low, high = samples.value_range
+        seen[:] = min(seen[0], low), max(seen[1], high), seen[2] + samples.n_samples
+        flag = bounded_flag(seen[0], seen[1])
+        if flag is not None and seen[2] >= ROUND:
+            refuse_void((flag,), allow)
+        local = score_samples(samples, options)
         return local.values, local.predicted
 
     return score
+
+
+def check_scale(policy: Policy, options: Options, radius: FirstOrder | None = None) -> None:
+    """Refuse thresholds off the scale of the score that is asked for, before anything is run."""
+    maximum = SCORE_MAX if radius is None else radius.largest
+    check_thresholds(policy, maximum=maximum, weight=options.fairness_weight)
 
 
 def policy_of(table: Mapping[str, Any]) -> Policy:
@@ -197,6 +263,17 @@ def _levels(policy: Policy, delta: float, baseline: Baseline | None) -> dict[Kin
     """What each kind of rule has of delta. Changes from audits alone rest on the intervals of both: those count too."""
     unpaired = Kind.CHANGE in policy.kinds and isinstance(baseline, ModelAudit)
     return policy.levels(delta, also=(Kind.PROFILE,) if unpaired else ())
+
+
+def _refuse_void_baseline(baseline: Baseline, policy: Policy, options: Options) -> None:
+    """A change against what is about nothing is about nothing."""
+    if isinstance(baseline, ModelAudit):
+        flags = baseline.flags
+    else:
+        local = score_samples(baseline, options)
+        flags = audit_flags(Facts.of(baseline, local), class_profile(baseline, local), min_n=options.min_n)
+    with naming("baseline"):
+        refuse_void(flags, policy.allow)
 
 
 def _against(baseline: ModelAudit, model: ModelAudit) -> Comparison:

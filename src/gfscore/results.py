@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gfscore import views
+from gfscore.consistency import check_consistent
 from gfscore.errors import FileError, ResultError, naming
 from gfscore.files import write_text
 from gfscore.places.addresses import shown
@@ -431,6 +432,14 @@ class Audit(ResultFile):
         "either of them and it; Spearman and Kendall with p-values and intervals",
     )
     provenance: Provenance
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read what :meth:`to_json` wrote; numbers that contradict each other are refused."""
+        audit = super().from_json(text)
+        for model in audit.models:
+            check_consistent(model)
+        return audit
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per model and class (needs pandas, from the extra ``tables``)."""

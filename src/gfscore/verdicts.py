@@ -86,6 +86,19 @@ class ModelVerdict(Result):
     delta: float = Field(gt=0, lt=1, description="the verdict is wrong with at most this probability")
     levels: dict[str, float] = Field(description="the share of delta of each kind of rule")
     adaptive: AdaptiveRun | None = Field(default=None, description="of an adaptive gate")
+    accuracy: Metric | None = Field(
+        default=None,
+        description="clean accuracy, its interval at level delta by itself; of an adaptive gate of the samples "
+        "looked at, classes weighed equally, without one",
+    )
+    preprocessing: str | None = Field(
+        default=None, description="what happened to the pixels, or 'none'; null where logits were given"
+    )
+    absent_classes: tuple[str, ...] = Field(default=(), description="classes without a sample")
+    flags: tuple[Flag, ...] = Field(default=(), description="those of the audit")
+    allowed: tuple[str, ...] = Field(
+        default=(), description="flags that would have kept the verdict from being given, had they not been allowed"
+    )
 
 
 class GateResult(ResultFile):
@@ -118,6 +131,7 @@ class MetricChange(Metric):
 
     old: float | None
     new: float | None
+    reason: str | None = Field(default=None, description="why there is no change, where both versions have a value")
 
 
 class Comparison(ResultFile):
@@ -133,12 +147,17 @@ class Comparison(ResultFile):
     delta: float = Field(gt=0, lt=1, description="anything below is wrong with at most this probability")
     tolerance: float | None = Field(default=None, ge=0, description="a fall that is accepted")
     classes: tuple[ClassChange, ...]
+    not_compared: tuple[str, ...] = Field(
+        default=(), description="classes that a version has samples of, but that could not be compared"
+    )
     metrics: dict[str, MetricChange]
     accuracy: tuple[float, float] = Field(description="old and new")
     worse: tuple[str, ...] = Field(description="classes that fell: Holm's procedure, or disjoint intervals")
     better: tuple[str, ...] = Field(description="classes whose interval lies above 0")
     hidden: str | None = Field(description="what a better mean hides, in a sentence; null when it hides nothing")
-    verdict: Verdict = Field(description="FAIL: a class is worse; UNDECIDED: only where a tolerance was given")
+    verdict: Verdict = Field(
+        description="FAIL: a class is worse; UNDECIDED: where a tolerance was given, or a class was not compared"
+    )
     reason: str
     flags: tuple[Flag, ...] = ()
     provenance: Provenance

@@ -1,6 +1,6 @@
 """How a result shows itself at a prompt, in a notebook and as a data frame."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -302,6 +302,29 @@ def settings(score: "ScoreInfo") -> list[str]:
     for name, value in recorded.items():
         found.append(f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}")
     return found
+
+
+def preprocessing_text(run: Mapping[str, Any] | None) -> str | None:
+    """What happened to the pixels before the model saw them, from what a run says of itself; None without a run.
+
+    >>> preprocessing_text({"preprocessing": {"mean": [0.5], "std": [0.25], "resize": None, "layout": "NHWC"}})
+    'mean 0.5, std 0.25, layout NHWC'
+    """
+    recorded = None if run is None else run.get("preprocessing")
+    if not isinstance(recorded, Mapping):
+        return None
+    plain = {"mean": [0.0], "std": [1.0], "interpolation": "bilinear"}  # which change nothing
+    said = {name: value for name, value in recorded.items() if value and value != plain.get(name)}
+    if not {"resize", "crop"} & said.keys():
+        said.pop("interpolation", None)
+
+    def text(value: Any) -> str:
+        if isinstance(value, list | tuple):
+            return " ".join(f"{each:g}" if isinstance(each, int | float) else str(each) for each in value)
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+    names = {"value_range": "range"}
+    return ", ".join(f"{names.get(name, name)} {text(value)}" for name, value in said.items()) or "none"
 
 
 def claim_text(model: "ModelAudit") -> str:

@@ -10,6 +10,8 @@ import numpy as np
 from PIL import Image
 from safetensors.numpy import save_file
 
+from gfscore import Samples, audit_models
+
 LOGITS = np.array([[3.0, 0.0, 1.0], [0.5, 2.0, -1.0], [0.0, 1.0, 4.0], [2.0, 0.0, 5.0]])
 LABELS = np.array([0, 1, 2, 0])
 PROBABILITIES = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.2, 0.2]])
@@ -1283,7 +1285,7 @@ def policy_with_a_misspelt_rule(folder):
 
 
 @case(
-    "{folder}/policy.toml: the policy names a table 'limits' that there is not. There are rules, class, class_accuracy, change."
+    "{folder}/policy.toml: the policy names a table 'limits' that there is not. There are rules, class, class_accuracy, change, allow."
 )
 def policy_with_an_unknown_table(folder):
     return policy(folder, "[limits]\nwcr = 0.1\n")
@@ -1358,11 +1360,79 @@ def adaptive_without_a_model(folder):
     return ["gate", "--wcr", "0.1", "--adaptive"]
 
 
-@case(
-    "standard: threshold 2 is not between 0 and the largest score there is (1.253). Every model is on the same side of it."
-)
-def adaptive_threshold_out_of_reach(folder):
+@case("the threshold of WCR is 2, off its scale, which goes from 0 to 1.253. Give a number on it.")
+def adaptive_threshold_off_the_scale(folder):
     return ["gate", "--adaptive", "--model", "zoo:standard", "--data", "zoo:digits", "--wcr", "2"]
+
+
+@case(
+    "standard: threshold 0 is not between 0 and the largest score there is (1.253). Every model is on the same side of it."
+)
+def adaptive_threshold_that_none_can_miss(folder):
+    return ["gate", "--adaptive", "--model", "zoo:standard", "--data", "zoo:digits", "--wcr", "0"]
+
+
+@case("the threshold of WCR is 30, off its scale, which goes from 0 to 1.253. Give a number on it.")
+def threshold_above_the_scale(folder):
+    return gated(folder, "--wcr", "30")
+
+
+@case("the threshold of WCR is -1, off its scale, which goes from 0 to 1.253. Give a number on it.")
+def threshold_below_the_scale(folder):
+    return gated(folder, "--wcr=-1")
+
+
+@case(
+    "{folder}/policy.toml: the threshold of RDI is 7, off its scale, which goes from 0 to 1.253. Give a number on it."
+)
+def threshold_off_the_scale_in_a_file(folder):
+    return policy(folder, "[rules]\nrdi = 7\n")
+
+
+@case("the threshold of WCR is 2.5, off its scale, which goes from 0 to 2. Give a number on it.")
+def threshold_of_a_radius_off_the_scale(folder):
+    return [*GATED_RADII, "--wcr", "2.5"]
+
+
+@case(
+    "{folder}/m.npz: there is nothing to judge: every score is 0, so NRGC, Theil and Atkinson do not exist: no sample leads in its class. Check that labels and logits belong together. To judge nevertheless, give --allow all_zero --allow at_chance."
+)
+def gate_of_zeros(folder):
+    labels = np.arange(60) % 3
+    return ["gate", *npz(folder, logits=9.0 * np.eye(3)[(labels + 1) % 3], labels=labels)[1:], "--rdi", "0.9"]
+
+
+@case(
+    "{folder}/m.csv: there is nothing to judge: every score is 0, so NRGC, Theil and Atkinson do not exist: no sample leads in its class. Check that labels and logits belong together. To judge nevertheless, give --allow all_zero --allow at_chance."
+)
+def gate_of_a_column_that_is_no_class(folder):
+    rows = (f"{'cat' if row % 2 else 'dog'},{100 + row},{row % 2},{1 - row % 2}\n" for row in range(80))
+    return ["gate", *csv(folder, f"label,id,cat,dog\n{''.join(rows)}")[1:], "--rdi", "0.3"]
+
+
+@case(
+    "{folder}/audit.json: holds an audit of 'm' that cannot be: the interval of wcr begins at 1.2 and ends at 0. Run the audit again."
+)
+def gate_of_an_audit_that_cannot_be(folder):
+    found = audit_models({"m": Samples.of(LOGITS, LABELS)})
+    data = json.loads(found.to_json())
+    data["models"][0]["wcr"]["interval"] = [1.2, 0.0]
+    return ["gate", text_file(folder, "audit.json", json.dumps(data)), "--wcr", "0.5"]
+
+
+@case("the policy names a flag to allow 'at_chnce' that there is not. Did you mean 'at_chance'?")
+def unknown_flag_to_allow(folder):
+    return gated(folder, "--wcr", "0.1", "--allow", "at_chnce")
+
+
+@case("{folder}/policy.toml: allow stands under [rules] in the policy, where it is no rule. Move it to the top.")
+def flags_to_allow_among_the_rules(folder):
+    return policy(folder, '[rules]\nwcr = 0.1\nallow = ["at_chance"]\n')
+
+
+@case("{folder}/policy.toml: allow is 'at_chance', not a list of flags. Write allow = [\"absent_classes\"].")
+def flags_to_allow_that_are_no_list(folder):
+    return policy(folder, 'allow = "at_chance"\n[rules]\nwcr = 0.1\n')
 
 
 @case("--expect-accuracy is for whole audits: an adaptive gate draws mostly from the worst classes.")

@@ -1,6 +1,7 @@
 """``gfscore gate`` and ``gfscore compare``: exit codes, files, and what is printed."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from gfscore import Audit, Comparison, GateResult, read_samples
 from gfscore.cli.main import run
 from gfscore.gating import gate
 from gfscore.inputs.store import Store
+from judge_simulations import ordered_samples
 
 
 @pytest.fixture(autouse=True)
@@ -171,3 +173,84 @@ def test_stored_runs_are_compared_by_their_keys(capsys):
     assert len(keys) == 2
     assert run(["compare", *keys, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["paired"]
+
+
+@pytest.fixture
+def nothing(tmp_path):
+    """Files there is no verdict on: a class without a sample, and shuffled labels."""
+    old = np.load("old.npz")
+    rng, kept = np.random.default_rng(1), old["labels"] != 1
+    about = {"class_names": old["class_names"]}
+    np.savez("absent.npz", logits=old["logits"][kept], labels=old["labels"][kept], **about)
+    np.savez("shuffled.npz", logits=old["logits"], labels=rng.permutation(old["labels"]), **about)
+
+
+def test_absent_classes_leave_it_undecided_unless_they_are_allowed(nothing, tmp_path, capsys):
+    rules = ["--wcr", "0.3", "--class-accuracy", "*=0.3"]
+    assert run(["gate", "absent.npz", *rules]) == 3
+    text = " ".join(capsys.readouterr().out.split())
+    assert "WCR is not known: dog has no sample." in text
+    assert "classes without a sample: dog." in text
+    assert run(["gate", "absent.npz", *rules, "--allow", "absent_classes"]) == 0
+    assert "left out as allowed" in " ".join(capsys.readouterr().out.split())
+    (tmp_path / "allowing.toml").write_text('allow = ["absent_classes"]\n[rules]\nwcr = 0.3\n')
+    assert run(["gate", "absent.npz", "--policy", "allowing.toml", "-q"]) == 0
+
+
+def test_a_guesser_has_no_verdict_from_logits_an_audit_or_as_a_baseline(nothing, tmp_path, capsys):
+    assert run(["audit", "shuffled.npz", "-q", "--out", "a", "--delta", "0.02"]) == 0
+    before = set(tmp_path.rglob("*"))
+    for command in (
+        ["gate", "shuffled.npz", "--rdi", "0.9"],
+        ["gate", "a/audit.json", "--rdi", "0.9"],
+        ["gate", "new.npz", "--baseline", "shuffled.npz", "--change", "wcr=-1"],
+        ["gate", "new.npz", "--baseline", "a/audit.json", "--change", "wcr=-1"],
+    ):
+        assert run([*command, "--out", "b", "--junit", "b.xml"]) == 2
+        line = capsys.readouterr().err
+        assert line.count("\n") == 1
+        assert "there is nothing to judge: accuracy, with classes weighed equally, is 3" in line
+        assert run([*command, "--allow", "at_chance", "-q"]) in (0, 3)
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_every_verdict_shows_accuracy_preprocessing_and_flags(capsys):
+    assert run(["gate", "old.npz", "--wcr", "0.3"]) == 0
+    assert re.search(
+        r"Accuracy: 8\d\.\d % \[.*\]; preprocessing: not known \(logits were given\)\.", capsys.readouterr().out
+    )
+    command = ["gate", "--model", "zoo:standard", "--data", "zoo:digits", "--wcr", "0.01"]
+    assert run([*command, "--adaptive"]) == 0
+    assert "of the samples looked at, classes weighed equally; preprocessing: none." in capsys.readouterr().out
+    assert run([*command, "--mean", "0.1", "--std", "0.9", "--json"]) in (0, 1, 3)
+    assert json.loads(capsys.readouterr().out)["models"][0]["preprocessing"] == "mean 0.1, std 0.9"
+
+
+def test_sorted_files_are_compared_unpaired_or_not_at_all(capsys):
+    rng = np.random.default_rng(0)
+    for name in ("one", "two"):
+        samples = ordered_samples(rng, 0.0)
+        np.savez(f"{name}.npz", logits=samples.logits, labels=samples.labels)
+    assert run(["compare", "one.npz", "two.npz", "--fail-on-worse"]) == 2
+    assert "Give sample ids in both, or compare without matching (--unpaired;" in capsys.readouterr().err
+    assert run(["compare", "one.npz", "two.npz", "--fail-on-worse", "--unpaired"]) == 0
+    assert "UNPAIRED" in capsys.readouterr().out
+    assert run(["gate", "two.npz", "--baseline", "one.npz", "--change", "wcr=-0.5"]) == 2
+
+
+def test_compare_says_how_rows_were_matched_and_what_p_is_of(capsys):
+    assert run(["compare", "old.npz", "new.npz"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "! rows were matched by their order" in text
+    assert "p of a fall: corrected for all classes (Holm); near 1 where one rose." in text
+
+
+def test_a_class_that_vanished_is_undecided(nothing, capsys):
+    for name in ("old", "absent"):
+        assert run(["audit", f"{name}.npz", "-q", "--out", name]) == 0
+    command = ["compare", "old/audit.json", "absent/audit.json"]
+    assert run(command) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "dog could not be compared: only old has any of dog." in text
+    assert "No change of WCR, RDI, NRGC, FP-GREAT, Theil, Atkinson, class mean, GREAT score: the two versions" in text
+    assert run([*command, "--fail-on-worse", "-q"]) == 3

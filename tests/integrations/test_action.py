@@ -75,6 +75,15 @@ def test_models_are_run_and_the_undecided_can_be_let_through(tmp_path, environme
     assert len(json.loads((tmp_path / "gfscore-gate/gate.json").read_text())["models"]) == 2
 
 
+def test_flags_are_allowed_line_by_line(tmp_path, environment):
+    labels = np.arange(400) % 2
+    np.savez(tmp_path / "logits new.npz", logits=3 * np.eye(2)[1 - labels], labels=labels)
+    given = {"logits": "logits new.npz", "rdi": "0.5"}
+    assert run_action(tmp_path, environment, **given).returncode == 2
+    assert run_action(tmp_path, environment, **given, allow="all_zero\nat_chance\n").returncode == 0
+    assert "at_chance, allowed" in (tmp_path / "summary").read_text().replace("\\_", "_")
+
+
 def test_an_input_is_never_code(tmp_path, environment):
     hostile = '$(touch pwned)"; touch pwned; `touch pwned` #'
     done = run_action(tmp_path, environment, **dict.fromkeys(ACTION["inputs"], hostile))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.stats import binomtest, spearmanr
 
 from gfscore import Options, Samples, audit_models, compare, disparity
 from gfscore.bounds import change_intervals
@@ -23,8 +24,10 @@ from gfscore.bounds.changes import (
 from gfscore.bounds.parts import PartScores
 from gfscore.bounds.simultaneous import audit_intervals
 from gfscore.comparing import BY_ID, BY_ORDER, compare_audits
-from gfscore.errors import InvalidInputError
+from gfscore.errors import InvalidInputError, OptionError, SamplesError
+from gfscore.judge.pairing import follows_order, order_correlation
 from gfscore.verdicts import Comparison, Verdict
+from judge_simulations import ordered_samples
 
 QUICK = Options(permutations=0)
 
@@ -174,7 +177,7 @@ def test_samples_that_cannot_be_matched_are_compared_unpaired_and_it_is_said():
     found = compare(old, new, QUICK)
     assert not found.paired
     assert found.delta == pytest.approx(0.05)
-    assert found.flags[0].code == "unpaired"
+    assert [flag.code for flag in found.flags] == ["unpaired"]
     assert found.worse == ("a",)
     assert all(entry.p_value is None for entry in found.classes)
 
@@ -212,3 +215,140 @@ def test_what_cannot_be_compared_is_refused():
         compare_audits(audit_models({"m": old}, QUICK).model, cold)
     with pytest.raises(InvalidInputError, match="give the same samples in both"):
         change_intervals([0.1], [0.1, 0.2], [0, 1], 2, maximum=1.0)
+
+
+def without(samples, lost):
+    """The samples without those of one class."""
+    kept = samples.labels != samples.class_names.index(lost)
+    return Samples.of(samples.logits[kept], samples.labels[kept], class_names=samples.class_names)
+
+
+@pytest.mark.parametrize("tolerance", [None, 0.9])
+@pytest.mark.parametrize("lost", ["a", "b"])
+def test_a_class_that_vanished_is_named_and_leaves_the_metrics_open(lost, tolerance):
+    old, new = versions(fall=0.0)
+    assert compare(old, new, QUICK, tolerance=0.9).verdict is Verdict.PASS
+    found = compare(old, without(new, lost), QUICK, tolerance=tolerance)
+    assert not found.paired
+    assert found.not_compared == (lost,)
+    assert found.verdict is Verdict.UNDECIDED
+    assert found.reason.startswith(f"{lost} could not be compared; of the other 2 classes none is shown to have fallen")
+    assert [flag.code for flag in found.flags] == ["unpaired", "other_classes"]
+    assert found.flags[1].message == f"{lost} could not be compared: only old has any of {lost}."
+    for metric in found.metrics.values():
+        assert (metric.value, metric.interval) == (None, None)
+        assert metric.reason == "the two versions have samples of different classes"
+        assert None not in (metric.old, metric.new)
+    assert compare(without(old, lost), new, QUICK).flags[1].message.endswith(f"only new has any of {lost}.")
+
+
+def test_a_class_that_fell_fails_though_another_vanished():
+    old, new = versions(n=6000, fall=1.9)
+    found = compare(old, without(new, "b"), QUICK)
+    assert (found.verdict, found.worse) == (Verdict.FAIL, ("a",))
+
+
+def test_a_class_without_a_common_id_is_not_compared():
+    old, new = versions(fall=0.0)
+    ids = np.array([f"s{row}" for row in range(1200)])
+    other = np.where(new.labels == 1, np.char.add(ids, "x"), ids)
+    named = [
+        Samples.of(each.logits, each.labels, class_names=each.class_names, sample_ids=list(known))
+        for each, known in ((old, ids), (new, other))
+    ]
+    found = compare(*named, QUICK, tolerance=0.9)
+    assert found.paired
+    assert found.not_compared == ("b",)
+    assert found.verdict is Verdict.UNDECIDED
+    assert [flag.code for flag in found.flags] == ["left_out", "other_classes"]
+    assert found.metrics["wcr"].value is not None  # of the same classes in both
+
+
+def test_audits_about_different_things_are_not_compared():
+    old, new = versions()
+    one, other = (audit_models({name: each}, QUICK).model for name, each in (("old", old), ("new", new)))
+    interval = other.interval.model_copy(update={"target": "finite"})
+    with pytest.raises(
+        OptionError, match="the intervals of old are about the target population and those of new about"
+    ):
+        compare_audits(one, other.model_copy(update={"interval": interval}))
+    with pytest.raises(OptionError, match="old is audited by class and new by group"):
+        compare_audits(one, other.model_copy(update={"partition": "group"}))
+    score = other.score.model_copy(update={"range": (0.0, 2.0)})
+    with pytest.raises(OptionError, match=r"scored differently \(range \(0\.0, 1\.25\d*\) and \(0\.0, 2\.0\)\)"):
+        compare_audits(one, other.model_copy(update={"score": score}))
+    weighted = audit_models({"new": new}, replace(QUICK, fairness_weight=1.0)).model
+    found = compare_audits(one, weighted).metrics
+    assert found["fp_great"].value is None
+    assert found["fp_great"].reason == "the fairness weights are 0.5 and 1"
+    assert found["wcr"].value is not None
+
+
+def test_order_correlation_is_spearman_within_the_parts():
+    rng = np.random.default_rng(0)
+    scores = rng.random(60).round(1)
+    expected = spearmanr(np.arange(60), scores).statistic
+    assert order_correlation(scores, np.zeros(60, dtype=int)) == pytest.approx(expected)
+    level = 100.0 * np.repeat([0, 1], 30)  # of the parts, which counts for nothing
+    apart = order_correlation(scores + level, np.repeat([0, 1], 30))
+    both = [spearmanr(np.arange(30), part).statistic for part in (scores[:30], scores[30:])]
+    assert min(both) <= apart <= max(both)
+
+
+def test_rows_that_are_matched_by_order_are_flagged_and_sorted_ones_refused():
+    rng = np.random.default_rng(0)
+    old, new = (ordered_samples(rng, 0.0) for _ in range(2))
+    with pytest.raises(SamplesError, match="Give sample ids in both, or compare without matching"):
+        compare(old, new, QUICK)
+    ids = list(range(2000))
+    named = [Samples.of(each.logits, each.labels, sample_ids=ids) for each in (old, new)]
+    assert compare(*named, QUICK).flags == ()
+    assert not compare(old, new, QUICK, unpaired=True).paired
+    turned = Samples.of(new.logits[::-1], new.labels[::-1])
+    straight = Samples.of(old.logits, old.labels)
+    backwards = Samples.of(old.logits[::-1], old.labels[::-1])
+    with pytest.raises(SamplesError, match="Give sample ids"):
+        compare(backwards, turned, QUICK)
+    found = compare(*(ordered_samples(rng, 100.0) for _ in range(2)), QUICK)
+    assert found.paired
+    assert [flag.code for flag in found.flags] == ["matched_by_order"]
+    half = compare(straight, ordered_samples(rng, 100.0), QUICK)  # one order alone pairs at random
+    assert half.paired
+
+
+@pytest.mark.parametrize("blur", [0.0, 0.5])
+def test_two_samples_of_one_law_are_not_found_worse_whatever_their_order(blur):
+    """Sorted ones are refused, and what is let through errs no more often than the level."""
+    rng, runs, refused, false = np.random.default_rng(1), 40, 0, 0
+    for _ in range(runs):
+        old, new = (ordered_samples(rng, blur) for _ in range(2))
+        try:
+            found = compare(old, new, QUICK)
+        except SamplesError:
+            refused += 1
+            found = compare(old, new, QUICK, unpaired=True)
+        false += found.verdict is Verdict.FAIL
+    assert binomtest(false, runs, 0.05, alternative="greater").pvalue > 1e-3
+    assert refused == runs if blur == 0 else refused < runs
+
+
+def test_chance_does_not_look_like_an_order():
+    rng = np.random.default_rng(2)
+    for n in (4, 8, 20, 60):
+        codes = np.arange(n) % 2
+        pairs = ((scores := rng.random(n), scores + 0.1 * rng.random(n)) for _ in range(500))
+        assert not any(follows_order(old, new, codes) for old, new in pairs)
+
+
+def test_the_summary_says_when_classes_rose():
+    old, new = versions(fall=0.0)
+    risen = Samples.of(new.logits + 2 * np.eye(3)[new.labels], new.labels, class_names=new.class_names)
+    found = compare(old, risen, QUICK)
+    assert found.better == ("a", "b", "c")
+    assert found.reason == "All 3 classes are shown to have risen."
+    one = Samples.of(
+        old.logits + 2 * np.eye(3)[old.labels] * (old.labels == 0)[:, None], old.labels, class_names=old.class_names
+    )
+    assert compare(old, one, QUICK).reason == (
+        "None of 3 classes is shown to have fallen, and 1 to have risen; smaller falls may be there."
+    )

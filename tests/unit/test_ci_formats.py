@@ -32,7 +32,7 @@ def test_junit_has_a_suite_per_model_and_a_case_per_rule(result):
     assert (
         (root.get("tests"), root.get("failures")) == (suites[0].get("tests"), suites[0].get("failures")) == ("3", "2")
     )
-    for case, rule in zip(suites[0], result.models[0].rules, strict=True):
+    for case, rule in zip(suites[0].findall("testcase"), result.models[0].rules, strict=True):
         failure = case.find("failure")
         assert (failure is None) == (rule.verdict.value == "PASS")
         if failure is not None:

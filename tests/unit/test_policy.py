@@ -13,7 +13,7 @@ from gfscore.judge.policy import EVERY, Kind, Policy, Rule
 from gfscore.verdicts import Verdict
 
 EVERYTHING = {
-    "rules": {"wcr": 0.1, "rdi": 0.9, "nrgc": 0.9, "fp_great": -1, "theil": 2, "atkinson": 1, "accuracy": 0.1},
+    "rules": {"wcr": 0.1, "rdi": 0.9, "nrgc": 0.9, "fp_great": -0.5, "theil": 1, "atkinson": 1, "accuracy": 0.1},
     "class": {"a": 0.01, EVERY: 0.01},
     "class_accuracy": {"b": 0.1, EVERY: 0.1},
     "change": {"wcr": -1, "class_mean": -1, "class": {EVERY: -1, "a": -1}},
@@ -178,7 +178,7 @@ def test_refuted_shares_are_held_to_the_level_they_were_made_at(audited):
 def test_what_does_not_exist_is_undecided():
     labels = np.arange(40) % 2
     zeros = Samples.of(2 * np.eye(2)[1 - labels], labels)
-    result = gate(zeros, {"rules": {"nrgc": 0.5}})
+    result = gate(zeros, {"rules": {"nrgc": 0.5}}, allow=["all_zero", "at_chance"])
     assert result.verdict is Verdict.UNDECIDED
     assert "NRGC does not exist here" in result.models[0].reasons[0]
     absent = Samples.of(2 * np.eye(3)[labels], labels, class_names=["a", "b", "c"])

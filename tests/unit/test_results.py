@@ -9,9 +9,15 @@ import pydantic
 import pytest
 
 import gfscore
-from gfscore import Audit, Samples, audit, audit_models
+from gfscore import Audit, Options, Samples, audit, audit_models
+from gfscore.assembling import make_provenance
+from gfscore.auditing import audit_first_order
+from gfscore.certifying import certify_given
 from gfscore.errors import FileError, ResultError
+from gfscore.reproduction.as_audit import published_audit
+from gfscore.restating import at_temperature, reweighted
 from gfscore.results import SCHEMA, json_schema
+from gfscore.streaming import StreamingAudit
 
 SCHEMA_FILE = Path(gfscore.__file__).parent / "schemas" / "audit.schema.json"
 
@@ -148,3 +154,64 @@ def test_names_cannot_move_the_cursor():
     assert text.startswith("m\\r: 2 samples")
     assert "b\\nc − " in text or "− b\\nc" in text
     assert "é\\x1b[2J" in text
+
+
+def everything_that_writes():
+    """An audit of each kind: groups, streams, part of a fixed set, radii with eps, certificates, zeros, published."""
+    rng = np.random.default_rng(3)
+    labels, logits = rng.integers(0, 4, 300), rng.normal(0, 2, (300, 4))
+    logits[np.arange(300), labels] += 1.5
+    yield audit(logits, labels)
+    yield audit(logits, labels, groups=np.where(rng.random(300) < 0.3, "day", "night"))
+    yield audit(logits, labels, class_sizes=[500, 90, 1000, 80], activation="sigmoid", temperature=0.3)
+    yield audit(np.full((40, 2), 1.0) + 1e-3 * np.eye(2)[np.arange(40) % 2], 1 - np.arange(40) % 2)
+    yield audit([[3, 0], [0, 1], [0, 2]], [0, 0, 1], interval="hoeffding", fairness_weight=7)
+    stream = StreamingAudit(Options(fairness_weight=0)).update(logits, labels)
+    yield from (Audit(models=(model,), provenance=make_provenance()) for model in (stream.peek(), stream.result()))
+    yield audit_first_order(
+        lambda x: x @ np.eye(2), rng.random((60, 2)), rng.integers(0, 2, 60), norm="linf", eps=0.02, max_radius=0.1
+    )
+    yield certify_given(logits, labels, np.abs(rng.normal(0, 0.3, 300)) * (logits.argmax(1) == labels))
+    yield from (published_audit(name) for name in ("cifar10", "imagenet"))
+    restated = at_temperature(reweighted(audit(logits, labels).model, 2.0), 0.7)
+    yield Audit(models=(restated,), provenance=make_provenance())
+
+
+def test_whatever_is_written_can_be_read():
+    written = list(everything_that_writes())
+    assert len(written) == 12
+    for audited in written:
+        assert Audit.from_json(audited.to_json()) == audited
+    ends = [end for audited in written for model in audited.models for end in model.atkinson.interval or ()]
+    assert max(ends) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m: m["wcr"].update(interval=[1.2, 0.0]), "the interval of wcr begins at 1.2 and ends at 0"),
+        (lambda m: m["wcr"].update(value=-3.0, interval=[0.6, 0.7]), "wcr is -3, outside its interval from 0.6 to 0.7"),
+        (lambda m: m["wcr"].update(value=55.0, interval=[50, 60]), "55 is no value for wcr, which lies between 0 and"),
+        (lambda m: m["wcr"].update(interval=[0.0, 60]), "60 is no value for wcr, which lies between 0 and 1.253"),
+        (lambda m: m["wcr"].update(value=0.9, interval=[0.8, 1.0]), "wcr is 0.9, and the lowest score is 0."),
+        (lambda m: m["samples"].update(n=1), "the numbers of samples add up to 60, not to 1"),
+        (lambda m: m["classes"][1].update(name="a"), "the class 'a' is there 2 times"),
+        (lambda m: m.update(absent_classes=["a"]), "the class 'a' is there 2 times"),
+        (lambda m: m["rdi"].update(value=0.0, interval=[0, 0.1]), "rdi is 0.0, and the highest score minus the lowest"),
+        (lambda m: m.update(accuracy=0.99), "accuracy is 0.99, and cannot be with those of its classes"),
+        (lambda m: m.update(aggregate=m["aggregate_interval"][1]), "aggregate is "),
+        (lambda m: m["classes"][0].update(score=1.3, interval=None), "1.3 is no value for the score of 'a'"),
+        (lambda m: m["wcr"].update({"class": "unseen"}), "'unseen' is named as the worst"),
+        (lambda m: m["score"].update(range=[1.0, 0.0]), "its scores range from 1 to 0"),
+        (lambda m: m["nrgc"].update(interval=[-0.1, 2.0]), "-0.1 is no value for nrgc, which lies between 0 and 1"),
+    ],
+)
+def test_an_audit_that_cannot_be_is_refused_with_the_contradiction(result, tmp_path, change, message):
+    data = json.loads(result.to_json())
+    change(data["models"][0])
+    path = tmp_path / "audit.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(ResultError) as caught:
+        Audit.load(path)
+    assert str(caught.value).startswith(f"{path}: holds an audit of 'model' that cannot be: {message}")
+    assert str(caught.value).endswith(". Run the audit again.")

@@ -88,7 +88,8 @@ def atkinson_range(lower: FloatArray, upper: FloatArray) -> Interval | None:
         return disparity.atkinson(profile) or 0.0
 
     smallest = _smallest(index, lower, upper, lambda x: float(x.mean()))  # raising a class below the mean evens out
-    return _widened(smallest, largest)
+    low, high = _widened(smallest, largest)
+    return low, min(high, 1.0)  # more than everything cannot be lost
 
 
 def _steps(lower: FloatArray, upper: FloatArray, term: Callable[[FloatArray], FloatArray]) -> FloatArray:

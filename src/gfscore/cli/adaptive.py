@@ -87,10 +87,12 @@ def _judged(
     if model.fingerprint is not None:
         about = {part: recipe[part] for part in ("model", "data", "preprocessing")}
         recipe["probe"] = name_of(store.root, about, probe)
+    if policy.allow:  # scores that were allowed are not found by who does not allow them
+        recipe["allowed"] = sorted(policy.allow)
     with ScoreLog(store.root, recipe) as log:
         refuse_changed(model, data)
         return gating.gate_adaptively(
-            log.scoring(_unchanged(loaded, _scorer(loaded, options, radius))),
+            log.scoring(_unchanged(loaded, _scorer(loaded, options, radius, policy.allow))),
             data.labels,
             policy,
             name=loaded.name,
@@ -105,6 +107,7 @@ def _judged(
             passes=1 if radius is None else 1 + 2 * radius.count,
             progress=progress,
             from_store=lambda: log.reused,
+            run=loaded.about,
         )
 
 
@@ -126,7 +129,9 @@ def _about(options: auditing.Options, radius: auditing.FirstOrder | None) -> dic
     return {"name": "first-order", "norm": str(radius.kind), "cap": radius.largest, **radius.measure(gradients=False)}
 
 
-def _scorer(loaded: Loaded, options: auditing.Options, radius: auditing.FirstOrder | None) -> gating.Score:
+def _scorer(
+    loaded: Loaded, options: auditing.Options, radius: auditing.FirstOrder | None, allow: Sequence[str]
+) -> gating.Score:
     """The local score of any rows, each from as many forward passes as it takes."""
     model, data, preprocessing = loaded.model, loaded.data, loaded.preprocessing
     if radius is None:
@@ -134,7 +139,7 @@ def _scorer(loaded: Loaded, options: auditing.Options, radius: auditing.FirstOrd
         def forward(rows: IntArray) -> FloatArray:
             return forward_rows(model, data, preprocessing, rows, batch_size=loaded.batch_size)
 
-        return gating.row_scores(forward, data.labels, options)
+        return gating.row_scores(forward, data.labels, options, allow=allow)
     pixel_model = PixelModel(model=model, preprocessing=preprocessing, batch_size=loaded.batch_size)
 
     def measure(rows: IntArray) -> tuple[FloatArray, IntArray]:

@@ -38,6 +38,9 @@ def compare_command(
         float | None,
         typer.Option(help="A fall that is accepted; without it, a class is worse when it fell at all."),
     ] = None,
+    unpaired: Annotated[
+        bool, typer.Option("--unpaired", help="Do not match samples: they are others, or their order is not theirs.")
+    ] = False,
     probabilities: shared.Probabilities = False,
     groups: shared.Groups = None,
     class_names: shared.ClassNames = None,
@@ -66,7 +69,7 @@ def compare_command(
     files = Watched([*paths, *([groups] if groups else [])])  # before any is read
     before, after = map(read, paths)
     if isinstance(before, Samples) and isinstance(after, Samples):
-        found = comparing.compare(before, after, options, tolerance=tolerance, names=(first, second))
+        found = comparing.compare(before, after, options, tolerance=tolerance, names=(first, second), unpaired=unpaired)
     elif isinstance(before, ModelAudit) and isinstance(after, ModelAudit):
         found = comparing.compare_audits(before, after, tolerance=tolerance)
     else:

@@ -18,7 +18,7 @@ from gfscore.cli.grouping import expand
 from gfscore.cli.sources import Source, local_scores, logits_sources
 from gfscore.digests import Watched
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.policies import extend, read_policy
+from gfscore.inputs.policies import allow_also, extend, read_policy
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
 from gfscore.verdicts import ModelVerdict, Verdict
@@ -56,6 +56,15 @@ class PolicyOptions:
         typer.Option(metavar="NAME=CHANGE", help="The same for a class (*: for every one), such as cat=-0.05."),
     ] = None
 
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FLAG",
+            help="Judge in spite of a flag: absent_classes, at_chance, all_zero or bounded_logits. May be given "
+            "several times.",
+        ),
+    ] = None
+
     def table(self) -> dict[str, Any]:
         """The tables that a policy file would have."""
         table = {} if self.policy is None else read_policy(self.policy)
@@ -69,6 +78,7 @@ class PolicyOptions:
             changes = dict(table.get("change", {}))
             extend(changes, "class", parts)
             table["change"] = changes
+        allow_also(table, self.allow or [])
         return table
 
 
@@ -115,6 +125,8 @@ def gate_command(
     files = Watched(path for path in (*(inputs or []), baseline, rules.policy, groups) if path)  # before any is read
     with nullcontext() if rules.policy is None else naming(rules.policy):
         policy = gating.policy_of(rules.table())
+        if model or not all(map(_is_audit, inputs or [])):
+            gating.check_scale(policy, options, radius)
     if adaptive:
         _refuse_files(inputs, baseline, groups)
         finite = target is Target.FINITE

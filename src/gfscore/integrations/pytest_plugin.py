@@ -1,6 +1,6 @@
 """A robustness gate as a test: ``assert_robust(model, data, wcr=0.1)``, as a fixture or imported from here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -10,7 +10,8 @@ from gfscore import gating
 from gfscore.auditing import Options
 from gfscore.errors import OptionError
 from gfscore.inputs.policies import extend, read_policy
-from gfscore.integrations.running import Data, Subject, samples_of
+from gfscore.integrations.running import Data, Subject, samples_and_run
+from gfscore.outputs.grounds import flag_text, sentence
 from gfscore.places.copies import to_read
 from gfscore.verdicts import GateResult, Verdict
 
@@ -27,6 +28,7 @@ def assert_robust(
     baseline: gating.Baseline | None = None,
     options: Options | None = None,
     name: str | None = None,
+    allow: Sequence[str] = (),
     **rules: float | Mapping[str, Any],
 ) -> GateResult:
     """Assert that a model keeps every rule; the message of the failure is why it does not.
@@ -34,7 +36,8 @@ def assert_robust(
     Rules are those of a policy: ``wcr=0.1``, ``rdi=0.5``, ``accuracy=0.9``, ``class_={"cat": 0.2}``,
     ``class_accuracy={"*": 0.6}``, ``change={"wcr": -0.02}`` (with a ``baseline``), or a ``policy``: a file, or its
     tables. Each is judged on the interval of its number. What the data cannot decide fails, unless ``undecided`` says
-    otherwise.
+    otherwise. Where there is nothing to judge, as at the accuracy of guessing, an error says so, unless ``allow`` names
+    its flag.
 
     ``model`` and ``data`` are as in :func:`~gfscore.integrations.running.samples_of`; where class names,
     probabilities or preprocessing must be told, give what that function returns as the model.
@@ -43,19 +46,22 @@ def assert_robust(
     >>> labels = np.arange(400) % 2
     >>> assert_robust(3 * np.eye(2)[labels], labels, wcr=0.5).verdict.value
     'PASS'
-    >>> assert_robust(3 * np.eye(2)[labels], labels, wcr=1.2)
+    >>> assert_robust([3, 3.1] * np.eye(2)[labels], labels, wcr=1.2)
     Traceback (most recent call last):
     AssertionError: model is not robust enough (FAIL):
       WCR is 1.134 [1.105, 1.143] (0): none of the interval is at least 1.2.
+      Accuracy: 100.0 % [99.1 %, 100.0 %]; preprocessing: not known (logits were given).
     """
     __tracebackhide__ = True  # the failure is about the model: show the line of the test
     if undecided not in get_args(Undecided):
         raise OptionError(f"undecided is {undecided!r}. Choose 'fail', 'skip' or 'pass'.")
     name = name or (str(model) if isinstance(model, str | Path) else "model")
     judged = gating.policy_of(_tables(policy, rules))
-    samples = samples_of(model, data, name=name)
-    result = gating.gate(samples, judged, options, baseline=baseline, name=name)
-    reasons = "\n".join(f"  {reason}" for reason in result.models[0].reasons)
+    samples, run = samples_and_run(model, data, name=name)
+    result = gating.gate(samples, judged, options, baseline=baseline, name=name, allow=allow, run=run)
+    verdict = result.models[0]
+    flags = [f"! {flag_text(verdict, flag)}" for flag in verdict.flags]
+    reasons = "\n".join(f"  {line}" for line in (*verdict.reasons, sentence(verdict), *flags))
     if result.verdict is Verdict.UNDECIDED and undecided == "skip":
         pytest.skip(f"{name}: the data cannot decide:\n{reasons}")
     if result.verdict is Verdict.FAIL or (result.verdict is Verdict.UNDECIDED and undecided == "fail"):

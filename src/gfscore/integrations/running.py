@@ -44,24 +44,48 @@ def samples_of(
     array([[3., 0.],
            [1., 4.]], dtype=float32)
     """
+    samples, _ = samples_and_run(
+        model,
+        data,
+        class_names=class_names,
+        probabilities=probabilities,
+        preprocessing=preprocessing,
+        batch_size=batch_size,
+        name=name,
+    )
+    return samples
+
+
+def samples_and_run(
+    model: Subject,
+    data: Data = None,
+    *,
+    class_names: Sequence[str] | None = None,
+    probabilities: bool = False,
+    preprocessing: Preprocessing | None = None,
+    batch_size: int = DEFAULT_BATCH,
+    name: str = "model",
+) -> tuple[Samples, dict[str, Any] | None]:
+    """What :func:`samples_of` returns, and what decided it where a model was run on a data spec; else None."""
     if isinstance(model, Samples):
-        return model
+        return model, None
     if data is None and isinstance(model, str | Path):
-        return read_samples(model, probabilities=probabilities, class_names=class_names)
+        return read_samples(model, probabilities=probabilities, class_names=class_names), None
     if data is None:
         raise OptionError(f"{name} comes without data. Give (inputs, labels), a data spec, or the labels of logits.")
     if not (callable(model) or isinstance(model, str | Path)):
-        return Samples.of(_array(model), _array(_labels(data)), class_names=class_names, probabilities=probabilities)
-    runnable = _model(model, name)
+        labels = _array(_labels(data))
+        return Samples.of(_array(model), labels, class_names=class_names, probabilities=probabilities), None
+    runnable, run = _model(model, name), None
     if isinstance(data, str | Path):
         used = preprocessing or Preprocessing.from_options(**getattr(runnable, "suggested_preprocessing", None) or {})
         dataset = load_data(data, preprocessing=used, class_names=class_names)
         logits, labels = _on_data(runnable, dataset, used, batch_size), dataset.labels
-        class_names = dataset.class_names
+        class_names, run = dataset.class_names, {"preprocessing": used.describe()}
     else:
         inputs, labels = _pair(data)
         logits = _on_arrays(runnable, inputs, batch_size)
-    return Samples.of(logits, labels, class_names=class_names, probabilities=probabilities)
+    return Samples.of(logits, labels, class_names=class_names, probabilities=probabilities), run
 
 
 def _model(model: Any, name: str) -> Model:

@@ -1,6 +1,6 @@
 """Two versions of a model: which classes got worse, and what a better mean hides."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from gfscore import disparity, views
@@ -67,8 +67,11 @@ def unpaired_classes(old: ModelAudit, new: ModelAudit, tolerance: float | None =
     return tuple(changes)
 
 
-def unpaired_metrics(old: ModelAudit, new: ModelAudit) -> dict[str, MetricChange]:
-    """The metrics of two audits, and what their intervals leave of the differences."""
+def unpaired_metrics(old: ModelAudit, new: ModelAudit, *, other_classes: bool = False) -> dict[str, MetricChange]:
+    """The metrics of two audits, and what their intervals leave of the differences.
+
+    Numbers that are not of the same classes, or not with the same weight, have no difference, and a reason instead.
+    """
 
     def known(model: ModelAudit, name: str) -> tuple[float | None, Interval | None]:
         found = getattr(model, name)
@@ -78,7 +81,16 @@ def unpaired_metrics(old: ModelAudit, new: ModelAudit) -> dict[str, MetricChange
 
     values = [{name: known(model, name)[0] for name in METRICS} for model in (old, new)]
     intervals = {name: _difference(known(old, name)[1], known(new, name)[1]) for name in METRICS}
-    return _changes(values[0], values[1], intervals)
+    changes = _changes(values[0], values[1], intervals)
+    reasons = dict.fromkeys(METRICS, "the two versions have samples of different classes") if other_classes else {}
+    if old.fp_great.weight != new.fp_great.weight:
+        reasons["fp_great"] = f"the fairness weights are {old.fp_great.weight:g} and {new.fp_great.weight:g}"
+    return {
+        name: change.model_copy(update={"value": None, "interval": None, "reason": reasons[name]})
+        if name in reasons
+        else change
+        for name, change in changes.items()
+    }
 
 
 def hidden_fall(classes: tuple[ClassChange, ...], metrics: Mapping[str, MetricChange], part: str) -> str | None:
@@ -95,11 +107,14 @@ def hidden_fall(classes: tuple[ClassChange, ...], metrics: Mapping[str, MetricCh
     )
 
 
-def judged(classes: tuple[ClassChange, ...], tolerance: float | None, parts: str) -> tuple[Verdict, str]:
+def judged(
+    classes: tuple[ClassChange, ...], tolerance: float | None, parts: str, not_compared: Sequence[str] = ()
+) -> tuple[Verdict, str]:
     """The verdict on a new version, and why.
 
-    FAIL when a class is worse. Without a tolerance everything else is PASS: no fall was found, which is no proof that
-    there is none. With one, PASS needs every class shown to have fallen by no more.
+    FAIL when a class is worse. UNDECIDED where a class could not be compared: nothing is known of it. Without a
+    tolerance everything else is PASS: no fall was found, which is no proof that there is none. With one, PASS needs
+    every class shown to have fallen by no more.
     """
     worse = [entry for entry in classes if entry.verdict == "worse"]
     by = "" if not tolerance else f" by more than {tolerance:g}"
@@ -110,8 +125,15 @@ def judged(classes: tuple[ClassChange, ...], tolerance: float | None, parts: str
         )
         more = f" and {len(worse) - NAMED:,} more" if len(worse) > NAMED else ""
         return Verdict.FAIL, f"{len(worse):,} of {len(classes):,} {parts} fell{by}: {names}{more}."
+    if not_compared:
+        names = ", ".join(map(views.printable, not_compared[:NAMED]))
+        more = f" and {len(not_compared) - NAMED:,} more" if len(not_compared) > NAMED else ""
+        return Verdict.UNDECIDED, (
+            f"{names}{more} could not be compared; of the other {len(classes):,} {parts} none is shown to have "
+            f"fallen{by}."
+        )
     if tolerance is None:
-        return Verdict.PASS, f"None of {len(classes):,} {parts} is shown to have fallen; smaller falls may be there."
+        return Verdict.PASS, _no_fall(classes, parts)
     unsure = [entry for entry in classes if entry.verdict == "unclear"]
     if unsure:
         lowest = min(unsure, key=lambda entry: (entry.change.interval or (0.0, 0.0))[0])
@@ -120,6 +142,15 @@ def judged(classes: tuple[ClassChange, ...], tolerance: float | None, parts: str
             f"{views.printable(lowest.name)} is {views.estimate(lowest.change.value, lowest.change.interval)}."
         )
     return Verdict.PASS, f"All {len(classes):,} {parts} are shown to have fallen by no more than {tolerance:g}."
+
+
+def _no_fall(classes: tuple[ClassChange, ...], parts: str) -> str:
+    """What there is to say where no class is worse."""
+    better = [entry.name for entry in classes if entry.verdict == "better"]
+    if len(better) == len(classes):
+        return f"All {len(classes):,} {parts} are shown to have risen."
+    also = f", and {len(better):,} to have risen" if better else ""
+    return f"None of {len(classes):,} {parts} is shown to have fallen{also}; smaller falls may be there."
 
 
 def _verdict(worse: bool, lowest: float, tolerance: float | None) -> Literal["worse", "better", "within", "unclear"]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from gfscore.disparity import worst_classes
 from gfscore.errors import PLURALS
+from gfscore.judge.chance import Decisions, is_at_chance
 from gfscore.probabilities import PERCENT, Reading, RowSums, places
 from gfscore.profile import ClassProfile
 from gfscore.results import Flag
@@ -20,6 +21,7 @@ DEFAULT_MIN_N = (
 SATURATED_SHARE = 0.5  # of the samples: then the profile is mostly accuracy
 SHIFT_KEPT = 0.5  # share of the sigmoid score left over by the common shift of the logits
 SHOWN_DECIMALS = 4  # of probabilities: rounding to more is lost among the digits that scores are shown with
+TAKEN_SHARE, OWN_SHARE = 0.9, 0.6  # of the samples: what a class takes at least, and what it has of the labels at most
 NAMED = 5  # names listed in a message before "and N more"
 
 
@@ -34,7 +36,8 @@ class Facts:
     centred: float  # sum of what sigmoid scores would be were the logits shifted to their middle; 0 for others
     value_range: tuple[float, float]  # of the logits
     probabilities: bool
-    n_classes: int
+    decisions: Decisions | None  # by class; None where only sums by group were kept
+    n_classes: int  # of the model
     row_sums: RowSums | None = None  # of probabilities
     left_out: tuple[str, ...] = ()  # columns of a table that were taken for no class
     halved_batches: int = 0  # of the model, that did not fit into memory
@@ -43,6 +46,8 @@ class Facts:
     def of(cls, samples: Samples, local: LocalScores) -> Self:
         """From the samples themselves."""
         return cls(
+            decisions=Decisions.of(samples, local),
+            n_classes=samples.n_classes,
             n_samples=samples.n_samples,
             tied=int((local.tied & (local.predicted == samples.labels)).sum()),
             saturated=int(local.saturated.sum()),
@@ -50,7 +55,6 @@ class Facts:
             centred=float(local.centred.sum()),
             value_range=samples.value_range,
             probabilities=samples.probabilities,
-            n_classes=samples.n_classes,
             row_sums=samples.row_sums,
             left_out=samples.table.left_out,
             halved_batches=samples.halved_batches + local.halved_batches,
@@ -60,6 +64,8 @@ class Facts:
     def of_summary(cls, summary: Summary, left_out: tuple[str, ...] = ()) -> Self:
         """From what is left of them."""
         return cls(
+            decisions=Decisions.of_summary(summary),
+            n_classes=len(summary.class_names),
             n_samples=summary.n_samples,
             tied=int(summary.column("tied").sum()),
             saturated=int(summary.column("saturated").sum()),
@@ -67,7 +73,6 @@ class Facts:
             centred=summary.kind.maximum * summary.total("centred"),
             value_range=summary.value_range,
             probabilities=summary.kind.probabilities,
-            n_classes=len(summary.class_names),
             row_sums=summary.row_sums,
             left_out=left_out,
             halved_batches=summary.halved_batches,
@@ -77,15 +82,17 @@ class Facts:
 def audit_flags(facts: Facts, profile: ClassProfile, *, min_n: int) -> tuple[Flag, ...]:
     """All flags that apply, in a fixed order."""
     found = (
-        _absent(profile),
+        absent_flag(profile.absent),
         _unequal_draws(profile),
         _few_samples(profile, min_n),
         _tied_worst(profile),
         _zero_classes(profile),
+        _at_chance(facts, profile),
+        _one_class_takes_all(facts),
         _tied_logits(facts),
         _saturated(facts),
         _sigmoid_shift(facts),
-        _bounded_logits(facts),
+        None if facts.probabilities else bounded_flag(*facts.value_range),
         _left_out(facts),
         _percentages(facts),
         _rounded_probabilities(facts),
@@ -94,12 +101,13 @@ def audit_flags(facts: Facts, profile: ClassProfile, *, min_n: int) -> tuple[Fla
     return tuple(flag for flag in found if flag is not None)
 
 
-def _absent(profile: ClassProfile) -> Flag | None:
-    if not profile.absent:
+def absent_flag(absent: tuple[str, ...]) -> Flag | None:
+    """The flag of classes without a sample."""
+    if not absent:
         return None
     return Flag(
         code="absent_classes",
-        message=f"classes without a sample ({_some(profile.absent)}; {len(profile.absent):,} in all) have no score and "
+        message=f"classes without a sample ({_some(absent)}; {len(absent):,} in all) have no score and "
         "are left out of every metric.",
     )
 
@@ -160,6 +168,41 @@ def _zero_classes(profile: ClassProfile) -> Flag | None:
     )
 
 
+def _at_chance(facts: Facts, profile: ClassProfile) -> Flag | None:
+    if facts.decisions is None:
+        return chance_flag(profile.accuracy, float(facts.n_samples), 1.0 / facts.n_classes)
+    return chance_flag(facts.decisions.accuracy, facts.decisions.worth, facts.decisions.guess)
+
+
+def chance_flag(accuracy: float, n: float, guess: float) -> Flag | None:
+    """The flag of a model that does no better than guessing; arguments as of :func:`is_at_chance`."""
+    if not is_at_chance(accuracy, n, guess):
+        return None
+    return Flag(
+        code="at_chance",
+        message=f"accuracy, with classes weighed equally, is {100 * accuracy:.3g} %, and guessing gives "
+        f"{100 * guess:.3g} %: the scores are about nothing. Check that the labels are those of these samples and in "
+        "their order, that images were transposed and not reshaped, that mean and std are those of training, and that "
+        "every column is a class.",
+    )
+
+
+def _one_class_takes_all(facts: Facts) -> Flag | None:
+    decided = facts.decisions
+    if decided is None:
+        return None
+    top = int(decided.taken.argmax())
+    taken, own = decided.taken[top] / facts.n_samples, decided.counts[top] / facts.n_samples
+    if taken < TAKEN_SHARE or own > OWN_SHARE:
+        return None
+    return Flag(
+        code="one_class_takes_all",
+        message=f"{100 * taken:.1f} % of the samples are decided for {decided.names[top]}, which is the label of "
+        f"{100 * own:.1f} %. Inputs on the wrong scale do this (check mean, std and the range of the pixels), and so "
+        "does a column that is no class.",
+    )
+
+
 def _tied_logits(facts: Facts) -> Flag | None:
     if facts.tied == 0:
         return None
@@ -192,9 +235,9 @@ def _sigmoid_shift(facts: Facts) -> Flag | None:
     )
 
 
-def _bounded_logits(facts: Facts) -> Flag | None:
-    low, high = facts.value_range
-    if facts.probabilities or low < 0 or high > 1 or np.isclose(low, high):
+def bounded_flag(low: float, high: float) -> Flag | None:
+    """The flag of logits between ``low`` and ``high`` that may be no logits."""
+    if low < 0 or high > 1 or np.isclose(low, high):
         return None
     return Flag(
         code="bounded_logits",

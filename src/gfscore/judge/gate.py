@@ -16,11 +16,13 @@ from gfscore import views
 from gfscore.bounds.parts import check_level
 from gfscore.bounds.sequential import Evidence, log_average
 from gfscore.errors import OptionError
+from gfscore.judge.chance import Decisions
 from gfscore.samples import FloatArray, IntArray
 from gfscore.verdicts import AdaptiveClass, AdaptiveRun, Verdict
 
 ROUND = 16  # forward passes between two looks
 NAMED = 5  # classes listed in a sentence before "and N more"
+SURE_ROWS, SURE_PER_CLASS = 400, 4  # samples, at least, that tell a guess from more
 EXPLORATION = 0.5  # deviations by which a class may be worse than it looks; half the range is the largest there is
 
 Score = Callable[[IntArray], tuple[FloatArray, IntArray]]  # rows (n,) in; local scores and predicted classes out
@@ -36,6 +38,7 @@ class Drawn:
     present: IntArray  # (K,), their labels
     sizes: IntArray  # (K,), samples there are to draw of each
     correct: IntArray  # (K,), of those drawn, predicted rightly
+    decided: IntArray  # (used,), the class that each sample drawn was decided for
     rounds: int
     seed: int
 
@@ -91,10 +94,11 @@ def adaptive_gate(
     if len(present) < 2:
         raise OptionError("the samples have one class only, so none is the worst. Give samples of two or more.")
     whole = _whole(present, sizes, class_sizes) if finite else None
-    part = whole is not None and (whole > sizes).any()
-    orders = [_order(labels, label, seed, shuffle=shuffle, part=bool(part)) for label in present.tolist()]
+    part = _is_part(whole, sizes)
+    orders = [_order(labels, label, seed, shuffle=shuffle, part=part) for label in present.tolist()]
     evidence = Evidence.start(len(present), threshold, maximum=maximum, sizes=whole)
     correct, rounds = np.zeros(len(present), dtype=np.int64), 0
+    decided: list[IntArray] = []
     while True:
         progress(int(evidence.counts.sum()), len(labels))
         passed, failed = judged(evidence.above, evidence.below, delta)
@@ -108,6 +112,7 @@ def adaptive_gate(
         codes = np.repeat(np.arange(len(present)), wanted)
         values, predicted = score(rows)
         evidence = evidence.add(values, codes)
+        decided.append(predicted)
         correct += np.bincount(codes[predicted == labels[rows]], minlength=len(present))
         rounds += 1
     verdict = Verdict.FAIL if failed else Verdict.PASS if passed.all() else Verdict.UNDECIDED
@@ -117,6 +122,7 @@ def adaptive_gate(
         present=present,
         sizes=sizes,
         correct=correct,
+        decided=np.concatenate(decided or [np.zeros(0, dtype=np.int64)]),
         rounds=rounds,
         seed=seed,
     )
@@ -156,6 +162,11 @@ def _order(labels: IntArray, label: int, seed: int, *, shuffle: bool, part: bool
     """
     rows = np.flatnonzero(labels == label)
     return np.random.default_rng([seed, label, 1] if part else [seed, label]).permutation(rows) if shuffle else rows
+
+
+def _is_part(whole: IntArray | None, sizes: IntArray) -> bool:
+    """Whether the samples are a part of the fixed set that the verdict is about."""
+    return whole is not None and bool((whole > sizes).any())
 
 
 def _whole(present: IntArray, counts: IntArray, class_sizes: ArrayLike | None) -> IntArray:
@@ -199,6 +210,29 @@ def describe(
         target="finite" if finite else "population",
         classes=tuple(entries),
     )
+
+
+def decisions(drawn: Drawn, names: tuple[str, ...]) -> Decisions:
+    """What the model decided on the samples that were drawn; ``names`` are those of all labels."""
+    counts, correct = np.zeros((2, len(names)), dtype=np.int64)
+    counts[drawn.present], correct[drawn.present] = drawn.evidence.counts, drawn.correct
+    taken = np.bincount(drawn.decided, minlength=len(names)).astype(np.int64)
+    return Decisions(names=names, counts=counts, correct=correct, taken=taken)
+
+
+def rows_to_make_sure(drawn: Drawn, labels: IntArray, *, shuffle: bool) -> IntArray:
+    """Rows that were not drawn, of all classes alike: so many that a model which guesses shows.
+
+    What was drawn may not tell: it is little, mostly of the class that looked worst, and a PASS comes when scores
+    happen to be high.
+    """
+    each = math.ceil(max(SURE_ROWS, SURE_PER_CLASS * len(drawn.present)) / len(drawn.present))
+    part = _is_part(drawn.evidence.sizes, drawn.sizes)
+    ordered = [
+        _order(labels, label, drawn.seed, shuffle=shuffle, part=part)[n : n + each]
+        for label, n in zip(drawn.present.tolist(), drawn.evidence.counts, strict=True)
+    ]
+    return np.concatenate(ordered)
 
 
 def reason(drawn: Drawn, run: AdaptiveRun, delta: float) -> str:

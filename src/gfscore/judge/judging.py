@@ -6,12 +6,14 @@ hold together. So PASS although a rule is broken, or FAIL although all hold, hap
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from gfscore import views
 from gfscore.errors import OptionError
 from gfscore.judge.accuracies import accuracy_intervals
 from gfscore.judge.policy import EVERY, Kind, Policy, Rule, no_such
+from gfscore.judge.scale import check_thresholds
+from gfscore.judge.soundness import ABSENT, accuracy_of, refuse_void, without_samples
 from gfscore.results import Interval, ModelAudit
 from gfscore.verdicts import Comparison, ModelVerdict, RuleVerdict, Verdict
 
@@ -23,22 +25,61 @@ def judge(
 ) -> ModelVerdict:
     """Judge an audited model by every rule of a policy; ``comparison`` is with the baseline, for rules on changes.
 
-    ``levels`` are those of :meth:`Policy.levels`: the verdict is wrong with probability at most their sum.
+    ``levels`` are those of :meth:`Policy.levels`: the verdict is wrong with probability at most their sum. An audit
+    that is about nothing has none, unless the policy allows it.
     """
+    refuse_void(model.flags, policy.allow)
+    n_classes = len(model.classes) + len(model.absent_classes)
+    check_thresholds(policy, maximum=model.score.range[1], weight=model.fp_great.weight, n_classes=n_classes)
     _check_levels(model, comparison, levels)
     found = []
     for rule in policy.rules:
         value, interval, n, about = _estimate(rule, model, comparison, levels, policy)
-        found.append(_judged(rule, value, interval, n, about, views.digits_of(model.score)))
+        judged = _judged(rule, value, interval, n, about, views.digits_of(model.score))
+        missing = _missing(rule, model, comparison)
+        found.append(about_the_missing(judged, rule, missing, allowed=ABSENT in policy.allow) if missing else judged)
     verdict = Verdict.all_of([entry.verdict for entry in found])
+    delta = sum(levels.values())
     return ModelVerdict(
         name=model.name,
         verdict=verdict,
         reasons=tuple(entry.reason for entry in found if entry.verdict is verdict),
         rules=tuple(found),
-        delta=sum(levels.values()),
+        delta=delta,
         levels={kind.value: level for kind, level in levels.items()},
+        accuracy=accuracy_of(model, delta),
+        preprocessing=views.preprocessing_text(model.run),
+        absent_classes=model.absent_classes,
+        flags=model.flags,
+        allowed=tuple(flag.code for flag in model.flags if flag.code in policy.allow),
     )
+
+
+def about_the_missing(judged: RuleVerdict, rule: Rule, missing: Sequence[str], *, allowed: bool) -> RuleVerdict:
+    """A verdict on a rule that speaks of every class, where some have no sample: UNDECIDED, unless that is allowed.
+
+    What some classes break is broken, whatever the others are: then FAIL stays.
+    """
+    if allowed and judged.value is not None:
+        return judged.model_copy(
+            update={"reason": f"{judged.reason.removesuffix('.')}; {without_samples(missing)}, left out as allowed."}
+        )
+    if judged.verdict is Verdict.FAIL and rule.broken_by_any:
+        return judged
+    what = rule.what[0].upper() + rule.what[1:]
+    reason = (
+        f"{what} is not known: {without_samples(missing)}. Give some, or judge the other classes alone: "
+        f"--allow {ABSENT}."
+    )
+    return judged.model_copy(update={"verdict": Verdict.UNDECIDED, "reason": reason, "samples_needed": None})
+
+
+def _missing(rule: Rule, model: ModelAudit, comparison: Comparison | None) -> tuple[str, ...]:
+    """The classes that a rule speaks of, and that have no sample."""
+    if not rule.of_every_class:
+        return ()
+    also = () if comparison is None or not rule.change else comparison.not_compared
+    return tuple(dict.fromkeys((*model.absent_classes, *also)))
 
 
 def samples_needed(n: int, value: float, threshold: float, interval: Interval) -> int | None:

@@ -3,14 +3,15 @@
 import difflib
 import reprlib
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Self
 
 from gfscore import views
 from gfscore.bounds import check_level
 from gfscore.errors import OptionError
+from gfscore.judge.soundness import ALLOWABLE
 from gfscore.results import Interval
 from gfscore.verdicts import Verdict
 
@@ -34,16 +35,17 @@ class Subject:
     kind: Kind = Kind.PROFILE
     high_is_good: bool = True
     is_share: bool = False
+    of_classes: bool = False  # it speaks of every class, not of all samples
 
 
 RULES = {
-    "wcr": Subject(title="WCR"),
-    "rdi": Subject(title="RDI", high_is_good=False),
-    "nrgc": Subject(title="NRGC", high_is_good=False, is_share=True),
-    "fp_great": Subject(title="FP-GREAT"),
-    "theil": Subject(title="Theil", high_is_good=False),
-    "atkinson": Subject(title="Atkinson", high_is_good=False, is_share=True),
-    "class_mean": Subject(title="class mean"),
+    "wcr": Subject(title="WCR", of_classes=True),
+    "rdi": Subject(title="RDI", high_is_good=False, of_classes=True),
+    "nrgc": Subject(title="NRGC", high_is_good=False, is_share=True, of_classes=True),
+    "fp_great": Subject(title="FP-GREAT", of_classes=True),
+    "theil": Subject(title="Theil", high_is_good=False, of_classes=True),
+    "atkinson": Subject(title="Atkinson", high_is_good=False, is_share=True, of_classes=True),
+    "class_mean": Subject(title="class mean", of_classes=True),
     "aggregate": Subject(title="GREAT score"),
     "accuracy": Subject(title="accuracy", kind=Kind.ACCURACY, is_share=True),
     "refuted": Subject(title="refuted share", kind=Kind.REFUTED, high_is_good=False, is_share=True),
@@ -53,7 +55,8 @@ CLASS_RULES = {
     "class_accuracy": Subject(title="accuracy of", kind=Kind.ACCURACY, is_share=True),
 }
 CHANGES = tuple(name for name, subject in RULES.items() if subject.kind is Kind.PROFILE)
-TABLES = ("rules", *CLASS_RULES, "change")
+EXTREMES = ("wcr", "rdi")  # one class more can only make these worse
+TABLES, ALLOW = ("rules", *CLASS_RULES, "change"), "allow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,16 @@ class Rule:
         return f"{'change of ' if self.change else ''}{self.subject.title}{of}"
 
     @property
+    def of_every_class(self) -> bool:
+        """Whether it speaks of every class, those without a sample too."""
+        return self.part == EVERY or (self.part is None and self.subject.of_classes)
+
+    @property
+    def broken_by_any(self) -> bool:
+        """Whether some of the classes are enough to break it, whatever the others are."""
+        return self.part == EVERY or (self.metric in EXTREMES and not self.change)
+
+    @property
     def text(self) -> str:
         """The rule as a person would write it."""
         return f"{self.what} {'≥' if self.subject.high_is_good else '≤'} {self.threshold:g}"
@@ -100,6 +113,7 @@ class Policy:
     """The rules that a model must keep, every one of them."""
 
     rules: tuple[Rule, ...]
+    allow: tuple[str, ...] = ()  # flags that do not keep a verdict from being given
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Self:
@@ -109,7 +123,7 @@ class Policy:
         >>> [rule.text for rule in policy.rules]
         ['WCR ≥ 0.1', 'RDI ≤ 0.5', 'score of cat ≥ 0.2', 'change of WCR ≥ -0.05']
         """
-        _known(table, TABLES, "table")
+        _known(table, (*TABLES, ALLOW), "table")
         tables = {name: _table(table.get(name, {}), name) for name in TABLES}
         _known(tables["rules"], RULES, "rule")
         changes = dict(tables["change"])
@@ -124,7 +138,11 @@ class Policy:
             raise OptionError("the policy has no rule. Give at least one, such as --wcr 0.1.")
         for rule in rules:
             _check_threshold(rule)
-        return cls(rules=tuple(rules))
+        return cls(rules=tuple(rules), allow=_allowed(table.get(ALLOW, ())))
+
+    def allowing(self, codes: Sequence[str]) -> Self:
+        """The same policy with more flags allowed."""
+        return replace(self, allow=(*self.allow, *_allowed(codes)))
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -156,9 +174,18 @@ def _table(value: Any, name: str) -> Mapping[str, Any]:
     return value
 
 
+def _allowed(codes: Any) -> tuple[str, ...]:
+    if isinstance(codes, str) or not isinstance(codes, Sequence) or not all(isinstance(code, str) for code in codes):
+        raise OptionError(f'allow is {reprlib.repr(codes)}, not a list of flags. Write allow = ["{ALLOWABLE[0]}"].')
+    _known(codes, ALLOWABLE, "flag to allow")
+    return tuple(codes)
+
+
 def _known(names: Iterable[str], known: Iterable[str], what: str) -> None:
     for name in names:
         if name not in known:
+            if (name, what) == (ALLOW, "rule"):
+                raise OptionError("allow stands under [rules] in the policy, where it is no rule. Move it to the top.")
             raise OptionError(no_such(name, list(known), what))
 
 

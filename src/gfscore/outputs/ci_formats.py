@@ -9,6 +9,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from gfscore.outputs.escaping import shortened
+from gfscore.outputs.grounds import flag_text, grounds, sentence
 from gfscore.outputs.tables import markdown_cell
 from gfscore.verdicts import GateResult, ModelVerdict, RuleVerdict, Verdict
 
@@ -22,8 +23,9 @@ MARKS = {Verdict.PASS: "✅", Verdict.FAIL: "❌", Verdict.UNDECIDED: "❔"}
 def junit(result: GateResult) -> str:
     """JUnit XML: a suite per model, a test case per rule.
 
-    A rule that is undecided is a failure too, of the type UNDECIDED: what is not known to hold has not passed. Control
-    characters, which XML cannot hold even escaped, are spelled out.
+    A rule that is undecided is a failure too, of the type UNDECIDED: what is not known to hold has not passed. What a
+    verdict rests on, flags among it, are properties of the suite. Control characters, which XML cannot hold even
+    escaped, are spelled out.
     """
     cases = [rule for model in result.models for rule in model.rules]
     root = ET.Element("testsuites", {"name": "gfscore gate", **_counts(cases)})
@@ -31,6 +33,10 @@ def junit(result: GateResult) -> str:
         name = shortened(model.name)
         about = {"name": name, "timestamp": result.provenance.created, **_counts(model.rules)}
         suite = ET.SubElement(root, "testsuite", about)
+        properties = ET.SubElement(suite, "properties")
+        flags = {f"flag {flag.code}": flag_text(model, flag) for flag in model.flags}
+        for what, text in (grounds(model) | flags).items():
+            ET.SubElement(properties, "property", name=what, value=shortened(text, limit=REASON_LIMIT))
         for rule in model.rules:
             case = ET.SubElement(suite, "testcase", classname=f"gfscore.{name}", name=shortened(rule.rule), time="0")
             reason = shortened(rule.reason, limit=REASON_LIMIT)
@@ -46,19 +52,31 @@ def sarif(result: GateResult) -> str:
     """SARIF 2.1.0: a result per rule, of the kind fail, open (undecided) or pass.
 
     A verdict is about a model, not about a line: the place of a result is the file that the model, or else the policy,
-    was read from, where there was one.
+    was read from, where there was one. What it rests on is in its properties; flags are notifications of the run.
     """
     ids = sorted({_rule_id(rule) for model in result.models for rule in model.rules})
     results = [_sarif_result(result, model, rule, ids) for model in result.models for rule in model.rules]
+    notes = [
+        {
+            "level": "warning",
+            "message": {"text": f"{shortened(model.name)}: {shortened(flag_text(model, flag), limit=REASON_LIMIT)}"},
+            "descriptor": {"id": flag.code},
+        }
+        for model in result.models
+        for flag in model.flags
+    ]
     driver = {
         "name": "gfscore",
         "semanticVersion": result.provenance.gfscore,
         "rules": [{"id": name, "shortDescription": {"text": f"The policy's rule on {name}"}} for name in ids],
     }
+    about = {"executionSuccessful": True, "toolExecutionNotifications": notes}
     document = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
+        "runs": [
+            {"tool": {"driver": driver}, "invocations": [about], "columnKind": "unicodeCodePoints", "results": results}
+        ],
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
@@ -77,6 +95,8 @@ def summary(result: GateResult) -> str:
             f"| {MARKS[rule.verdict]} | {markdown_cell(rule.rule)} | {markdown_cell(rule.reason)} |"
             for rule in model.rules
         ]
+        lines += ["", markdown_cell(shortened(sentence(model), limit=REASON_LIMIT)), ""]
+        lines += [f"- ⚠️ {markdown_cell(shortened(flag_text(model, flag), limit=REASON_LIMIT))}" for flag in model.flags]
         lines += ["", f"PASS or FAIL is wrong with probability at most {model.delta:g}.", ""]
     return "\n".join(lines)
 
@@ -106,6 +126,7 @@ def _sarif_result(result: GateResult, model: ModelVerdict, rule: RuleVerdict, id
         "level": "error" if rule.verdict is Verdict.FAIL else "none",  # the standard has no other for what is no fail
         "message": {"text": f"{shortened(model.name)}: {shortened(rule.reason, limit=REASON_LIMIT)}"},
         "locations": [location],
+        "properties": {**grounds(model), "flags": [flag.code for flag in model.flags], "allowed": list(model.allowed)},
         "partialFingerprints": {"gfscore/rule/v1": hashlib.sha256(who.encode()).hexdigest()},  # the same in each run
     }
 

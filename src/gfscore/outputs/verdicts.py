@@ -7,11 +7,13 @@ from rich.text import Text
 from gfscore import views
 from gfscore.errors import PLURALS
 from gfscore.outputs.fitting import fitting
+from gfscore.outputs.grounds import flag_text, sentence
 from gfscore.verdicts import AdaptiveRun, ClassChange, Comparison, GateResult, ModelVerdict, Verdict
 
 COLOURS = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECIDED: "bold yellow"}
 CHANGE_COLOURS = {"worse": "red", "better": "green", "within": "green", "unclear": "dim"}
-SPARE = ("n", "p (Holm)", "accuracy")  # what a narrow terminal goes without, the least needed first
+FALL = "p of a fall"
+SPARE = ("n", FALL, "accuracy")  # what a narrow terminal goes without, the least needed first
 TITLES = {
     "wcr": "WCR",
     "rdi": "RDI",
@@ -45,6 +47,8 @@ def _model(model: ModelVerdict) -> RenderableType:
     lines.append(rules)
     if model.adaptive is not None:
         lines += [Text(), _adaptive(model.adaptive)]
+    lines.append(Text(sentence(model)))
+    lines += [Text(f"! {flag_text(model, flag)}", style="yellow") for flag in model.flags]
     lines.append(Text(_level(model), style="dim"))
     return Group(*lines)
 
@@ -84,10 +88,12 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
     """The classes, the metrics, what got worse and what that hides."""
     old, new = views.printable(comparison.old), views.printable(comparison.new)
     paired = "paired" if comparison.paired else "UNPAIRED"
+    about = f" {FALL}: corrected for all {PLURALS[comparison.partition]} (Holm); near 1 where one rose."
+    about = about if comparison.paired else ""
     console.print(
         Group(
             Text(f"{old} → {new}: {comparison.n:,} samples, {paired} ({comparison.pairing})", style="bold"),
-            Text(f"Brackets: everything here holds together with probability {1 - comparison.delta:g}."),
+            Text(f"Brackets: everything here holds together with probability {1 - comparison.delta:g}.{about}"),
             Text(),
             fitting(console, _classes(comparison), SPARE),
             Text(),
@@ -95,6 +101,7 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
             Text(),
             Text(comparison.reason, style=COLOURS[comparison.verdict]),
             *([Text(comparison.hidden, style="bold")] if comparison.hidden else []),
+            *(Text(f"No change of {name}: {why}.") for name, why in _unknown(comparison)),
             *(Text(f"! {views.printable(flag.message)}", style="yellow") for flag in comparison.flags),
         )
     )
@@ -103,7 +110,7 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
 def _classes(comparison: Comparison) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(comparison.partition, overflow="fold")
-    for heading in ("n", "old", "new", "change", "p (Holm)", "accuracy"):
+    for heading in ("n", "old", "new", "change", FALL, "accuracy"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     ordered = sorted(comparison.classes, key=lambda entry: entry.change.value or 0.0)
@@ -115,6 +122,15 @@ def _classes(comparison: Comparison) -> Table:
         for entry in ordered[-views.SHOWN :]:
             _add_class(table, entry)
     return table
+
+
+def _unknown(comparison: Comparison) -> list[tuple[str, str]]:
+    """Metrics of which no change is known, with the reason; together where it is the same."""
+    found: dict[str, list[str]] = {}
+    for name, metric in comparison.metrics.items():
+        if metric.reason is not None:
+            found.setdefault(metric.reason, []).append(TITLES[name])
+    return [(", ".join(names), why) for why, names in found.items()]
 
 
 def _add_class(table: Table, entry: ClassChange) -> None:

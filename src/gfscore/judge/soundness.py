@@ -1,0 +1,48 @@
+"""What leaves nothing to judge: flags that void a verdict unless they are allowed, and classes without a sample."""
+
+from collections.abc import Iterable, Sequence
+
+from gfscore import views
+from gfscore.bounds import clopper_pearson
+from gfscore.errors import InvalidInputError
+from gfscore.results import Flag, Metric, ModelAudit
+
+ABSENT = "absent_classes"
+VOIDING = ("at_chance", "all_zero", "bounded_logits")
+ALLOWABLE = (ABSENT, *VOIDING)
+NAMED = 5  # classes listed in a sentence before "and N more"
+
+
+class UnsoundError(InvalidInputError):
+    """Numbers that are about nothing, so that no verdict can rest on them."""
+
+
+def refuse_void(flags: Iterable[Flag], allow: Sequence[str]) -> None:
+    """Stop where a flag says that there is nothing to judge, unless it is allowed."""
+    found = [flag for flag in flags if flag.code in VOIDING and flag.code not in allow]
+    if found:
+        options = " ".join(f"--allow {flag.code}" for flag in found)
+        raise UnsoundError(f"there is nothing to judge: {found[0].message} To judge nevertheless, give {options}.")
+
+
+def without_samples(names: Sequence[str]) -> str:
+    """Classes and that they have no sample, as the beginning of a clause.
+
+    >>> without_samples(["cow"]), without_samples(["ant", "cow"])
+    ('cow has no sample', 'ant, cow have no sample')
+    """
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    shown = ", ".join(map(views.printable, names[:NAMED]))
+    return f"{shown}{more} {'has' if len(names) == 1 else 'have'} no sample"
+
+
+def accuracy_of(model: ModelAudit, delta: float) -> Metric:
+    """The accuracy of an audit, for who reads a verdict: its interval holds by itself, whatever the rules are.
+
+    Clopper and Pearson's interval is about the distribution behind the samples; for a fixed set there is none here.
+    """
+    n = model.samples.n
+    if model.interval.target == "finite":
+        return Metric(value=model.accuracy)
+    lower, upper = clopper_pearson(round(model.accuracy * n), n, delta)
+    return Metric(value=model.accuracy, interval=(float(lower), float(upper)))
