@@ -18,7 +18,7 @@ from typer.cli import get_docs_for_click
 
 from gfscore.cli.main import application
 from gfscore.outputs.reproduction import markdown_page
-from gfscore.reference import DATASETS
+from gfscore.paper import DATASETS
 from gfscore.reproduction import reproduce
 from gfscore.results import json_schema
 from gfscore.verdicts import FILES

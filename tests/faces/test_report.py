@@ -10,7 +10,7 @@ import gfscore
 import gfscore.reproduction
 from gfscore import Options, Samples, audit_models
 from gfscore.outputs import report
-from gfscore.reference import published
+from gfscore.paper import published
 from gfscore.results import Audit, CrossCheck, Metric
 from gfscore.temperature.curve import TOLERANCE
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gfscore.reference import DATASETS, published
+from gfscore.paper import DATASETS, published
 from gfscore.reproduction import Verdict, recompute, reproduce
 
 RESULTS = {dataset: reproduce(dataset) for dataset in DATASETS}

@@ -3,7 +3,7 @@
 import pytest
 
 from gfscore.bounds import hoeffding_radius
-from gfscore.reference import published
+from gfscore.paper import published
 from gfscore.reproduction import published_audit
 from gfscore.results import Audit
 

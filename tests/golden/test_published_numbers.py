@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gfscore import disparity
+from gfscore.paper import DATASETS, published
 from gfscore.ranking import spearman
-from gfscore.reference import DATASETS, published
 from gfscore.reproduction.facts import Facts
 from gfscore.reproduction.printed import COLUMNS, class_pairs, model_pairs
 from gfscore.reproduction.rounding import rounds_to, rounds_twice_to, within_rounding

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from gfscore.outputs.reproduction import markdown_page, show
-from gfscore.reference import DATASETS
+from gfscore.paper import DATASETS
 from gfscore.reproduction import reproduce
 
 RESULTS = {dataset: reproduce(dataset) for dataset in DATASETS}

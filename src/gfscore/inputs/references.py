@@ -8,8 +8,8 @@ from typing import Any
 from gfscore.errors import FileError, OptionError, naming
 from gfscore.inputs.raw import listed, refuse_unreadable
 from gfscore.inputs.tabular import csv_blocks
+from gfscore.paper.published_numbers import leaderboard
 from gfscore.places.copies import to_read
-from gfscore.reference import leaderboard
 
 ROBUSTBENCH = "robustbench:"
 

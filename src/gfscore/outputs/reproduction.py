@@ -9,7 +9,8 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.outputs.tables import markdown_cell
-from gfscore.reproduction.result import Cell, Origin, PaperClaim, Reproduction, Row, Table, Verdict
+from gfscore.paper.published_numbers import Origin
+from gfscore.reproduction.result import Cell, PaperClaim, Reproduction, Row, Table, Verdict
 
 STYLES = {
     Verdict.HOLDS: "green",

@@ -5,7 +5,7 @@ import numpy as np
 from gfscore import disparity
 from gfscore.assembling import make_provenance
 from gfscore.bounds import box, hoeffding_intervals, inequality
-from gfscore.reference import Dataset, Published, PublishedModel, published
+from gfscore.paper.published_numbers import Dataset, Published, PublishedModel, published
 from gfscore.results import (
     Atkinson,
     Audit,

@@ -6,8 +6,8 @@ from typing import Self
 import numpy as np
 
 from gfscore import disparity
+from gfscore.paper.published_numbers import Dataset, Published
 from gfscore.ranking import ranks, spearman
-from gfscore.reference import Dataset, Published
 from gfscore.samples import FloatArray, IntArray
 
 TITLES: dict[Dataset, str] = {"cifar10": "CIFAR-10", "imagenet": "ImageNet"}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gfscore.reference import published
+from gfscore.paper.published_numbers import published
 from gfscore.reproduction.facts import Facts
 from gfscore.reproduction.result import Cell, Row, Table
 from gfscore.reproduction.rounding import rounds_to

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gfscore.reference import PrintedRow
+from gfscore.paper.published_numbers import PrintedRow
 from gfscore.reproduction.facts import Facts, ModelMetrics
 from gfscore.reproduction.result import PaperClaim, Verdict
 from gfscore.reproduction.rounding import rounds_to, rounds_twice_to, within_rounding

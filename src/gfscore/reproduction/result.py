@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import Field
 
-from gfscore.reference import Dataset
+from gfscore.paper.published_numbers import Dataset, Origin
 from gfscore.results import Result
 
 SCHEMA = "gfscore.reproduction/1"
@@ -65,14 +65,6 @@ class Table(Result):
     digits: tuple[int | None, ...]
     rows: tuple[Row, ...]
     note: str
-
-
-class Origin(Result):
-    """Where numbers or statements come from."""
-
-    name: str
-    what: str
-    origin: str
 
 
 class Reproduction(Result):

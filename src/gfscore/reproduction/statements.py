@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gfscore.reference import DATASETS
+from gfscore.paper.published_numbers import DATASETS
 from gfscore.reproduction.facts import Facts
 from gfscore.reproduction.result import PaperClaim, Verdict
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gfscore.reference import PrintedRow
+from gfscore.paper.published_numbers import PrintedRow
 from gfscore.reproduction.facts import TITLES, Facts, places
 from gfscore.reproduction.printed import MODEL_TABLE, index_of
 from gfscore.reproduction.result import Cell, Row, Table

@@ -1,71 +1,128 @@
-"""Reads the published files that ship with the package; each is read once."""
+"""Published numbers that ship with the package, as frozen records: the paper's, and those it compares with."""
 
 import csv
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gfscore.errors import OptionError
-from gfscore.reference.records import (
-    Dataset,
-    Floats,
-    LeaderboardEntry,
-    PrintedRow,
-    Published,
-    PublishedMetrics,
-    PublishedModel,
-    SearchTrace,
-    Source,
-)
 
-_Array = TypeVar("_Array", bound=NDArray[Any])
+Dataset = Literal["cifar10", "imagenet"]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 DATASETS: tuple[Dataset, ...] = get_args(Dataset)
 
-AUTHORS = "result files published with the GF-Score paper (Shah, Visavadiya, Padala 2026, arXiv 2604.12757)"
-PAPER = "tables of the GF-Score paper (Shah, Visavadiya, Padala 2026, arXiv 2604.12757), transcribed by a script"
-GREAT = "Li, Chen, Ho, GREAT Score, NeurIPS 2024 (arXiv 2304.09875)"
 
-_LISTING = (
-    ("{}_models.csv", "RobustBench accuracy and metrics per model; scores and C&W distortions of the original paper",
-     f"{AUTHORS}; {GREAT}, Tables 2 and 9"),
-    ("{}_per_class_T1.csv", "score, standard deviation, clean accuracy and n per class at T = 1, full precision",
-     AUTHORS),
-    ("{}_per_class_calibrated.csv", "score and clean accuracy per class at the calibrated temperature", AUTHORS),
-    ("{}_calibration_curves.csv", "the searches for the calibrated temperature", AUTHORS),
-)  # fmt: skip
-_SHARED = (
-    ("paper_model_tables.csv", "the full result tables as printed (Tables 3 and 4)", PAPER),
-    ("paper_class_table.csv", "the class table as printed (Table 5)", PAPER),
-    ("robustbench_leaderboard.csv", "clean and AutoAttack accuracy of 236 models, March 2025",
-     "RobustBench (Croce et al. 2021, arXiv 2010.09670), MIT licence"),
-    ("great_imagenet.csv", "scores of the original paper on ImageNet, generated samples",
-     f"{GREAT}, Table 3, as transcribed in the authors' code (github.com/aryashah2k/gf-score, gf_score/config.py)"),
-    ("imagenet_class_names.csv", "names of the WordNet ids that are mentioned",
-     "ImageNet class list LOC_synset_mapping.txt (ILSVRC 2012), first name of each synset"),
-)  # fmt: skip
-SOURCES: dict[str, Source] = {
-    file: Source(file=file, what=what, origin=origin)
-    for file, what, origin in (
-        *((file.format(dataset), what, origin) for dataset in DATASETS for file, what, origin in _LISTING),
-        *_SHARED,
-    )
-}
-_ONLY_FOR = {
-    "paper_class_table.csv": "cifar10",
-    "great_imagenet.csv": "imagenet",
-    "imagenet_class_names.csv": "imagenet",
-}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """A file of published numbers or a work that is cited, what is taken from it, and where it comes from."""
+
+    name: str
+    what: str
+    origin: str
 
 
-def sources(dataset: Dataset) -> tuple[Source, ...]:
-    """The files behind one of the two experiments."""
-    _check(dataset)
-    own = tuple(SOURCES[file.format(dataset)] for file, _, _ in _LISTING)
-    return own + tuple(SOURCES[file] for file, _, _ in _SHARED if _ONLY_FOR.get(file, dataset) == dataset)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedMetrics:
+    """The metrics of a model as the authors' result files give them, in full precision, at T = 1."""
+
+    great_score: float
+    rdi: float
+    nrgc: float
+    wcr: float
+    wcr_class: str
+    fp_great: float
+    best_class: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)  # arrays have no single truth value
+class PublishedModel:
+    """One model: its class profile at T = 1 and at the calibrated temperature, and what others measured on it.
+
+    All arrays are ``(K,)`` in the order of the class index.
+    """
+
+    name: str  # RobustBench identifier
+    short_name: str
+    counts: Ints
+    scores: Floats
+    stds: Floats
+    accuracies: Floats  # clean accuracy per class, shares of 1
+    temperature: float  # the published calibrated one
+    calibrated_scores: Floats
+    calibrated_accuracies: Floats
+    robustbench_accuracy: float  # percent, under AutoAttack
+    metrics: PublishedMetrics
+    great_generated: float | None  # the original paper's score on generated samples
+    great_test: float | None  # and on test samples
+    cw_distortion: float | None  # mean L2 distortion of a C&W attack, from the original paper
+
+    @property
+    def accuracy(self) -> float:
+        """Clean accuracy over all samples, a share of 1."""
+        return float(np.dot(self.counts, self.accuracies) / self.counts.sum())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SearchTrace:
+    """A published search over temperatures: a coarse grid, then (where there was one) a finer one."""
+
+    coarse_temperatures: Floats
+    coarse_values: Floats
+    fine_temperatures: Floats
+    fine_values: Floats
+
+    @property
+    def temperatures(self) -> Floats:
+        """Every temperature that was tried, in the order of the search."""
+        return np.concatenate((self.coarse_temperatures, self.fine_temperatures))
+
+    @property
+    def values(self) -> Floats:
+        """The value at each of them."""
+        return np.concatenate((self.coarse_values, self.fine_values))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderboardEntry:
+    """A model on RobustBench. Accuracies are percents; None where the leaderboard has none."""
+
+    dataset: str
+    threat: str
+    model: str
+    clean_accuracy: float | None
+    autoattack_accuracy: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintedRow:
+    """A row of a table as the paper prints it: text, so that its rounding can be judged."""
+
+    printed_name: str
+    model: str
+    cells: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Published:
+    """Everything that is published about one of the paper's two experiments."""
+
+    dataset: Dataset
+    threat: str
+    activation: str
+    class_names: tuple[str, ...]
+    models: tuple[PublishedModel, ...]
+    model_table: tuple[PrintedRow, ...]
+    class_table: tuple[PrintedRow, ...]  # empty for ImageNet: the paper prints none
+    traces: dict[str, SearchTrace]  # by criterion: class_accuracy, stability
+    leaderboard: tuple[LeaderboardEntry, ...]  # the models of the same data and threat
+    readable_names: dict[str, str]  # of some WordNet ids
 
 
 @cache
@@ -79,9 +136,7 @@ def published(dataset: Dataset) -> Published:
     _check(dataset)
     profiles = _by_model(_rows(f"{dataset}_per_class_T1.csv"))
     calibrated = _by_model(_rows(f"{dataset}_per_class_calibrated.csv"))
-    original = (
-        {row["model"]: row["great_score"] for row in _rows("great_imagenet.csv")} if dataset == "imagenet" else {}
-    )
+    original = {row["model"]: row["great_score"] for row in _rows("great_imagenet.csv") if row["dataset"] == dataset}
     first = next(iter(profiles.values()))
     threat = first[0]["threat"]
     return Published(
@@ -97,9 +152,7 @@ def published(dataset: Dataset) -> Published:
         class_table=_printed("paper_class_table.csv", dataset),
         traces=_traces(dataset),
         leaderboard=tuple(entry for entry in leaderboard() if (entry.dataset, entry.threat) == (dataset, threat)),
-        readable_names=(
-            {row["class"]: row["name"] for row in _rows("imagenet_class_names.csv")} if dataset == "imagenet" else {}
-        ),
+        readable_names={row["class"]: row["name"] for row in _rows("imagenet_class_names.csv")},
     )
 
 
@@ -115,34 +168,21 @@ def leaderboard() -> tuple[LeaderboardEntry, ...]:
             dataset=row["dataset"],
             threat=row["threat"],
             model=row["model"],
-            architecture=row["architecture"],
-            eps=row["eps"],
             clean_accuracy=_number(row["clean_acc"]),
             autoattack_accuracy=_number(row["autoattack_acc"]),
-            external_accuracy=_number(row["external"]),
-            corruptions_accuracy=_number(row["corruptions_acc"]),
-            additional_data=row["additional_data"] == "True",
-            venue=row["venue"],
         )
         for row in _rows("robustbench_leaderboard.csv")
     )
 
 
-def clean_accuracies(dataset: str, threat: str) -> dict[str, float]:
-    """Clean accuracy in percent of each model of a RobustBench leaderboard that states it.
-
-    >>> clean_accuracies("cifar10", "L2")["Augustin2020Adversarial"]
-    91.08
-    """
-    found = {
-        entry.model: entry.clean_accuracy
-        for entry in leaderboard()
-        if (entry.dataset, entry.threat) == (dataset, threat) and entry.clean_accuracy is not None
-    }
-    if not found:
-        known = sorted({f"{entry.dataset}/{entry.threat}" for entry in leaderboard()})
-        raise OptionError(f"RobustBench has no leaderboard {dataset}/{threat}. Choose one of: {', '.join(known)}.")
-    return found
+def origins(dataset: Dataset) -> tuple[Origin, ...]:
+    """The files behind one of the two experiments, then the works that its claims are judged by."""
+    _check(dataset)
+    return tuple(
+        Origin(name=row["name"], what=row["what"], origin=row["origin"])
+        for row in _rows("sources.csv")
+        if row["only_for"] in ("", dataset)
+    )
 
 
 def _model(
@@ -151,7 +191,7 @@ def _model(
     return PublishedModel(
         name=row["model"],
         short_name=row["short_name"],
-        counts=_frozen(np.array([int(entry["n"]) for entry in profile], dtype=np.int64)),
+        counts=_column(profile, "n", int),
         scores=_column(profile, "score"),
         stds=_column(profile, "std"),
         accuracies=_column(profile, "accuracy"),
@@ -183,7 +223,6 @@ def _traces(dataset: Dataset) -> dict[str, SearchTrace]:
         turns = np.flatnonzero(np.diff(temperatures) <= 0)  # the finer grid starts where the temperature steps back
         end = int(turns[0]) + 1 if turns.size else len(temperatures)
         traces[criterion] = SearchTrace(
-            criterion=criterion,
             coarse_temperatures=temperatures[:end],
             coarse_values=values[:end],
             fine_temperatures=temperatures[end:],
@@ -207,7 +246,7 @@ def _printed(file: str, dataset: Dataset) -> tuple[PrintedRow, ...]:
 
 @cache
 def _rows(file: str) -> list[dict[str, str]]:
-    text = (resources.files("gfscore.reference") / "data" / file).read_text(encoding="utf-8")
+    text = (resources.files("gfscore.paper") / "data" / file).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
 
 
@@ -218,11 +257,8 @@ def _by_model(rows: list[dict[str, str]]) -> dict[str, list[dict[str, str]]]:
     return models
 
 
-def _column(rows: list[dict[str, str]], name: str) -> Floats:
-    return _frozen(np.array([float(row[name]) for row in rows]))
-
-
-def _frozen(array: _Array) -> _Array:
+def _column(rows: list[dict[str, str]], name: str, read: Callable[[str], float] = float) -> NDArray[Any]:
+    array = np.array([read(row[name]) for row in rows])
     array.setflags(write=False)  # shared by everyone who asks, so nobody may change it
     return array
 
