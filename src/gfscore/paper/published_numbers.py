@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DATASETS: tuple[Dataset, ...] = get_args(Dataset)
+METRICS = ("great_score", "rdi", "nrgc", "wcr", "fp_great")
+CRITERION = "class_accuracy"  # the mean over models of ρ(class score, class accuracy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,19 +28,6 @@ class Origin:
     name: str
     what: str
     origin: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedMetrics:
-    """The metrics of a model as the authors' result files give them, in full precision, at T = 1."""
-
-    great_score: float
-    rdi: float
-    nrgc: float
-    wcr: float
-    wcr_class: str
-    fp_great: float
-    best_class: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)  # arrays have no single truth value
@@ -58,7 +47,9 @@ class PublishedModel:
     calibrated_scores: Floats
     calibrated_accuracies: Floats
     robustbench_accuracy: float  # percent, under AutoAttack
-    metrics: PublishedMetrics
+    metrics: dict[str, float]  # of METRICS, as the authors' result files give them at T = 1, in full precision
+    worst_class: str  # by the same files
+    best_class: str
     great_generated: float | None  # the original paper's score on generated samples
     great_test: float | None  # and on test samples
     cw_distortion: float | None  # mean L2 distortion of a C&W attack, from the original paper
@@ -71,7 +62,7 @@ class PublishedModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SearchTrace:
-    """A published search over temperatures: a coarse grid, then (where there was one) a finer one."""
+    """The published search for the calibrated temperature, by CRITERION: a coarse grid, then a finer one."""
 
     coarse_temperatures: Floats
     coarse_values: Floats
@@ -79,14 +70,10 @@ class SearchTrace:
     fine_values: Floats
 
     @property
-    def temperatures(self) -> Floats:
-        """Every temperature that was tried, in the order of the search."""
-        return np.concatenate((self.coarse_temperatures, self.fine_temperatures))
-
-    @property
-    def values(self) -> Floats:
-        """The value at each of them."""
-        return np.concatenate((self.coarse_values, self.fine_values))
+    def points(self) -> tuple[Floats, Floats]:
+        """Temperatures and values of both grids, in the order of the search."""
+        temperatures = np.concatenate((self.coarse_temperatures, self.fine_temperatures))
+        return temperatures, np.concatenate((self.coarse_values, self.fine_values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +93,7 @@ class PrintedRow:
 
     printed_name: str
     model: str
-    cells: dict[str, str]
+    cells: dict[str, str]  # by column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -120,7 +107,7 @@ class Published:
     models: tuple[PublishedModel, ...]
     model_table: tuple[PrintedRow, ...]
     class_table: tuple[PrintedRow, ...]  # empty for ImageNet: the paper prints none
-    traces: dict[str, SearchTrace]  # by criterion: class_accuracy, stability
+    trace: SearchTrace  # how the calibrated temperature was found
     leaderboard: tuple[LeaderboardEntry, ...]  # the models of the same data and threat
     readable_names: dict[str, str]  # of some WordNet ids
 
@@ -150,7 +137,7 @@ def published(dataset: Dataset) -> Published:
         ),
         model_table=_printed("paper_model_tables.csv", dataset),
         class_table=_printed("paper_class_table.csv", dataset),
-        traces=_traces(dataset),
+        trace=_trace(dataset),
         leaderboard=tuple(entry for entry in leaderboard() if (entry.dataset, entry.threat) == (dataset, threat)),
         readable_names={row["class"]: row["name"] for row in _rows("imagenet_class_names.csv")},
     )
@@ -199,46 +186,32 @@ def _model(
         calibrated_scores=_column(calibrated, "score"),
         calibrated_accuracies=_column(calibrated, "accuracy"),
         robustbench_accuracy=float(row["robustbench_accuracy"]),
-        metrics=PublishedMetrics(
-            great_score=float(row["great_score"]),
-            rdi=float(row["rdi"]),
-            nrgc=float(row["nrgc"]),
-            wcr=float(row["wcr"]),
-            wcr_class=row["wcr_class"],
-            fp_great=float(row["fp_great"]),
-            best_class=row["best_class"],
-        ),
+        metrics={name: float(row[name]) for name in METRICS},
+        worst_class=row["wcr_class"],
+        best_class=row["best_class"],
         great_generated=_number(row["great_original_gan"] or original),
         great_test=_number(row["great_original_test"]),
         cw_distortion=_number(row["cw_distortion"]),
     )
 
 
-def _traces(dataset: Dataset) -> dict[str, SearchTrace]:
-    rows = _rows(f"{dataset}_calibration_curves.csv")
-    traces = {}
-    for criterion in dict.fromkeys(row["criterion"] for row in rows):
-        own = [row for row in rows if row["criterion"] == criterion]
-        temperatures, values = _column(own, "temperature"), _column(own, "value")
-        turns = np.flatnonzero(np.diff(temperatures) <= 0)  # the finer grid starts where the temperature steps back
-        end = int(turns[0]) + 1 if turns.size else len(temperatures)
-        traces[criterion] = SearchTrace(
-            coarse_temperatures=temperatures[:end],
-            coarse_values=values[:end],
-            fine_temperatures=temperatures[end:],
-            fine_values=values[end:],
-        )
-    return traces
+def _trace(dataset: Dataset) -> SearchTrace:
+    rows = [row for row in _rows(f"{dataset}_calibration_curves.csv") if row["criterion"] == CRITERION]
+    temperatures, values = _column(rows, "temperature"), _column(rows, "value")
+    fine = (
+        int(np.flatnonzero(np.diff(temperatures) <= 0)[0]) + 1
+    )  # the finer grid starts where the temperature steps back
+    return SearchTrace(
+        coarse_temperatures=temperatures[:fine],
+        coarse_values=values[:fine],
+        fine_temperatures=temperatures[fine:],
+        fine_values=values[fine:],
+    )
 
 
 def _printed(file: str, dataset: Dataset) -> tuple[PrintedRow, ...]:
-    keys = ("dataset", "printed_name", "model")
     return tuple(
-        PrintedRow(
-            printed_name=row["printed_name"],
-            model=row["model"],
-            cells={name: cell for name, cell in row.items() if name not in keys},
-        )
+        PrintedRow(printed_name=row["printed_name"], model=row["model"], cells=row)
         for row in _rows(file)
         if row["dataset"] == dataset
     )
