@@ -40,15 +40,13 @@ class PaperFacts:
         self.published = published
         self.dataset = published.dataset
         self.temperature = models[0].temperature  # the calibrated one, the same for all models
-        self.names = tuple(model.short_name for model in models)  # short ones
+        self.names = tuple(model.short_name for model in models)
         self.scores = np.array([model.scores for model in models])  # (M, K) at T = 1
         self.calibrated_scores = np.array([model.calibrated_scores for model in models])  # (M, K)
         self.counts = np.array([model.counts for model in models])  # (M, K)
         self.accuracies = np.array([model.accuracies for model in models])  # (M, K), shares of 1
         self.robust = np.array([model.robustbench_accuracy for model in models])  # (M,), RobustBench, in percent
-        self.clean = np.array(
-            [clean[model.name] for model in models], dtype=np.float64
-        )  # (M,), RobustBench, in percent
+        self.clean = np.array([clean[model.name] for model in models], dtype=np.float64)  # (M,), too, without attack
         self.own_clean = np.array([100 * model.accuracy for model in models])  # (M,), of the published run, in percent
         self.plain = ModelMetrics(self.scores, self.counts, published.class_names)  # at T = 1
         self.calibrated = ModelMetrics(self.calibrated_scores, self.counts, published.class_names)

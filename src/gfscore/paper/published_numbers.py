@@ -198,9 +198,7 @@ def _model(
 def _trace(dataset: Dataset) -> SearchTrace:
     rows = [row for row in _rows(f"{dataset}_calibration_curves.csv") if row["criterion"] == CRITERION]
     temperatures, values = _column(rows, "temperature"), _column(rows, "value")
-    fine = (
-        int(np.flatnonzero(np.diff(temperatures) <= 0)[0]) + 1
-    )  # the finer grid starts where the temperature steps back
+    fine = int(np.flatnonzero(np.diff(temperatures) <= 0)[0]) + 1  # the finer grid starts with a step back
     return SearchTrace(
         coarse_temperatures=temperatures[:fine],
         coarse_values=values[:fine],
