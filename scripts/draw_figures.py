@@ -11,8 +11,8 @@ from PIL import Image
 from gfscore.cli.demo import TEST, zoo_audit
 from gfscore.cli.options import RunOptions
 from gfscore.outputs.figures import FIGURES, save
+from gfscore.paper import published_audit
 from gfscore.planning import audit_radii
-from gfscore.reproduction import published_audit
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "figures"
 

@@ -22,7 +22,7 @@ DELTA = 0.05 / 2  # of each model of a pair
 def published(dataset: str) -> dict[str, list[tuple[float, float, int]]]:
     """Mean, deviation and number of samples of each class, by model."""
     models: dict[str, list[tuple[float, float, int]]] = {}
-    with (files("gfscore") / "reference" / "data" / f"{dataset}_per_class_T1.csv").open(encoding="utf-8") as lines:
+    with (files("gfscore.paper") / "data" / f"{dataset}_per_class_T1.csv").open(encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
             models.setdefault(row["model"], []).append((float(row["score"]), float(row["std"]), int(row["n"])))
     return models

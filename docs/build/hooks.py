@@ -17,9 +17,8 @@ from mkdocs.structure.files import File, Files
 from typer.cli import get_docs_for_click
 
 from gfscore.cli.main import application
-from gfscore.outputs.reproduction import markdown_page
-from gfscore.reference import DATASETS
-from gfscore.reproduction import reproduce
+from gfscore.outputs.reproduction_text import markdown_page
+from gfscore.paper import DATASETS, reproduce
 from gfscore.results import json_schema
 from gfscore.verdicts import FILES
 

@@ -29,8 +29,8 @@ from gfscore.outputs.figures import (
     side_by_side,
 )
 from gfscore.outputs.figures.labels import _box, place_labels
+from gfscore.paper import published_audit
 from gfscore.planning import audit_radii
-from gfscore.reproduction import published_audit
 from gfscore.results import Audit, Calibration, Curves, ModelAudit
 from gfscore.temperature.stored import ALL_CLASSES, LOWEST_CLASSES
 

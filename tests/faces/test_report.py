@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import gfscore
-import gfscore.reproduction
 from gfscore import Options, Samples, audit_models, views
 from gfscore.outputs import report
-from gfscore.reference import published
+from gfscore.paper import published, published_audit
 from gfscore.results import Audit, CrossCheck, Metric
 from gfscore.temperature.curve import TOLERANCE
 
@@ -299,6 +298,6 @@ def test_what_attacks_and_refuters_found_is_in_the_table_and_in_the_verdict(open
 
 
 def test_published_numbers_have_no_curves_and_say_so(opened, artefact):
-    page = opened(gfscore.reproduction.published_audit("cifar10"))
+    page = opened(published_audit("cifar10"))
     assert "holds no scores of" in page.text_content("#temperature")
     assert "was not tested" in page.locator(".headline").first.text_content()

@@ -6,9 +6,8 @@ from itertools import pairwise
 import pytest
 from rich.console import Console
 
-from gfscore.outputs.reproduction import markdown_page, show
-from gfscore.reference import DATASETS
-from gfscore.reproduction import reproduce
+from gfscore.outputs.reproduction_text import markdown_page, show
+from gfscore.paper import DATASETS, reproduce
 
 RESULTS = {dataset: reproduce(dataset) for dataset in DATASETS}
 

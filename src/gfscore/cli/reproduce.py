@@ -13,9 +13,9 @@ from gfscore.cli.running import audit_run, run_models
 from gfscore.cli.screens import say, screen
 from gfscore.cli.streams import write_data
 from gfscore.errors import OptionError
-from gfscore.outputs.reproduction import show, show_table
+from gfscore.outputs.reproduction_text import show, show_table
+from gfscore.paper import measured_table, published, reproduce
 from gfscore.places.addresses import shown
-from gfscore.reproduction import measured, reproduce
 from gfscore.results import Audit, ModelAudit
 
 
@@ -24,9 +24,6 @@ class Experiment(StrEnum):
 
     CIFAR10 = "cifar10"
     IMAGENET = "imagenet"
-
-
-THREATS = {Experiment.CIFAR10: "L2", Experiment.IMAGENET: "Linf"}
 
 
 @expand
@@ -62,13 +59,14 @@ def reproduce_command(
         return
     if not data:
         raise OptionError("say what to run on: --data (the test set, or generated images), or add --from-published.")
-    known = measured.paper_models(dataset.value)
+    numbers = published(dataset.value)
+    known = [model.name for model in numbers.models]
     for name in only or []:
         if name not in known:
             raise OptionError(f"{name!r} is not one of the paper's models: {', '.join(known)}.")
     names = [name for name in known if not only or name in only]
-    specs = [f"robustbench:{dataset.value}/{THREATS[dataset]}/{name}" for name in names]
-    audit_options = auditing.Options(activation=measured.paper_activation(dataset.value), seed=run.seed)
+    specs = [f"robustbench:{dataset.value}/{numbers.threat}/{name}" for name in names]
+    audit_options = auditing.Options(activation=numbers.activation, seed=run.seed)
     audited: dict[str, list[ModelAudit]] = {}
     for done in run_models(specs, data, run):
         audited.setdefault(done.loaded.data.source, []).append(audit_run(done, audit_options))
@@ -80,5 +78,5 @@ def reproduce_command(
     if not run.quiet:
         console = screen()
         for models in audited.values():
-            show_table(measured.measured_table(models, names, dataset.value), console)
+            show_table(measured_table(models, names, dataset.value), console)
         say(console, f"Written: {shown(out / 'audit.json')}")

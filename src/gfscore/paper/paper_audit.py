@@ -2,35 +2,19 @@
 
 import numpy as np
 
-from gfscore import disparity
+from gfscore import disparity, results
 from gfscore.assembling import make_provenance
 from gfscore.bounds import box, hoeffding_intervals, inequality
-from gfscore.reference import Dataset, Published, PublishedModel, published
-from gfscore.results import (
-    Atkinson,
-    Audit,
-    Calibration,
-    Claim,
-    ClassResult,
-    Disparity,
-    IntervalInfo,
-    Metric,
-    ModelAudit,
-    Penalised,
-    SamplesInfo,
-    ScoreInfo,
-    WorstCase,
-)
+from gfscore.paper.facts import DELTA
+from gfscore.paper.published_numbers import Dataset, Published, PublishedModel, published
 from gfscore.samples import FloatArray
 from gfscore.scores import SCORE_MAX
 from gfscore.scores.great import PREMISE
 
-DELTA = 0.05
 SOURCE = "published with Shah, Visavadiya, Padala (2026), arXiv 2604.12757"
-CRITERION, OBJECTIVE = "class_accuracy", "classes"  # the paper's name of the search, and ours
 
 
-def published_audit(dataset: Dataset) -> Audit:
+def published_audit(dataset: Dataset) -> results.Audit:
     """An audit of the paper's models at T = 1, from the numbers published with it.
 
     Intervals are Hoeffding's, the paper's own bound: means and counts are all it needs. Those of the metrics are what
@@ -42,37 +26,33 @@ def published_audit(dataset: Dataset) -> Audit:
     (17, 'cat', 0.333)
     """
     numbers = published(dataset)
-    names = tuple(_class_name(numbers, name) for name in numbers.class_names)
-    return Audit(
+    words = numbers.readable_names  # of some WordNet ids
+    names = tuple(f"{name} {words[name]}" if name in words else name for name in numbers.class_names)
+    return results.Audit(
         models=tuple(_model(model, names, numbers.activation) for model in numbers.models),
         calibration=_calibration(numbers),
         provenance=make_provenance(),
     )
 
 
-def _class_name(numbers: Published, name: str) -> str:
-    """A WordNet id with its words, where they are known."""
-    return f"{name} {numbers.readable_names[name]}" if name in numbers.readable_names else name
-
-
-def _model(model: PublishedModel, names: tuple[str, ...], activation: str) -> ModelAudit:
+def _model(model: PublishedModel, names: tuple[str, ...], activation: str) -> results.ModelAudit:
     scores, counts = model.scores, model.counts
     lower, upper = hoeffding_intervals(scores, counts, DELTA)
     shares: FloatArray = counts / counts.sum()
     highest, lowest = disparity.rdi_classes(scores)
     weight = disparity.DEFAULT_FAIRNESS_WEIGHT
-    return ModelAudit(
+    return results.ModelAudit(
         name=model.short_name,
-        score=ScoreInfo(name="great", range=(0.0, SCORE_MAX), activation=activation, temperature=1.0),
-        samples=SamplesInfo(source=SOURCE, n=int(counts.sum())),
-        interval=IntervalInfo(method="hoeffding", delta=DELTA, target="population"),
+        score=results.ScoreInfo(name="great", range=(0.0, SCORE_MAX), activation=activation, temperature=1.0),
+        samples=results.SamplesInfo(source=SOURCE, n=int(counts.sum())),
+        interval=results.IntervalInfo(method="hoeffding", delta=DELTA, target="population"),
         accuracy=model.accuracy,
         aggregate=float(np.dot(shares, scores)),
         aggregate_interval=box.mean_range(lower, upper, shares),
         class_mean=float(scores.mean()),
         class_mean_interval=box.mean_range(lower, upper),
         classes=tuple(
-            ClassResult(
+            results.ClassResult(
                 name=name,
                 n=int(counts[k]),
                 score=float(scores[k]),
@@ -85,34 +65,32 @@ def _model(model: PublishedModel, names: tuple[str, ...], activation: str) -> Mo
         ),
         absent_classes=(),
         worst_set=tuple(names[k] for k in np.flatnonzero(lower <= upper.min())),
-        rdi=Disparity(
+        rdi=results.Disparity(
             value=disparity.rdi(scores), interval=box.rdi_range(lower, upper), classes=(names[highest], names[lowest])
         ),
-        nrgc=Metric(value=disparity.nrgc(scores), interval=inequality.nrgc_range(lower, upper)),
-        wcr=WorstCase(value=disparity.wcr(scores), interval=box.wcr_range(lower, upper), class_=names[lowest]),
-        fp_great=Penalised(
+        nrgc=results.Metric(value=disparity.nrgc(scores), interval=inequality.nrgc_range(lower, upper)),
+        wcr=results.WorstCase(value=disparity.wcr(scores), interval=box.wcr_range(lower, upper), class_=names[lowest]),
+        fp_great=results.Penalised(
             value=disparity.fp_great(scores, weight), interval=box.fp_great_range(lower, upper, weight), weight=weight
         ),
-        theil=Metric(value=disparity.theil(scores), interval=inequality.theil_range(lower, upper)),
-        atkinson=Atkinson(
+        theil=results.Metric(value=disparity.theil(scores), interval=inequality.theil_range(lower, upper)),
+        atkinson=results.Atkinson(
             value=disparity.atkinson(scores),
             interval=inequality.atkinson_range(lower, upper),
             adjusted_mean=disparity.atkinson_adjusted_mean(scores),
         ),
         flags=(),
-        claim=Claim(premise=PREMISE),
+        claim=results.Claim(premise=PREMISE),
     )
 
 
-def _calibration(numbers: Published) -> Calibration:
+def _calibration(numbers: Published) -> results.Calibration:
     """The published search for a temperature, as it was sampled; what it does not say is absent."""
-    trace = numbers.traces[CRITERION]
-    temperatures = np.concatenate((trace.coarse_temperatures, trace.fine_temperatures))
-    values = np.concatenate((trace.coarse_values, trace.fine_values))
+    temperatures, values = numbers.trace.points
     order = np.argsort(temperatures, kind="stable")
     starts = temperatures[order].tolist()
-    return Calibration(
-        objective=OBJECTIVE,
+    return results.Calibration(
+        objective="classes",  # our name of what the paper searched
         models=tuple(model.short_name for model in numbers.models),
         temperature=numbers.models[0].temperature,
         value=float(values.max()),

@@ -10,17 +10,12 @@ from rich.text import Text
 from gfscore import views
 from gfscore.outputs.fitting import blocks
 from gfscore.outputs.tables import markdown_cell
-from gfscore.reproduction.result import Cell, Origin, PaperClaim, Reproduction, Row, Table, Verdict
+from gfscore.paper import Cell, Origin, PaperClaim, Reproduction, Row, Standing, Table
 
-STYLES = {
-    Verdict.HOLDS: "green",
-    Verdict.HOLDS_IN_PART: "yellow",
-    Verdict.SAYS_LITTLE: "yellow",
-    Verdict.DEPENDS: "yellow",
-    Verdict.OVERSTATED: "yellow",
-    Verdict.UNCLEAR: "yellow",
-    Verdict.FAILS: "red",
-    Verdict.FINDING: "cyan",
+STYLES = dict.fromkeys(Standing, "yellow") | {
+    Standing.HOLDS: "green",
+    Standing.FAILS: "red",
+    Standing.FINDING: "cyan",
 }
 MARK = "*"  # on a number that the paper prints otherwise
 INTRODUCTION = """\
@@ -114,7 +109,7 @@ def _differences(table: Table) -> Iterator[str]:
 def _summary(claims: Sequence[PaperClaim]) -> Text:
     counts = Counter(claim.verdict for claim in claims)
     parts = [
-        Text(f"{verdict.value}: {counts[verdict]}", style=STYLES[verdict]) for verdict in Verdict if counts[verdict]
+        Text(f"{verdict.value}: {counts[verdict]}", style=STYLES[verdict]) for verdict in Standing if counts[verdict]
     ]
     return Text.assemble(f"{len(claims)} in all. ", Text(" · ").join(parts))
 
@@ -122,7 +117,7 @@ def _summary(claims: Sequence[PaperClaim]) -> Text:
 def _claims(claims: Iterable[PaperClaim]) -> RichTable:
     """A block per claim: verdict, statement, both values, and why."""
     grid = RichTable.grid(padding=(0, 2, 0, 0))
-    grid.add_column(width=max(len(verdict.value) for verdict in Verdict))
+    grid.add_column(width=max(len(verdict.value) for verdict in Standing))
     grid.add_column()
     for claim in claims:
         block = Text(claim.statement)
@@ -159,14 +154,15 @@ def markdown_page(reproductions: Sequence[Reproduction]) -> str:
     if shared:
         parts += ["## Both experiments", "", *_markdown_claims(shared), ""]
     sources = dict.fromkeys(source for reproduction in reproductions for source in reproduction.sources)
-    return "\n".join([*parts, "## Sources", "", *_markdown_sources(sources), ""])
+    origins = _rows(("name", "what", "source"), [(source.name, source.what, source.origin) for source in sources])
+    return "\n".join([*parts, "## Sources", "", *origins, ""])
 
 
 def _overview(reproductions: Sequence[Reproduction]) -> list[str]:
     counts = [Counter(claim.verdict for claim in reproduction.claims) for reproduction in reproductions]
     rows = [
         (verdict.value, *(str(count[verdict]) for count in counts))
-        for verdict in Verdict
+        for verdict in Standing
         if any(count[verdict] for count in counts)
     ]
     return _rows(("verdict", *(reproduction.title for reproduction in reproductions)), rows, numbers=True)
@@ -187,10 +183,6 @@ def _markdown_table(table: Table) -> list[str]:
     rows = [(row.name, *_texts(table, row)) for row in table.rows]
     lines = _rows(("", *table.columns), rows, numbers=True)
     return lines + [line for note in (table.note, *_differences(table)) for line in ("", markdown_cell(note))]
-
-
-def _markdown_sources(sources: Iterable[Origin]) -> list[str]:
-    return _rows(("name", "what", "source"), [(source.name, source.what, source.origin) for source in sources])
 
 
 def _rows(headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> list[str]:

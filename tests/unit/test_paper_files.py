@@ -5,19 +5,20 @@ import numpy as np
 import pytest
 
 from gfscore.errors import OptionError
-from gfscore.reference import DATASETS, SOURCES, leaderboard, published, sources
+from gfscore.paper import DATASETS, leaderboard, origins, published
 
-DATA = resources.files("gfscore.reference") / "data"
+FILES = {origin.name for dataset in DATASETS for origin in origins(dataset) if origin.name.endswith(".csv")}
+DATA = resources.files("gfscore.paper") / "data"
 
 
 def test_every_file_has_a_source_and_every_source_a_file():
     files = {entry.name for entry in DATA.iterdir() if entry.name.endswith(".csv")}
-    assert files == set(SOURCES)
+    assert files == FILES | {"sources.csv"}
 
 
 def test_the_readme_names_every_file():
     text = (DATA / "README.md").read_text(encoding="utf-8")
-    for file in SOURCES:
+    for file in FILES:
         prefix, _, kind = file.partition("_")
         assert file in text or (prefix in DATASETS and f"*_{kind}" in text)
 
@@ -42,10 +43,10 @@ def test_classes_are_in_the_same_order_for_every_model():
 
 
 def test_the_search_trace_is_split_into_its_two_grids():
-    trace = published("cifar10").traces["class_accuracy"]
+    trace = published("cifar10").trace
     assert trace.coarse_temperatures[[0, -1]] == pytest.approx([0.1, 3.0])
     assert trace.fine_temperatures[[0, -1]] == pytest.approx([2.45, 2.95])
-    assert published("cifar10").traces["stability"].fine_values.size == 0
+    assert trace.coarse_values.size == trace.coarse_temperatures.size
 
 
 def test_original_scores_are_there_where_they_were_published():
@@ -69,17 +70,17 @@ def test_numbers_are_read_once():
     assert published("imagenet") is published("imagenet")
 
 
-@pytest.mark.parametrize("ask", [published, sources])
+@pytest.mark.parametrize("ask", [published, origins])
 def test_an_unknown_dataset_is_refused(ask):
     with pytest.raises(OptionError, match=r"nothing is published about 'mnist'\. Choose one of: cifar10, imagenet\."):
         ask("mnist")
 
 
 def test_sources_are_those_of_the_experiment():
-    files = [source.file for source in sources("imagenet")]
-    assert "imagenet_class_names.csv" in files
-    assert "paper_class_table.csv" not in files
-    assert not any(file.startswith("cifar10") for file in files)
+    names = [origin.name for origin in origins("imagenet")]
+    assert {"imagenet_class_names.csv", "Tsipras et al. 2019"} <= set(names)
+    assert "paper_class_table.csv" not in names
+    assert not any(name.startswith("cifar10") for name in names)
 
 
 def _rows(file):
