@@ -14,7 +14,7 @@ from gfscore.assembling import make_provenance
 from gfscore.auditing import audit_first_order
 from gfscore.certifying import certify_given
 from gfscore.errors import FileError, ResultError
-from gfscore.reproduction.as_audit import published_audit
+from gfscore.paper import published_audit
 from gfscore.restating import at_temperature, reweighted
 from gfscore.results import SCHEMA, json_schema
 from gfscore.streaming import StreamingAudit
