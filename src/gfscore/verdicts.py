@@ -95,7 +95,7 @@ class ModelVerdict(Result):
         default=None, description="what happened to the pixels, or 'none'; null where logits were given"
     )
     absent_classes: tuple[str, ...] = Field(default=(), description="classes without a sample")
-    flags: tuple[Flag, ...] = Field(default=(), description="those of the audit")
+    flags: tuple[Flag, ...] = Field(default=(), description="those of the audit, and of the comparison with a baseline")
     allowed: tuple[str, ...] = Field(
         default=(), description="flags that would have kept the verdict from being given, had they not been allowed"
     )

@@ -61,8 +61,9 @@ def test_a_disk_that_is_too_small(small_disks, undisturbed, tmp_path, case):
 @pytest.mark.parametrize("job", ["audit", pytest.param("gate", marks=pytest.mark.long)])
 def test_a_full_disk_behind_standard_output(tmp_path, job):
     """Nothing is written but what is printed."""
-    logits = np.random.default_rng(0).normal(0, 2, (600, 10))
-    np.savez(tmp_path / "net.npz", logits=logits, labels=np.arange(600) % 10)
+    labels = np.arange(600) % 10
+    logits = np.random.default_rng(0).normal(0, 2, (600, 10)) + 4 * np.eye(10)[labels]
+    np.savez(tmp_path / "net.npz", logits=logits, labels=labels)
     command = [sys.executable, "-m", "gfscore", *(["audit"] if job == "audit" else ["gate", "--wcr", "0"]), "net.npz"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([*command, "--json"], stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path)

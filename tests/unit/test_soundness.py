@@ -82,6 +82,12 @@ def test_a_change_of_every_class_is_undecided_where_one_has_no_sample(absent):
     assert gate(full, {"change": {"class": {EVERY: -0.5}}}, baseline=absent).verdict is Verdict.UNDECIDED
 
 
+def test_a_verdict_on_a_change_shows_the_flags_of_the_comparison():
+    samples = samples_of((4.0, 3.0))
+    found = gate(samples, {"change": {"wcr": -0.5}}, baseline=samples).models[0]
+    assert [flag.code for flag in found.flags] == ["matched_by_order"]
+
+
 def adaptively(samples, threshold, **about):
     table = {"rules": {"wcr": threshold}, "allow": about.pop("allow", [])}
     score = row_scores(lambda rows: samples.logits[rows], samples.labels, QUICK, allow=table["allow"])

@@ -50,7 +50,7 @@ def judge(
         accuracy=accuracy_of(model, delta),
         preprocessing=views.preprocessing_text(model.run),
         absent_classes=model.absent_classes,
-        flags=model.flags,
+        flags=(*model.flags, *(() if comparison is None else comparison.flags)),
         allowed=tuple(flag.code for flag in model.flags if flag.code in policy.allow),
     )
 
