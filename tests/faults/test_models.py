@@ -7,11 +7,11 @@ from catalogue import cases
 from jobs import check_nothing_half_written, check_the_same_in_the_end, happened, prepared, results
 
 CALLS = {
-    "audit": (6, 60),
-    "stream": (6, 60),
-    "radii": (5, 60),
+    "audit": (7, 60),
+    "stream": (7, 60),
+    "radii": (6, 60),
     "votes": (12, 60),
-    "gate": (5, 8),
+    "gate": (6, 9),
 }  # forward passes: after the guards
 
 

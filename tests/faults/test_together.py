@@ -6,7 +6,7 @@ import time
 from catalogue import cases
 from jobs import JOBS, check_nothing_half_written, check_the_same_in_the_end, prepared, results
 
-SLOW = {"kind": "model", "call": 5, "action": "slow", "from_then_on": True}  # after the guards
+SLOW = {"kind": "model", "call": 6, "action": "slow", "from_then_on": True}  # after the guards
 
 
 def named(job, out):
