@@ -188,7 +188,7 @@ def audit_first_order(
     the radii are forward-only estimates. ``settings`` are the other fields of :class:`FirstOrder`. With ``eps``,
     ``robust_accuracy`` is the share of radii above it.
 
-    >>> weights, images = np.eye(2), np.array([[0.8, 0.2], [0.6, 0.5], [0.1, 0.9], [0.5, 0.4]])
+    >>> weights, images = 4 * np.eye(2), np.array([[0.8, 0.2], [0.6, 0.5], [0.1, 0.9], [0.5, 0.4]])
     >>> found = audit_first_order(lambda x: x @ weights, images, [0, 0, 1, 1], norm="linf", max_radius=1, eps=0.2,
     ...                           gradients=lambda x, y, rivals: weights[y][:, None] - weights[rivals])
     >>> [(entry.name, round(entry.score, 2), entry.robust_accuracy.value) for entry in found.classes]

@@ -69,7 +69,7 @@ def _metric_out_of_place(what: str, metric: "Metric | None", scale: "Interval") 
 def _out_of_place(what: str, value: float | None, interval: "Interval | None", scale: "Interval") -> Iterator[str]:
     slack = SLACK * max(1.0, scale[1] - scale[0])
     if interval is not None:
-        if interval[0] > interval[1]:
+        if interval[0] > interval[1] + slack:
             yield f"the interval of {what} begins at {interval[0]:.6g} and ends at {interval[1]:.6g}"
         if value is not None and not interval[0] - slack <= value <= interval[1] + slack:
             yield f"{what} is {value:.6g}, outside its interval from {interval[0]:.6g} to {interval[1]:.6g}"
@@ -93,13 +93,14 @@ def _apart(model: "ModelAudit") -> Iterator[str]:
             yield f"{name} is {value}, and {what} is {expected:.6g}"
     if scores.get(model.wcr.class_, math.inf) > lowest + slack:
         yield f"{model.wcr.class_!r} is named as the worst, and its score is not the lowest"
-    accuracies = {entry.name: entry.accuracy for entry in model.classes}
-    for name, parts in (("accuracy", accuracies), ("aggregate", scores)):
-        value = getattr(model, name)
-        if model.interval.target == "population":
-            expected = sum(entry.n * parts[entry.name] for entry in model.classes) / model.samples.n
-            fits = abs(value - expected) <= slack
-        else:  # parts of a fixed set may weigh otherwise than they were sampled
-            fits = min(parts.values()) - slack <= value <= max(parts.values()) + slack
-        if not fits:
-            yield f"{name} is {value:.6g}, and cannot be with those of its {PLURALS[model.partition]}"
+    weights = [entry.size or 0 if model.samples.weighted_by == "class_sizes" else entry.n for entry in model.classes]
+    if not any(weights):
+        yield f"its {PLURALS[model.partition]} are weighed by sizes that it does not hold"
+        return
+    for name, parts in (
+        ("accuracy", [entry.accuracy for entry in model.classes]),
+        ("aggregate", [entry.score for entry in model.classes]),
+    ):
+        expected = sum(weight * part for weight, part in zip(weights, parts, strict=True)) / sum(weights)
+        if abs(getattr(model, name) - expected) > slack:
+            yield f"{name} is {getattr(model, name):.6g}, and cannot be with those of its {PLURALS[model.partition]}"

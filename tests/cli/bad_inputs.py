@@ -1405,9 +1405,9 @@ def gate_of_zeros(folder):
 @case(
     "{folder}/m.csv: there is nothing to judge: every score is 0, so NRGC, Theil and Atkinson do not exist: no sample leads in its class. Check that labels and logits belong together. To judge nevertheless, give --allow all_zero --allow at_chance."
 )
-def gate_of_a_column_that_is_no_class(folder):
-    rows = (f"{'cat' if row % 2 else 'dog'},{100 + row},{row % 2},{1 - row % 2}\n" for row in range(80))
-    return ["gate", *csv(folder, f"label,id,cat,dog\n{''.join(rows)}")[1:], "--rdi", "0.3"]
+def gate_of_labels_that_are_always_wrong(folder):
+    rows = (f"{'cat' if row % 2 else 'dog'},{-9 * (row % 2)},{9 * (row % 2 - 1)}\n" for row in range(80))
+    return ["gate", *csv(folder, f"label,cat,dog\n{''.join(rows)}")[1:], "--rdi", "0.3"]
 
 
 @case(

@@ -49,8 +49,8 @@ def assert_robust(
     >>> assert_robust([3, 3.1] * np.eye(2)[labels], labels, wcr=1.2)
     Traceback (most recent call last):
     AssertionError: model is not robust enough (FAIL):
-      WCR is 1.134 [1.105, 1.143] (0): none of the interval is at least 1.2.
-      Accuracy: 100.0 % [99.1 %, 100.0 %]; preprocessing: not known (logits were given).
+      WCR is 1.134 [1.104, 1.144] (0): none of the interval is at least 1.2.
+      Accuracy: 100.0 % [99.0 %, 100.0 %]; preprocessing: not known (logits were given).
     """
     __tracebackhide__ = True  # the failure is about the model: show the line of the test
     if undecided not in get_args(Undecided):
