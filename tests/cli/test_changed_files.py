@@ -8,8 +8,8 @@ import pytest
 
 from gfscore import Audit
 from gfscore.cli import compare, gate, sources, stream
-from gfscore.inputs import shards
 from gfscore.cli.main import run
+from gfscore.inputs import shards
 
 
 @pytest.fixture(autouse=True)

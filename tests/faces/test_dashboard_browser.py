@@ -220,6 +220,7 @@ def test_uploads_work_and_bad_ones_are_sentences(page, zoo, tmp_path, artefact):
     assert class_box(page).input_value() == HOSTILE[0]
     press(page, "Threshold τ", "End")
     page.get_by_text(f"the lowest score has {HOSTILE[0]}").wait_for()
+    settled(page)  # or what is drawn last closes the list again
     for name in HOSTILE[1:]:
         class_box(page).click()
         page.get_by_role("option", name=name, exact=True).click()

@@ -20,7 +20,7 @@ HOSTILE = [
     "\"' onmouseover='alert(1)'",
     "&lt;b&gt; $title ${title} {{7*7}}",
     "left \u202eright\u200f \u0000 \u2028 line",
-    "very " * 2000 + "long",
+    "very " * 800 + "long",
     "__proto__",
     "猫 \U0001f408",
 ]
@@ -300,4 +300,4 @@ def test_what_attacks_and_refuters_found_is_in_the_table_and_in_the_verdict(open
 def test_published_numbers_have_no_curves_and_say_so(opened, artefact):
     page = opened(published_audit("cifar10"))
     assert "holds no scores of" in page.text_content("#temperature")
-    assert "was not tested" in page.locator(".headline").first.text_content()
+    assert page.locator(".headline").first.text_content().startswith("The classes are not protected alike.")

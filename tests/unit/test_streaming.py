@@ -142,6 +142,7 @@ def saved(folder, logits, labels, n_files):
 
 
 def test_the_command_takes_shards_and_shows_early_looks(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
     logits, labels = some_logits()
     folder = saved(tmp_path / "net", logits, labels, 4)
@@ -204,6 +205,7 @@ def test_no_sample_counts_twice(arguments, message, tmp_path, monkeypatch, capsy
 
 def test_an_early_look_never_ends_a_run(tmp_path, monkeypatch, capsys):
     """The first samples look like probabilities, and are all right, which was not expected."""
+    monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
     labels = np.arange(1200) % 3
     np.savez("first.npz", logits=np.eye(3)[labels], labels=labels)

@@ -9,7 +9,7 @@ from rich.console import Console
 from gfscore import auditing, views
 from gfscore.cli.options import RunOptions
 from gfscore.cli.running import advance
-from gfscore.cli.screens import progress_bar, say, screen
+from gfscore.cli.screens import progress_bar, screen
 from gfscore.cli.sources import LOGITS_FILES, model_names, refuse_repeated
 from gfscore.digests import Watched, refuse_changed, sha256
 from gfscore.engines.loading import load
@@ -169,6 +169,6 @@ def _looks(console: Console, options: auditing.Options, name: str) -> Look:
         n_samples = f"{so_far.n_samples:,} samples"
         if seen.absent_classes:  # sorted by class, perhaps: the worst may be still to come
             n_samples += f" of {len(seen.classes)} of {len(summary.class_names)} classes"
-        say(console, f"{name}: {n_samples} so far: {worst}, RDI {rdi} (early look)")
+        console.print(views.printable(f"{name}: {n_samples} so far: {worst}, RDI {rdi} (early look)"))
 
     return look

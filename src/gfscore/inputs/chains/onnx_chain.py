@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from gfscore.extras import require
@@ -12,6 +11,7 @@ from gfscore.inputs.chains.layers import Layer
 from gfscore.inputs.chains.onnx_layers import LAYERS, RESHAPING, Constants, Node
 from gfscore.inputs.chains.refusals import refuse
 from gfscore.inputs.models.onnx_model import FATAL_ONLY, OnnxModel
+from gfscore.inputs.models.runtime import onnxruntime
 from gfscore.inputs.raw import reason
 
 OPSETS = range(7, 29)  # in which the operators of LAYERS do what is written there
