@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gfscore import disparity
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.assembling import assembled, make_provenance, ranking_of
 from gfscore.bounds import (
     Method,
@@ -34,7 +35,7 @@ from gfscore.results import (
     SamplesInfo,
     ScoreInfo,
 )
-from gfscore.samples import FloatArray, IntArray, Samples, refuse_groups_of_one
+from gfscore.samples import Samples, refuse_groups_of_one
 from gfscore.scores import Activation, great_scores
 from gfscore.scores import FirstOrder as FirstOrder  # commands take them from here: they import no mathematics
 from gfscore.scores import LocalScores as LocalScores

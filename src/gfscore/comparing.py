@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gfscore.arrays import IntArray
 from gfscore.assembling import make_provenance
 from gfscore.auditing import Options, audit_scores, score_samples
 from gfscore.bounds import change_intervals
@@ -13,7 +14,7 @@ from gfscore.judge import compare as judging
 from gfscore.judge.pairing import follows_order
 from gfscore.profile import class_profile
 from gfscore.results import Flag, ModelAudit
-from gfscore.samples import IntArray, Samples
+from gfscore.samples import Samples
 from gfscore.scores import LocalScores
 from gfscore.verdicts import ClassChange, Comparison, MetricChange
 

@@ -9,8 +9,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import OptionError, SamplesError
-from gfscore.samples import FloatArray, IntArray
 
 DEFAULT_FAIRNESS_WEIGHT = 0.5  # lambda of the paper
 DEFAULT_AVERSION = 1.0  # epsilon of Atkinson's index; 1 is what the inequality-adjusted development index uses

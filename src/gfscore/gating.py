@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.assembling import make_provenance
 from gfscore.auditing import FirstOrder, Options, audit_scores, score_samples
 from gfscore.comparing import compare, compare_audits
@@ -27,7 +28,7 @@ from gfscore.judge.scale import check_thresholds
 from gfscore.judge.soundness import ABSENT, refuse_void
 from gfscore.profile import class_profile
 from gfscore.results import Metric, ModelAudit, Provenance
-from gfscore.samples import FloatArray, IntArray, Samples
+from gfscore.samples import Samples
 from gfscore.scores import SCORE_MAX, LocalScores
 from gfscore.verdicts import AdaptiveRun, Comparison, GateResult, ModelVerdict, RuleVerdict, Verdict
 from gfscore.views import preprocessing_text

@@ -6,10 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.errors import OptionError, TooFewClassesError
 from gfscore.results import WeightedBy
-from gfscore.samples import FloatArray, IntArray, Samples
-from gfscore.scores.local import BoolArray, LocalScores
+from gfscore.samples import Samples
+from gfscore.scores.local import LocalScores
 from gfscore.summaries import Summary
 
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import OptionError, SamplesError
-from gfscore.samples import FloatArray, IntArray
 
 EXACT_UP_TO = 9  # models: 362,880 orders are counted one by one
 RANDOM_ORDERS = 9_999  # drawn when there are more models

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from gfscore import disparity
+from gfscore.arrays import FloatArray
 from gfscore.bounds import box
 from gfscore.errors import PLURALS, ResultError
 from gfscore.results import (
@@ -19,7 +20,6 @@ from gfscore.results import (
     Penalised,
     WorstCase,
 )
-from gfscore.samples import FloatArray
 
 DEGREE = 7  # of the spline through stored scores, which lie some ten to an octave
 APART = 0.01  # in log T: of two stored scores nearer to each other, the spline goes through the first

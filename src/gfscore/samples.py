@@ -1,17 +1,13 @@
 """Samples: what a classifier said about data with known labels, checked once, then frozen."""
 
-import math
-import os
-import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from gfscore.arrays import FloatArray, IntArray, frozen, row_chunks
 from gfscore.errors import (
     LabelRangeError,
     NotFiniteError,
@@ -20,13 +16,6 @@ from gfscore.errors import (
 )
 from gfscore.names import as_array, checked_class_names, checked_ids, names_per_sample
 from gfscore.probabilities import RowSums, noted, refuse_others, refuse_resembling
-
-FloatArray = NDArray[np.floating[Any]]
-IntArray = NDArray[np.int64]
-_Array = TypeVar("_Array", bound=NDArray[Any])
-_Result = TypeVar("_Result")
-
-CHUNK_VALUES = 1 << 18  # values looked at together: 2 MB in float64, which stays in a core's cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)  # arrays have no single truth value
@@ -58,7 +47,7 @@ class Groups:
         if len(names) < 2 and not piece:
             raise TooFewClassesError(names, kind="group")
         code_of = {name: code for code, name in enumerate(names)}
-        return cls(names=names, codes=_frozen(np.array([code_of[name] for name in per_sample], dtype=np.int64)))
+        return cls(names=names, codes=frozen(np.array([code_of[name] for name in per_sample], dtype=np.int64)))
 
 
 def refuse_groups_of_one(n_groups: int, n_samples: int, what: str = "groups") -> None:
@@ -128,8 +117,8 @@ class Samples:
         elif not piece:
             refuse_resembling(row_sums)
         return cls(
-            logits=_frozen(values),
-            labels=_frozen(_checked_labels(labels, n_samples, n_classes)),
+            logits=frozen(values),
+            labels=frozen(_checked_labels(labels, n_samples, n_classes)),
             class_names=checked_class_names(class_names, n_classes),
             groups=None if groups is None else Groups.of(groups, n_samples, piece=piece),
             sample_ids=None if sample_ids is None else checked_ids(sample_ids, n_samples),
@@ -175,90 +164,6 @@ class Samples:
         if self.groups is None:
             return self.labels, self.n_classes
         return self.groups.codes, len(self.groups.names)
-
-
-def row_chunks(n_rows: int, n_columns: int, *, values: int = CHUNK_VALUES, shared: bool = False) -> Iterator[slice]:
-    """Slices that cover the rows, as equal as can be, each of about ``values`` numbers.
-
-    Chunks that cores share are a multiple of four, if more than one, so that no core is left waiting; not of the cores
-    there are, since sums over chunks are to be the same on every machine.
-
-    >>> list(row_chunks(7, 10, values=30))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 7, None)]
-    >>> len(list(row_chunks(7, 10, values=30, shared=True)))
-    4
-    """
-    chunks = math.ceil(n_rows * n_columns / values)
-    if shared and chunks > 1:
-        chunks = math.ceil(chunks / 4) * 4
-    chunks = min(n_rows, chunks)
-    return (slice(n_rows * chunk // chunks, n_rows * (chunk + 1) // chunks) for chunk in range(chunks))
-
-
-def map_chunks(
-    function: Callable[[slice], _Result], chunks: Sequence[slice], threads: int | None = None
-) -> Iterator[_Result]:
-    """What ``function`` gives for each chunk, in their order, computed on all cores (or ``threads`` of them).
-
-    Threads suffice, since NumPy releases the interpreter's lock. This one works as well: to start another costs as much
-    as scoring thousands of samples.
-    """
-    threads = min(threads or os.cpu_count() or 1, len(chunks))
-    if threads == 1:
-        yield from map(function, chunks)
-        return
-    pending, done = deque(enumerate(chunks)), dict[int, _Result]()
-
-    def step() -> bool:
-        try:
-            number, chunk = pending.popleft()
-        except IndexError:
-            return False
-        done[number] = function(chunk)
-        return True
-
-    def work() -> None:
-        while step():
-            pass
-
-    with ThreadPoolExecutor(threads - 1) as pool:
-        try:
-            helpers = [pool.submit(work) for _ in range(threads - 1)]
-            shown = 0
-            while step():
-                while shown in done:
-                    yield done.pop(shown)
-                    shown += 1
-            for helper in helpers:
-                helper.result()
-            yield from (done.pop(number) for number in range(shown, len(chunks)))
-        finally:
-            pending.clear()  # after an error, or when nobody wants the rest
-
-
-class Scratch(threading.local):
-    """Arrays that a thread fills again and again, by name: every fresh one would cost a page fault each 4 KB.
-
-    >>> scratch = Scratch()
-    >>> scratch.array("sums", (2, 3)).shape, scratch.array("sums", (1, 2)).base is scratch.array("sums", (2, 3)).base
-    ((2, 3), True)
-    """
-
-    def __init__(self) -> None:
-        self._kept: dict[str, NDArray[Any]] = {}
-
-    def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        """An array whose values are whatever was there before."""
-        size, kept = math.prod(shape), self._kept.get(name)
-        if kept is None or kept.size < size or kept.dtype != dtype:
-            kept = self._kept[name] = np.empty(size, dtype)
-        return kept[:size].reshape(shape)
-
-    def rows(self, name: str, values: NDArray[Any], chosen: NDArray[np.bool_]) -> NDArray[Any]:
-        """The chosen rows of a matrix."""
-        places = np.flatnonzero(chosen)
-        into = self.array(name, (len(places), values.shape[1]), values.dtype)
-        return np.take(values, places, axis=0, out=into, mode="clip")  # clip: nothing is outside, nothing is buffered
 
 
 def _checked_logits(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
@@ -316,10 +221,3 @@ def _checked_labels(labels: ArrayLike, n_samples: int, n_classes: int) -> IntArr
         row = int(np.argmax(outside))
         raise LabelRangeError(row, int(values[row]), n_classes)
     return values.astype(np.int64)
-
-
-def _frozen(array: _Array) -> _Array:
-    """A read-only view: the caller's own array stays writable."""
-    view = array.view()
-    view.setflags(write=False)
-    return view

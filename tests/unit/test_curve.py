@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from gfscore.arrays import Scratch
 from gfscore.errors import OptionError, TooFewClassesError
 from gfscore.inputs.safetensors_file import write_safetensors
 from gfscore.profile import class_profile
-from gfscore.samples import Samples, Scratch
+from gfscore.samples import Samples
 from gfscore.scores.great import SCORE_MAX, great_scores
 from gfscore.scores.local import Activation
 from gfscore.temperature import curve as module

@@ -5,8 +5,9 @@ import time
 import numpy as np
 import pytest
 
+from gfscore.arrays import CHUNK_VALUES, map_chunks, row_chunks
 from gfscore.errors import NotFiniteError, OptionError, ProbabilitiesError, SamplesError
-from gfscore.samples import CHUNK_VALUES, Samples, map_chunks, row_chunks
+from gfscore.samples import Samples
 
 LOGITS = np.array([[2.0, 0.5, -1.0], [0.1, 0.3, 4.0]])
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.attacks.witnesses import BoolArray, Classifier, Targets, Witnesses, distance, verified
 from gfscore.inputs.preprocessing import Pixels
-from gfscore.samples import FloatArray, IntArray
 
 NEIGHBOURS = 3  # images predicted otherwise, towards each of which is bisected
 HALVINGS = 10  # of each segment: the boundary is found to a thousandth of its length

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from gfscore.arrays import FloatArray
 from gfscore.attacks.libraries import foolbox_model, load, seeded, tensors
 from gfscore.attacks.witnesses import Targets, Witnesses, verified
 from gfscore.inputs.preprocessing import Pixels
-from gfscore.samples import FloatArray
 
 OVERSHOOT = 1.01  # such attacks stop on the boundary, where two runtimes may disagree: go one per cent further
 FAB_STEPS = 50

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from gfscore.arrays import FloatArray
 from gfscore.attacks.libraries import tensors
 from gfscore.attacks.witnesses import BoolArray, Targets, distance
 from gfscore.inputs.models.gradients import rounding_errors
 from gfscore.inputs.models.shims import torch_for
 from gfscore.inputs.preprocessing import Pixels
-from gfscore.samples import FloatArray
 from gfscore.scores.great import SCORE_MAX, local_scores
 from gfscore.scores.local import Activation
 

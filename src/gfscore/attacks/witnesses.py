@@ -7,8 +7,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.inputs.preprocessing import Pixels
-from gfscore.samples import FloatArray, IntArray
 
 BoolArray = NDArray[np.bool_]
 Classifier = Callable[[Pixels], FloatArray]  # logits (n, K) of images (n, ...) in [0, 1]

@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.bounds.parts import check_level
-from gfscore.samples import FloatArray, IntArray
 from gfscore.scores.great import SCORE_MAX
 
 

@@ -11,10 +11,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gfscore.arrays import FloatArray
 from gfscore.bounds.parts import PartScores, check_level, known_range
 from gfscore.bounds.search import last_excluded
 from gfscore.errors import EmptyIntervalError
-from gfscore.samples import FloatArray
 from gfscore.scores.great import SCORE_MAX
 
 CLIP = 0.9  # the share of the capital that one score can lose at most; the authors use 1/2 or 3/4

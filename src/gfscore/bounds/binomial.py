@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
+from gfscore.arrays import FloatArray
 from gfscore.bounds.parts import check_level
 from gfscore.errors import SamplesError
-from gfscore.samples import FloatArray
 
 
 def clopper_pearson(successes: ArrayLike, counts: ArrayLike, delta: float) -> tuple[FloatArray, FloatArray]:

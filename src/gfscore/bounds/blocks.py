@@ -10,12 +10,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import FloatArray
 from gfscore.bounds.bernstein import bernstein_radius
 from gfscore.bounds.betting import CLIP, PRIOR_MEAN, PRIOR_VARIANCE, SLACK, TINY
 from gfscore.bounds.parts import check_level
 from gfscore.bounds.search import last_excluded
 from gfscore.bounds.table import REST_SHARE, ScoreTable
-from gfscore.samples import FloatArray
 from gfscore.summaries.bins import WIDEST
 
 STEPS = 24  # halvings of a bracket that is twice as wide as the usual bound

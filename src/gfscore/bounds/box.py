@@ -6,7 +6,7 @@ the true metric: no further probability is spent. All functions take ``lower`` a
 
 import numpy as np
 
-from gfscore.samples import FloatArray
+from gfscore.arrays import FloatArray
 
 Interval = tuple[float, float]
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gfscore import disparity
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.bounds import box, direct
 from gfscore.bounds.betting import betting_p_values
 from gfscore.bounds.box import Interval
@@ -19,7 +20,6 @@ from gfscore.bounds.part_bounds import PartBounds, class_box
 from gfscore.bounds.parts import PartScores, check_level
 from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals, meet
 from gfscore.errors import SamplesError
-from gfscore.samples import FloatArray, IntArray
 
 TEST_SHARE = 0.5  # of delta, for the tests of all classes
 BOX_SHARE = 0.3  # for the intervals of the changes of all classes

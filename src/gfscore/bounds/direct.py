@@ -14,12 +14,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.bounds.box import Interval
 from gfscore.bounds.hoeffding import effective_counts
 from gfscore.bounds.part_bounds import Half, PartBounds
 from gfscore.bounds.parts import check_level
 from gfscore.bounds.search import last_excluded
-from gfscore.samples import FloatArray, IntArray
 
 ROUNDING = 1e-12  # by which each end is moved outward, for the rounding of sums
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.bounds.parts import check_level, known_range
 from gfscore.errors import OptionError
-from gfscore.samples import FloatArray, IntArray
 from gfscore.scores.great import SCORE_MAX
 
 SMALLEST_RADIUS = 1e-6  # of the largest score; far below it the sample sizes exceed what a float counts exactly

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gfscore import disparity
+from gfscore.arrays import FloatArray
 from gfscore.bounds.box import Interval
 from gfscore.bounds.search import last_excluded
-from gfscore.samples import FloatArray
 
 ROUNDING = 1e-12  # by which a range is widened, for the rounding of sums
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import rel_entr
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.bounds.parts import check_level, known_range
 from gfscore.bounds.search import last_excluded
-from gfscore.samples import FloatArray, IntArray
 from gfscore.scores.great import SCORE_MAX
 
 SLACK = 1e-9  # on the exponent, far above its rounding

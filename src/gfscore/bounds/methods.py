@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from gfscore.arrays import FloatArray
 from gfscore.bounds.bernstein import bernstein_lower
 from gfscore.bounds.betting import betting_lower
 from gfscore.bounds.blocks import blocks_lower
@@ -11,7 +12,6 @@ from gfscore.bounds.mixture import mixture_lower
 from gfscore.bounds.parts import PartScores
 from gfscore.bounds.table import ScoreTable
 from gfscore.errors import OptionError
-from gfscore.samples import FloatArray
 
 WITHOUT_REPLACEMENT = ("betting", "kl", "hoeffding")  # methods that know what a fixed set leaves open
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from gfscore.arrays import FloatArray
 from gfscore.bounds.betting import SLACK, TINY
 from gfscore.bounds.parts import check_level
 from gfscore.bounds.search import last_excluded
 from gfscore.bounds.table import REST_SHARE, ScoreTable
-from gfscore.samples import FloatArray
 from gfscore.summaries.bins import WIDEST
 
 STAKES = 16.0 * 0.5 ** np.arange(17.0)  # lambda: the best ones from 5 samples of any spread to 10^8 of the largest

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gfscore import disparity
+from gfscore.arrays import FloatArray, map_chunks, row_chunks
 from gfscore.bounds.changes import holm
 from gfscore.bounds.parts import PartScores
 from gfscore.errors import OptionError
-from gfscore.samples import FloatArray, map_chunks, row_chunks
 
 BORROWED = 3.0  # samples' worth of the variance of all scores that each class's variance is mixed with
 TINY = 1e-30  # a variance, so that nothing is divided by 0 when all scores are equal

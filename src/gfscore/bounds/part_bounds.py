@@ -6,11 +6,11 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.bounds.methods import Method, lower_bounds
 from gfscore.bounds.parts import PartScores
 from gfscore.bounds.table import ScoreTable
 from gfscore.errors import EmptyIntervalError
-from gfscore.samples import FloatArray, IntArray
 from gfscore.summaries import Summary
 from gfscore.summaries.exact import ratios
 

@@ -6,8 +6,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import OptionError, SamplesError
-from gfscore.samples import FloatArray, IntArray
 
 ROUNDING = 1e-6  # how far past the maximum, relatively, a score computed in single precision may lie
 

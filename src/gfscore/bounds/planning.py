@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gfscore.arrays import FloatArray
 from gfscore.bounds.bernstein import bernstein_radius
 from gfscore.bounds.betting import betting_lower
 from gfscore.bounds.hoeffding import hoeffding_radius
@@ -22,7 +23,6 @@ from gfscore.bounds.methods import Method
 from gfscore.bounds.parts import PartScores, check_level
 from gfscore.bounds.simultaneous import BOX_SHARE
 from gfscore.errors import OptionError
-from gfscore.samples import FloatArray
 from gfscore.scores.great import SCORE_MAX
 
 SIMULATED_CLASSES = 60

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gfscore.samples import FloatArray
+from gfscore.arrays import FloatArray
 
 STEPS = 36  # halvings: 1.5e-11 of the range
 

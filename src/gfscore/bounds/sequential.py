@@ -11,8 +11,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import OptionError, SamplesError
-from gfscore.samples import FloatArray, IntArray
 
 STAKES = np.array([0.9, 0.6, 0.3, 0.12, 0.04, 0.01])  # shares of the capital: for 5 scores a class and for 10,000
 TINY = 1e-12  # what the rest of a fixed set has on average is not let nearer to 0 or 1: no stake is divided by 0

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.bounds.parts import PartScores
 from gfscore.bounds.stratified import Strata
-from gfscore.samples import FloatArray, IntArray
 
 
 def share_intervals(

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gfscore.arrays import FloatArray
 from gfscore.bounds.search import last_excluded
 from gfscore.errors import SamplesError
-from gfscore.samples import FloatArray
 
 STEPS = 60  # halvings of the range of the spread
 

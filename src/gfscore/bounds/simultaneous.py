@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gfscore import disparity
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.bounds import box, direct, inequality
 from gfscore.bounds.box import Interval
 from gfscore.bounds.methods import Method
 from gfscore.bounds.part_bounds import ROUNDING, PartBounds, class_box
 from gfscore.bounds.parts import PartScores, check_level
 from gfscore.errors import EmptyIntervalError, OptionError, SamplesError
-from gfscore.samples import FloatArray, IntArray
 from gfscore.summaries import Summary
 
 BOX_SHARE = 0.7  # of delta, for the intervals of all classes

@@ -7,12 +7,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.bounds.binomial import clopper_pearson
 from gfscore.bounds.hoeffding import effective_counts
 from gfscore.bounds.kl import kl_lower
 from gfscore.bounds.parts import known_range
 from gfscore.errors import SamplesError
-from gfscore.samples import FloatArray, IntArray
 
 Ends = tuple[FloatArray, FloatArray]
 

@@ -15,8 +15,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import FloatArray, IntArray, map_chunks
 from gfscore.bounds.parts import PartScores
-from gfscore.samples import FloatArray, IntArray, map_chunks
 from gfscore.summaries import Summary
 from gfscore.summaries.bins import CEILINGS, FLOORS, N_BINS, Cells, bins_of
 from gfscore.summaries.dealing import N_BLOCKS, dealt

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gfscore import auditing, gating
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.cli.options import RunOptions, ScoreOptions
 from gfscore.cli.running import advance
 from gfscore.cli.screens import progress_bar
@@ -17,7 +18,6 @@ from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.probes import name_of
 from gfscore.inputs.score_log import ScoreLog
 from gfscore.inputs.store import Store
-from gfscore.samples import FloatArray, IntArray
 from gfscore.verdicts import ModelVerdict
 
 

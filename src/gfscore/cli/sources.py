@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gfscore import auditing
+from gfscore.arrays import IntArray
 from gfscore.cli.options import RunOptions, ScoreOptions
 from gfscore.cli.running import first_order_scores, run_models
 from gfscore.engines.loading import Loaded
 from gfscore.errors import OptionError
 from gfscore.inputs.logits_files import read_samples
 from gfscore.results import ModelAudit
-from gfscore.samples import IntArray, Samples
+from gfscore.samples import Samples
 
 LOGITS_FILES = "an audit of logits files"
 

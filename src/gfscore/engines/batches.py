@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import GFScoreError, InvalidInputError, ModelError, RunError
 from gfscore.inputs.models.batches import out_of_memory
 from gfscore.inputs.protocols import Model
 from gfscore.inputs.raw import reason
-from gfscore.samples import FloatArray, IntArray
 
 NAMED_ROWS = 3  # rows in no order that a message names
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from safetensors import safe_open
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.engines.batches import Batched, in_batches
 from gfscore.engines.local import DEFAULT_BATCH, Progress, check_run, fill
 from gfscore.errors import MissingExtraError, ModelError, OptionError
@@ -17,7 +18,7 @@ from gfscore.inputs.protocols import Dataset, Model
 from gfscore.inputs.reading import rows_together
 from gfscore.inputs.safetensors_file import halved_batches
 from gfscore.inputs.store import Recipe, Store
-from gfscore.samples import FloatArray, IntArray, Samples
+from gfscore.samples import Samples
 from gfscore.scores.first_order import (
     FirstOrder,
     first_order_scores,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.digests import refuse_changed
 from gfscore.engines.batches import Batched, forward_batches
 from gfscore.errors import naming
@@ -19,7 +20,6 @@ from gfscore.inputs.probes import NOISE, noise_inputs
 from gfscore.inputs.protocols import Dataset, Model
 from gfscore.inputs.reading import READ_ROWS, read_inputs, rows_together
 from gfscore.inputs.store import NAMES, ON_GPU, Entry, Recipe, Store
-from gfscore.samples import FloatArray, IntArray
 
 DEFAULT_BATCH = 128
 SHARD_ROWS = 2048  # about; rounded to whole batches

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from gfscore.arrays import FloatArray
 from gfscore.inputs.preprocessing import Pixels
-from gfscore.samples import FloatArray
 
 PLACES = 4  # images around which the slope is measured, at most
 DIRECTIONS = 16  # random ones in each round, around each of them

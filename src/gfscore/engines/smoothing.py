@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.engines.batches import Batched
 from gfscore.engines.local import Progress, check_run, fill
 from gfscore.errors import ModelError
@@ -22,7 +23,6 @@ from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.reading import rows_together
 from gfscore.inputs.safetensors_file import halved_batches
 from gfscore.inputs.store import Recipe, Store
-from gfscore.samples import FloatArray, IntArray
 from gfscore.scores.smoothing import Noise
 
 NAME = "votes"  # of what is stored

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
 from gfscore.__about__ import __version__
+from gfscore.arrays import FloatArray
 from gfscore.digests import refuse_changed
 from gfscore.engines.loading import Loaded, Loader, Loading
 from gfscore.engines.local import check_run, forward_shard, recipe_for
@@ -23,7 +24,6 @@ from gfscore.errors import GFScoreError, ModelError, OptionError, RunError
 from gfscore.inputs.probes import GPU_TOLERANCE, TOLERANCE, distance, from_bytes
 from gfscore.inputs.store import Recipe
 from gfscore.inputs.summary_files import summary_to_bytes
-from gfscore.samples import FloatArray
 
 KEPT = 4  # models and data sets that a worker holds at once
 TRIES = 3  # of a shard on one node, each of which ended with the death of the worker

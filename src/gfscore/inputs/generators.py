@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import IntArray
 from gfscore.digests import Watched, changed_file, refuse_changed
 from gfscore.errors import FileError, OptionError
 from gfscore.extras import require
@@ -25,7 +26,6 @@ from gfscore.inputs.models.onnx_files import external_files, with_weights
 from gfscore.inputs.protocols import Layout
 from gfscore.inputs.raw import refuse_unreadable
 from gfscore.places.copies import to_read
-from gfscore.samples import IntArray
 
 GENERATOR, TORCH, ZOO = "generator:", "torch:", "zoo"
 BLOCK = 50  # images drawn together; divides the usual numbers per class

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from gfscore.arrays import FloatArray
 from gfscore.errors import InvalidInputError, ModelError
 from gfscore.inputs.protocols import Model
-from gfscore.samples import FloatArray
 
 ROWS = 12  # rows tried in another batch and order
 TOLERANCE = 1e-4  # of the largest logit, or of 1

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.engines.batches import forward_batches
 from gfscore.errors import naming
 from gfscore.inputs.layouts import moved
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
 from gfscore.inputs.reading import read_images
-from gfscore.samples import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from gfscore.arrays import IntArray
 from gfscore.errors import OptionError
 from gfscore.inputs.layouts import CHANNEL_AXIS, along_channels, moved
 from gfscore.inputs.protocols import Layout
 from gfscore.inputs.ranges import check_range, check_rows
-from gfscore.samples import IntArray
 
 Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos", "box"]
 Size = int | tuple[int, int]

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import FloatArray
 from gfscore.files import held, make_folder, remove_held, replacing, sweep
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Model
-from gfscore.samples import FloatArray
 
 FOLDER, LOCK = "probes", "lock"
 NOISE = 4  # images of noise, after those of the data: the first images may be black, or all of one class

@@ -4,7 +4,7 @@ from typing import Any, Literal, Protocol
 
 from numpy.typing import NDArray
 
-from gfscore.samples import FloatArray, IntArray
+from gfscore.arrays import FloatArray, IntArray
 
 Layout = Literal["NHWC", "NCHW"]
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gfscore.arrays import FloatArray
 from gfscore.errors import FileError, naming
 from gfscore.extras import require
 from gfscore.inputs.columns import SAMPLE_ID
@@ -12,7 +13,7 @@ from gfscore.inputs.logits_files import joined
 from gfscore.inputs.npz import array_names, open_npz, read_member
 from gfscore.inputs.raw import listed, reason, refuse_unreadable
 from gfscore.inputs.tabular import csv_blocks
-from gfscore.samples import FloatArray, Samples
+from gfscore.samples import Samples
 
 RADIUS = "radius"
 Rows = list[list[Any]]  # of each sample its id, or "", and its radius

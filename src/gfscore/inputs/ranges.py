@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import IntArray
 from gfscore.errors import OptionError
-from gfscore.samples import IntArray
 
 TOLERANCE = 1e-5  # of the range: how far rounding may carry a float pixel beyond its end
 

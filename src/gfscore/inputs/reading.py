@@ -4,11 +4,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from gfscore.arrays import IntArray
 from gfscore.errors import naming
 from gfscore.inputs.data.views import take
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
-from gfscore.samples import IntArray
 
 READ_ROWS = 256  # images that are read and preprocessed together, unless they are large
 READ_BYTES = 1 << 28  # that these take at most as floats, unless one alone takes more

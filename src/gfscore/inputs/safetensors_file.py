@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import FileError
 from gfscore.files import replacing
 from gfscore.inputs.raw import RawSamples, labels_key, logits_key, refuse_too_large
-from gfscore.samples import FloatArray, IntArray
 
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2",

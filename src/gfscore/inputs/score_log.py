@@ -16,8 +16,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.files import cannot_write, held, make_folder, remove_held, sweep, write_text
-from gfscore.samples import FloatArray, IntArray
 
 FOLDER, ABOUT, SCORES = "gate", "about.json", "scores.bin"
 FORMAT = 1

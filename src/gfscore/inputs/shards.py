@@ -7,12 +7,13 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import IntArray
 from gfscore.errors import FileError, naming
 from gfscore.inputs.columns import refuse_unnamed
 from gfscore.inputs.logits_files import SUFFIXES, read_samples
 from gfscore.names import shortened
 from gfscore.places.addresses import shown
-from gfscore.samples import IntArray, Samples
+from gfscore.samples import Samples
 
 
 def find_shards(path: Path) -> list[Path]:

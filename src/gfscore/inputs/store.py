@@ -20,6 +20,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from gfscore.arrays import FloatArray, IntArray, row_chunks
 from gfscore.errors import RunError
 from gfscore.files import held, make_folder, remove_held, remove_where_allowed, replacing, sweep, write_text
 from gfscore.inputs.probes import GPU_TOLERANCE, NOISE, TOLERANCE, distance, name_of, stored_probe
@@ -27,7 +28,6 @@ from gfscore.inputs.protocols import Model
 from gfscore.inputs.raw import reason
 from gfscore.inputs.safetensors_file import HALVED, write_safetensors
 from gfscore.places.addresses import here, user_cache
-from gfscore.samples import FloatArray, IntArray, row_chunks
 
 FORMAT = 1
 INFO, LOCK = "entry.json", "lock"

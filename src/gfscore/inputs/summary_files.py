@@ -11,6 +11,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from gfscore.arrays import IntArray
 from gfscore.errors import FileError, naming
 from gfscore.files import replacing
 from gfscore.inputs.raw import reason, refuse_unreadable
@@ -18,7 +19,6 @@ from gfscore.places.addresses import shown
 from gfscore.places.copies import to_read
 from gfscore.places.outgoing import to_write
 from gfscore.probabilities import RowSums
-from gfscore.samples import IntArray
 from gfscore.summaries import ScoreKind, Summary
 from gfscore.summaries.bins import N_BINS, N_CELLS
 from gfscore.summaries.dealing import N_BLOCKS

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gfscore.arrays import FloatArray
 from gfscore.digests import refuse_changed
 from gfscore.engines.local import DEFAULT_BATCH, SHARD_ROWS, check_run, forward_rows
 from gfscore.errors import OptionError, naming
@@ -17,7 +18,7 @@ from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models import CallableModel, load_model, wrap_module
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
-from gfscore.samples import FloatArray, Samples
+from gfscore.samples import Samples
 
 Subject = Samples | str | Path | Callable[[Any], Any] | ArrayLike
 Data = str | Path | tuple[ArrayLike, ArrayLike] | ArrayLike | None

@@ -5,8 +5,9 @@ from typing import Self
 
 import numpy as np
 
+from gfscore.arrays import IntArray
 from gfscore.bounds import clopper_pearson
-from gfscore.samples import IntArray, Samples
+from gfscore.samples import Samples
 from gfscore.scores.local import LocalScores
 from gfscore.summaries import Summary
 

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gfscore import views
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.bounds.parts import check_level
 from gfscore.bounds.sequential import Evidence, log_average
 from gfscore.errors import OptionError
 from gfscore.judge.chance import Decisions
-from gfscore.samples import FloatArray, IntArray
 from gfscore.verdicts import AdaptiveClass, AdaptiveRun, Verdict
 
 ROUND = 16  # forward passes between two looks

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gfscore.samples import FloatArray, IntArray
+from gfscore.arrays import FloatArray, IntArray
 
 LIMIT = 0.5  # of the rank correlation of order and score: at it the deviation of a change looks 13 % too small
 DEVIATIONS = 4.0  # that it must be away from 0, for chance to have no part in it

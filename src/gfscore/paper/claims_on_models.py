@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.paper.claim_table import ClaimTable, Judgement, Standing, finding, grade
 from gfscore.paper.facts import PaperFacts, places, rho, rounds_to, with_sign
 from gfscore.ranking import agreement
-from gfscore.samples import FloatArray, IntArray
 
 UNCALIBRATED = {"cifar10": "ρ = 0.662", "imagenet": "ρ = 0.900"}
 ORIGINAL = {"cifar10": "ρ = 0.6618", "imagenet": "ρ = 0.800"}

@@ -5,10 +5,10 @@ from decimal import ROUND_HALF_UP, Decimal
 import numpy as np
 
 from gfscore import disparity
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.bounds import hoeffding_radius, rdi_radius
 from gfscore.paper.published_numbers import Dataset, PrintedRow, Published
 from gfscore.ranking import ranks, spearman
-from gfscore.samples import FloatArray, IntArray
 
 TITLES: dict[Dataset, str] = {"cifar10": "CIFAR-10", "imagenet": "ImageNet"}
 DELTA = 0.05  # the paper's bounds hold with probability 95 %

@@ -3,11 +3,11 @@
 import numpy as np
 
 from gfscore import disparity, results
+from gfscore.arrays import FloatArray
 from gfscore.assembling import make_provenance
 from gfscore.bounds import box, hoeffding_intervals, inequality
 from gfscore.paper.facts import DELTA
 from gfscore.paper.published_numbers import Dataset, Published, PublishedModel, published
-from gfscore.samples import FloatArray
 from gfscore.scores import SCORE_MAX
 from gfscore.scores.great import PREMISE
 

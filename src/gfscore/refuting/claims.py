@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from gfscore.arrays import IntArray
 from gfscore.attacks import pictures
 from gfscore.attacks.witnesses import BoolArray
 from gfscore.bounds import stratified_intervals
 from gfscore.refuting.trying import Pair, Refutation, Subject
 from gfscore.results import Metric, ModelAudit, Witness
-from gfscore.samples import IntArray
 
 PICTURES = 20  # classes whose strongest witness is kept
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.attacks.autoattack import BATCH, autoattack, pgd
 from gfscore.attacks.witnesses import BoolArray, Targets
 from gfscore.errors import OptionError, naming
@@ -18,7 +19,7 @@ from gfscore.ranking import agreement
 from gfscore.refuting.claims import shares
 from gfscore.refuting.trying import Subject
 from gfscore.results import CrossCheck, Flag, ModelAudit
-from gfscore.samples import FloatArray, IntArray, Samples
+from gfscore.samples import Samples
 from gfscore.scores import great_scores
 from gfscore.scores.directions import Norm
 from gfscore.scores.first_order import FirstOrder, first_order_radii, gradient_norms, strongest_rivals

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.attacks import minimal, premise
 from gfscore.attacks.bisection import Pool, bisect
 from gfscore.attacks.libraries import load
@@ -18,7 +19,7 @@ from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.inputs.protocols import Dataset
 from gfscore.results import Flag
-from gfscore.samples import FloatArray, IntArray, Samples
+from gfscore.samples import Samples
 from gfscore.scores import LocalScores
 
 PER_CLASS = 50  # samples tried of each class, unless said otherwise

@@ -5,9 +5,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import FloatArray
 from gfscore.errors import OptionError
 from gfscore.results import Flag
-from gfscore.samples import FloatArray
 
 CAPS = {"l2": 1.0, "linf": 16 / 255}  # twice the usual radii of interest, 0.5 and 8/255
 CAPPED_SHARE = 0.1  # of the samples: then the cap decides the profile

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from gfscore.samples import FloatArray, IntArray, Samples, Scratch, row_chunks
+from gfscore.arrays import FloatArray, IntArray, Scratch, row_chunks
+from gfscore.samples import Samples
 from gfscore.scores.great import own_and_rival, writable_logits
 
 

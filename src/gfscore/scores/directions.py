@@ -14,8 +14,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import OptionError
-from gfscore.samples import FloatArray, IntArray
 
 CHUNK_PIXELS = 2**23  # that are moved at a time: all directions of a few images make one call
 ROUNDING = 4 * float(np.finfo(np.float32).eps)  # of the largest logit: a difference within it is none

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from gfscore.arrays import FloatArray, IntArray, row_chunks
 from gfscore.errors import OptionError
-from gfscore.samples import FloatArray, IntArray, Samples, row_chunks
+from gfscore.samples import Samples
 from gfscore.scores.directions import Logits, Norm, estimated_norms, is_drawn, relative_error
 from gfscore.scores.first_order_flags import Missing, capped_flag, fallback_flag, step_flag
 from gfscore.scores.local import LocalScores

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import FloatArray
 from gfscore.errors import ModelError
 from gfscore.results import Flag
-from gfscore.samples import FloatArray
 from gfscore.scores.directions import ROUNDING
 
 RESOLUTION = float(np.finfo(np.float32).eps) / 2  # 6e-8, between neighbouring float32 numbers in [1/2, 1)

@@ -3,9 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gfscore.arrays import FloatArray
 from gfscore.errors import SamplesError
 from gfscore.results import Flag
-from gfscore.samples import FloatArray, Samples
+from gfscore.samples import Samples
 from gfscore.scores.capped import capped, checked_cap
 from gfscore.scores.decisions import decisions
 from gfscore.scores.local import LocalScores

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from gfscore.arrays import CHUNK_VALUES, FloatArray, IntArray, Scratch, map_chunks, row_chunks
 from gfscore.errors import OptionError
-from gfscore.samples import CHUNK_VALUES, FloatArray, IntArray, Samples, Scratch, map_chunks, row_chunks
+from gfscore.samples import Samples
 from gfscore.scores.local import Activation, LocalScores
 
 PREMISE = (

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
+from gfscore.arrays import FloatArray
 from gfscore.errors import OptionError
-from gfscore.samples import FloatArray, Samples
+from gfscore.samples import Samples
 from gfscore.scores.capped import capped, checked_cap
 from gfscore.scores.decisions import decisions
 from gfscore.scores.local import LocalScores

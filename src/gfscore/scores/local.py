@@ -6,12 +6,10 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.results import Flag
-from gfscore.samples import FloatArray, IntArray
 
-BoolArray = NDArray[np.bool_]
 SATURATED = 0.99  # share of the maximum above which a score cannot say more
 
 

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import OptionError, SamplesError
 from gfscore.results import Flag
-from gfscore.samples import FloatArray, IntArray, Samples
+from gfscore.samples import Samples
 from gfscore.scores.local import LocalScores
 
 DEFAULT_ALPHA = 0.001

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from gfscore.samples import FloatArray
+from gfscore.arrays import FloatArray
 
 ROUNDING = 1e-9  # relative; singular values in float64 are off by some 1e-13
 Pair = tuple[int, int]

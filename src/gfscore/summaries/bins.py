@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from gfscore.samples import FloatArray, IntArray
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.summaries.dealing import N_BLOCKS
 
 INNER = 512

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gfscore.samples import IntArray
+from gfscore.arrays import IntArray
 
 N_BLOCKS = 8  # the first has 1/128 of the samples: more blocks make no interval narrower, and take room
 # By the last seven bits of a hash: the last block for an odd number, the one before for twice an odd one, and so on

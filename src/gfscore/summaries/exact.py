@@ -6,7 +6,7 @@ The sums of h and of l fit into 64 bits for 8 thousand million samples.
 
 import numpy as np
 
-from gfscore.samples import FloatArray, IntArray
+from gfscore.arrays import FloatArray, IntArray
 
 BITS = 30
 ONE = 1 << BITS

@@ -6,10 +6,11 @@ from typing import Self
 
 import numpy as np
 
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import SamplesError
 from gfscore.names import checked_class_names
 from gfscore.probabilities import RowSums
-from gfscore.samples import FloatArray, IntArray, Samples
+from gfscore.samples import Samples
 from gfscore.scores.local import LocalScores
 from gfscore.summaries.bins import CEILINGS, FLOORS, N_CELLS, Cells, bins_of
 from gfscore.summaries.dealing import dealt

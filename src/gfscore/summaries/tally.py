@@ -6,9 +6,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import IntArray
 from gfscore.errors import OptionError
 from gfscore.probabilities import RowSums
-from gfscore.samples import IntArray
 from gfscore.summaries.bins import N_CELLS
 from gfscore.summaries.summary import COLUMNS, ScoreKind, Summary, merge_error, shown
 

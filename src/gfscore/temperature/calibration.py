@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from gfscore.arrays import FloatArray
 from gfscore.errors import OptionError, SamplesError
 from gfscore.ranking import Agreement, agreement, spearman
 from gfscore.results import Flag
-from gfscore.samples import FloatArray
 from gfscore.temperature.crossings import TIED
 from gfscore.temperature.curve import TemperatureCurve
 from gfscore.temperature.grid import GridSearch, two_phase_grid

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gfscore.samples import FloatArray
+from gfscore.arrays import FloatArray
 
 HALVINGS = 34  # of a piece between two knots, some 0.1 wide in log T
 TIED = 1e-12  # scores no further apart than this are equal: what is left is rounding

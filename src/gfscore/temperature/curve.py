@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gfscore.arrays import FloatArray, IntArray, Scratch, map_chunks, row_chunks
 from gfscore.errors import OptionError, TooFewClassesError
 from gfscore.profile import drawn_samples
-from gfscore.samples import FloatArray, IntArray, Samples, Scratch, map_chunks, row_chunks
+from gfscore.samples import Samples
 from gfscore.scores.great import (
     SCORE_MAX,
     activation_for,

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gfscore.arrays import FloatArray
 from gfscore.errors import OptionError
-from gfscore.samples import FloatArray
 
 COARSE, FINE = 0.1, 0.001  # steps
 BLOCK = 1000  # temperatures tried together

@@ -16,7 +16,7 @@ from typing import Self
 
 import numpy as np
 
-from gfscore.samples import FloatArray, Scratch, row_chunks
+from gfscore.arrays import FloatArray, Scratch, row_chunks
 
 PADDING = 0.75  # octaves beyond both ends, since a spline is worst at its own
 RESTART = 12  # octaves on one exponential: each doubles its relative error, to some 1e-12 after twelve

@@ -16,8 +16,8 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
+from gfscore.arrays import FloatArray
 from gfscore.ranking import rank_correlations, ranks
-from gfscore.samples import FloatArray
 from gfscore.temperature.crossings import TIED, crossings
 from gfscore.temperature.curve import TemperatureCurve
 from gfscore.temperature.steps import Steps, mean_steps, middles

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gfscore.samples import FloatArray
+from gfscore.arrays import FloatArray
 
 SAME = 1e-9  # two values of an objective closer than this are equal
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from gfscore import disparity
+from gfscore.arrays import FloatArray
 from gfscore.results import Curves, ModelAudit
-from gfscore.samples import FloatArray
 from gfscore.temperature.curve import TemperatureCurve
 
 ALL_CLASSES = 100  # up to so many, every class's curve is kept

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gfscore.arrays import FloatArray
 from gfscore.engines.batches import forward_batches
 from gfscore.errors import InvalidInputError, ModelError, naming
 from gfscore.inputs.chains.layers import Layer
@@ -12,7 +13,6 @@ from gfscore.inputs.chains.refusals import refuse
 from gfscore.inputs.models.torch_model import TorchModel
 from gfscore.inputs.protocols import Model
 from gfscore.inputs.raw import reason
-from gfscore.samples import FloatArray
 
 __all__ = ["TOLERANCE", "chain_bound"]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from gfscore.arrays import FloatArray
 from gfscore.inputs.chains.refusals import refuse
-from gfscore.samples import FloatArray
 from gfscore.scores.spectral import (
     Pair,
     averaging_norm,

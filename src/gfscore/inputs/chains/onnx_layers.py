@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from gfscore.arrays import FloatArray
 from gfscore.inputs.chains.layers import (
     Layer,
     Sides,
@@ -23,7 +24,6 @@ from gfscore.inputs.chains.layers import (
     unchanged,
 )
 from gfscore.inputs.chains.refusals import refuse
-from gfscore.samples import FloatArray
 from gfscore.scores.spectral import Pair
 
 Constants = dict[str, NDArray[Any] | None]  # tensors that do not depend on the pixels; None: not looked at

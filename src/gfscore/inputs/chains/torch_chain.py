@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from gfscore.arrays import FloatArray
 from gfscore.inputs.chains.layers import (
     Layer,
     Sides,
@@ -21,7 +22,6 @@ from gfscore.inputs.chains.layers import (
 from gfscore.inputs.chains.refusals import refuse
 from gfscore.inputs.models.shims import torch_for
 from gfscore.inputs.models.torch_model import TorchModel
-from gfscore.samples import FloatArray
 from gfscore.scores.spectral import Pair
 
 KNOWN = ("AvgPool2d", "BatchNorm1d", "BatchNorm2d", "Conv2d", "Dropout", "Dropout2d", "Flatten", "Hardtanh", "Identity",

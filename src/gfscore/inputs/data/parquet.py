@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gfscore.arrays import IntArray
 from gfscore.errors import FileError, OptionError, naming
 from gfscore.inputs.data.base import FilesDigest, checked_class_names, checked_labels, class_order, unique_ids
 from gfscore.inputs.data.encoded import EncodedData
@@ -22,7 +23,6 @@ from gfscore.inputs.parquet_files import column_values, open_parquet_file
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.raw import listed, refuse_moved
 from gfscore.names import shortened
-from gfscore.samples import IntArray
 
 IMAGES, LABELS = ("image", "img"), ("label", "labels", "fine_label")
 

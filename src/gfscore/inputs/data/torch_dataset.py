@@ -7,11 +7,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import IntArray
 from gfscore.errors import FileError, OptionError, naming
 from gfscore.inputs.data.base import Data, arrays_digest, checked_class_names, checked_labels
 from gfscore.inputs.layouts import with_channels
 from gfscore.inputs.protocols import Layout
-from gfscore.samples import IntArray
 
 
 class MapDataset(Protocol):

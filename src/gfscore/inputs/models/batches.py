@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from gfscore.arrays import FloatArray
 from gfscore.errors import ModelError
-from gfscore.samples import FloatArray
 
 # How runtimes without an exception of their own for it say that an allocation failed.
 OUT_OF_MEMORY = (

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gfscore.arrays import FloatArray
 from gfscore.errors import naming
 from gfscore.inputs.models.batches import as_logits, padded
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.protocols import Layout
-from gfscore.samples import FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gfscore.arrays import FloatArray, IntArray, map_chunks, row_chunks
 from gfscore.errors import ModelError
 from gfscore.inputs.layouts import along_channels
 from gfscore.inputs.models.onnx_conversion import EXTRA, WITHOUT, converted
@@ -17,7 +18,6 @@ from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.inputs.protocols import Model
 from gfscore.inputs.raw import reason
-from gfscore.samples import FloatArray, IntArray, map_chunks, row_chunks
 
 TOLERANCE = 1e-4  # of the largest logit: runtimes that sum in another order differ by about 1e-6
 COMPARED = 16  # images, at most

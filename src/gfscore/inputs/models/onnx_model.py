@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gfscore.arrays import FloatArray
 from gfscore.digests import Watched, changed_file, refuse_changed
 from gfscore.errors import FileError, InvalidInputError, ModelError, naming
 from gfscore.inputs.models.batches import as_logits, cannot_run, padded
@@ -16,7 +17,6 @@ from gfscore.inputs.models.runtime import onnxruntime
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.protocols import Layout
 from gfscore.inputs.raw import listed, reason, refuse_unreadable
-from gfscore.samples import FloatArray
 
 FLOATS: dict[str, type[np.floating[Any]]] = {
     "tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64,

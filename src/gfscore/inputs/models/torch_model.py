@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gfscore.arrays import FloatArray
 from gfscore.digests import Watched, changed_file
 from gfscore.errors import InvalidInputError, ModelError, OptionError
 from gfscore.inputs.models.batches import as_logits, cannot_run, padded
@@ -18,7 +19,6 @@ from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.protocols import Layout
 from gfscore.inputs.raw import listed, reason
-from gfscore.samples import FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
