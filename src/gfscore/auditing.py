@@ -410,7 +410,7 @@ def _check_accuracy(samples: Samples, local: LocalScores, class_sizes: ArrayLike
 def _fixed_sizes(draw: Draw) -> IntArray:
     """The sizes of a fixed set, where they are known of each part."""
     if draw.sizes is None:
-        raise OptionError("groups have no sizes in a fixed set, of which parts were drawn by class. Leave one away.")
+        raise OptionError("groups have no sizes in a fixed set, of which parts were drawn by class. Leave one out.")
     return draw.sizes
 
 

@@ -9,7 +9,7 @@ from gfscore.arrays import IntArray
 from gfscore.assembling import make_provenance
 from gfscore.auditing import Options, audit_scores, score_samples
 from gfscore.bounds import change_intervals
-from gfscore.errors import PLURALS, OptionError, SamplesError
+from gfscore.errors import PLURALS, OptionError, SamplesError, first_few
 from gfscore.judge import compare as judging
 from gfscore.judge.pairing import follows_order
 from gfscore.profile import class_profile
@@ -144,7 +144,9 @@ def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None 
         message="the two versions were not compared sample by sample: what both find hard does not cancel, and only "
         "large changes show. Give logits of both on the same samples.",
     )
-    whose = [f"only {name} has any of {_some(names)}" for name, names in ((old.name, lost), (new.name, came)) if names]
+    whose = [
+        f"only {name} has any of {first_few(names)}" for name, names in ((old.name, lost), (new.name, came)) if names
+    ]
     other = () if not gone else (_other_classes(gone, "; ".join(whose)),)
     return _comparison(
         (old.name, new.name),
@@ -293,12 +295,7 @@ def _refuse_sorted(scores: tuple[LocalScores, LocalScores], codes: IntArray) -> 
 
 
 def _other_classes(gone: Sequence[str], why: str) -> Flag:
-    return Flag(code="other_classes", message=f"{_some(gone)} could not be compared: {why}.")
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - judging.NAMED:,} more" if len(names) > judging.NAMED else ""
-    return ", ".join(names[: judging.NAMED]) + more
+    return Flag(code="other_classes", message=f"{first_few(gone)} could not be compared: {why}.")
 
 
 def _left_out(left: int) -> Flag:

@@ -21,11 +21,31 @@
 Each message is one line: what, where, what to do. ``source`` names the file it was found in, once that is known.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Self
 
 PLURALS = {"class": "classes", "group": "groups"}  # the two partitions, for messages
+NAMED = 5  # names that a message lists before "and N more"
+
+
+def first_few(texts: Sequence[str], most: int = NAMED) -> str:
+    """The first texts of many, and how many more there are.
+
+    >>> first_few(["ant", "bee", "cow"], 2)
+    'ant, bee and 1 more'
+    """
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
+
+
+def first_line(error: BaseException) -> str:
+    r"""What an error of another library says, in one line and without its full stop.
+
+    >>> first_line(ValueError("no such axis.\nSee the manual."))
+    'no such axis'
+    """
+    return (str(error).partition("\n")[0] or type(error).__name__).rstrip(".")
 
 
 class GFScoreError(Exception):

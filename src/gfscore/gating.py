@@ -213,7 +213,7 @@ def adaptive_rule(policy: Policy) -> Rule:
     if len(policy.rules) != 1 or policy.rules[0].metric != "wcr" or policy.rules[0].change:
         raise OptionError(
             f"--adaptive judges one rule, on the WCR; the policy has {len(policy.rules)}: "
-            f"{', '.join(rule.text for rule in policy.rules[:3])}. Give --wcr alone, or leave --adaptive away."
+            f"{', '.join(rule.text for rule in policy.rules[:3])}. Give --wcr alone, or leave --adaptive out."
         )
     return policy.rules[0]
 

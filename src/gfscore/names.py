@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gfscore.errors import OptionError, SamplesError
+from gfscore.errors import OptionError, SamplesError, first_line
 
 LONGEST_NAME = 4096  # characters: more is no name, and would be repeated in every table and message
 
@@ -18,9 +18,8 @@ def as_array(values: ArrayLike | Sequence[object], what: str, dtype: type | None
     try:
         return np.asanyarray(values, dtype=dtype)  # a memory map stays one
     except (ValueError, TypeError, RuntimeError) as error:  # ragged lists; a tensor on a GPU or with gradients
-        reason = str(error).partition("\n")[0].rstrip(".")
         raise SamplesError(
-            f"{what} cannot be read as an array ({reason}). Give a NumPy array or equal lists."
+            f"{what} cannot be read as an array ({first_line(error)}). Give a NumPy array or equal lists."
         ) from error
 
 

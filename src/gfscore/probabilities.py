@@ -206,7 +206,7 @@ def _refuse_value(values: Floats, sums: RowSums | None) -> None:
     row, column = (int(index) for index in np.argwhere((values < 0) | (values > 1))[0])
     raise ProbabilitiesError(
         f"probability {float(values[row, column]):.6g} at row {row}, column {column} is outside [0, 1]. "
-        "If these are logits, leave --probabilities (probabilities=True) away."
+        "If these are logits, leave --probabilities (probabilities=True) out."
     )
 
 

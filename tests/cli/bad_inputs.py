@@ -252,7 +252,7 @@ def probabilities_under_their_own_name(folder):
 
 
 @case(
-    "{folder}/m.npz: probability 3 at row 0, column 0 is outside [0, 1]. If these are logits, leave --probabilities (probabilities=True) away."
+    "{folder}/m.npz: probability 3 at row 0, column 0 is outside [0, 1]. If these are logits, leave --probabilities (probabilities=True) out."
 )
 def logits_announced_as_probabilities(folder):
     return npz(folder, "--probabilities")
@@ -580,7 +580,7 @@ def csv_with_labels_that_are_names_and_indices(folder):
 
 
 @case(
-    "{folder}/m.csv: class name 'cow' is given for class 0, which is called 'ant' there: 'cow' is class 2. Give the names in their order, or leave --class-names away."
+    "{folder}/m.csv: class name 'cow' is given for class 0, which is called 'ant' there: 'cow' is class 2. Give the names in their order, or leave --class-names out."
 )
 def class_names_in_another_order(folder):
     names = text_file(folder, "names.txt", "cow\nbee\nant\n")
@@ -588,7 +588,7 @@ def class_names_in_another_order(folder):
 
 
 @case(
-    "{folder}/m.npz: class name 'dog' is given for class 0, which is called 'cat' there: 'dog' is class 1. Give the names in their order, or leave --class-names away."
+    "{folder}/m.npz: class name 'dog' is given for class 0, which is called 'cat' there: 'dog' is class 1. Give the names in their order, or leave --class-names out."
 )
 def class_names_of_an_archive_in_another_order(folder):
     names = text_file(folder, "names.txt", "dog\ncat\nemu\n")
@@ -622,7 +622,7 @@ def shards_that_share_a_sample(folder):
 
 
 @case(
-    "{folder}/net/a.npz: has the name of {folder}/net/a.csv and another format: the same samples would count twice. Leave one away, or rename it."
+    "{folder}/net/a.npz: has the name of {folder}/net/a.csv and another format: the same samples would count twice. Leave one out, or rename it."
 )
 def shard_in_two_formats(folder):
     arguments = shards(folder, a="x,cat,1.5,0.2\ny,dog,0.1,2.5\n")
@@ -1031,12 +1031,12 @@ def of_inputs_without_a_constant(folder):
     return ["certify", *npz(folder)[1:], "--method", "lipschitz", "--of-inputs"]
 
 
-@case("--lipschitz and --of-inputs are for --method lipschitz. Leave them away.")
+@case("--lipschitz and --of-inputs are for --method lipschitz. Leave them out.")
 def lipschitz_constant_for_smoothing(folder):
     return ["certify", *npz(folder)[1:], "--method", "smoothing", "--lipschitz", "3"]
 
 
-@case("--radii is given with --method lipschitz, which computes its own. Leave one away.")
+@case("--radii is given with --method lipschitz, which computes its own. Leave one out.")
 def radii_for_another_method(folder):
     return ["certify", *npz(folder)[1:], "--method", "lipschitz", "--radii", "r.csv"]
 
@@ -1118,17 +1118,17 @@ def radii_with_no_room(folder):
     return given_radii(folder, "r.csv", "radius\n0\n0\n0\n0\n", "--cap", "0")
 
 
-@case("--sigma is for --method smoothing. Leave it away.")
+@case("--sigma is for --method smoothing. Leave it out.")
 def noise_of_a_lipschitz_constant(folder):
     return ["certify", *npz(folder)[1:], "--method", "lipschitz", "--lipschitz", "3", "--alpha", "0.7", "--sigma", "-3"]
 
 
-@case("--n0 is for --method smoothing. Leave it away.")
+@case("--n0 is for --method smoothing. Leave it out.")
 def votes_for_given_radii(folder):
     return given_radii(folder, "r.csv", "radius\n0\n0\n0\n0\n", "--n0", "10")
 
 
-@case("--cap is for radii without a largest one, and smoothing has one. Leave it away.")
+@case("--cap is for radii without a largest one, and smoothing has one. Leave it out.")
 def cap_of_smoothing(folder):
     return ["certify", "--method", "smoothing", "--cap", "1", "--model", "zoo:noise", "--data", "zoo:digits"]
 
@@ -1203,12 +1203,12 @@ def largest_radius_of_the_great_score(folder):
     return [*RUN, "--max-radius", "1"]
 
 
-@case("--step is about radii without gradients. Leave it or --gradients yes away.")
+@case("--step is about radii without gradients. Leave it or --gradients yes out.")
 def step_of_gradients(folder):
     return [*RUN, "--score", "first-order", "--norm", "linf", "--gradients", "yes", "--step", "0.1"]
 
 
-@case("--temperature is about the GREAT score, and a radius has none. Leave it away.")
+@case("--temperature is about the GREAT score, and a radius has none. Leave it out.")
 def temperature_of_a_radius(folder):
     return [*RUN, "--score", "first-order", "--norm", "linf", "--temperature", "2"]
 
@@ -1341,7 +1341,7 @@ def refuted_rule_without_a_check(folder):
 
 
 @case(
-    "--adaptive judges one rule, on the WCR; the policy has 2: WCR ≥ 0.1, RDI ≤ 0.5. Give --wcr alone, or leave --adaptive away."
+    "--adaptive judges one rule, on the WCR; the policy has 2: WCR ≥ 0.1, RDI ≤ 0.5. Give --wcr alone, or leave --adaptive out."
 )
 def adaptive_with_two_rules(folder):
     return [

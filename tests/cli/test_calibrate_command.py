@@ -123,9 +123,9 @@ def test_clean_accuracies_may_come_from_a_file(models, capsys, command):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["calibrate", "--objective", "classes", "--accuracies", "a.csv"], "Leave the accuracies away."),
-        (["calibrate", "--objective", "stability", "--accuracies", "a.csv"], "Leave the accuracies away."),
-        (["audit", "--calibrate", "classes", "--accuracies", "a.csv"], "Leave the accuracies away."),
+        (["calibrate", "--objective", "classes", "--accuracies", "a.csv"], "Leave the accuracies out."),
+        (["calibrate", "--objective", "stability", "--accuracies", "a.csv"], "Leave the accuracies out."),
+        (["audit", "--calibrate", "classes", "--accuracies", "a.csv"], "Leave the accuracies out."),
         (["audit", "--accuracies", "a.csv"], "--accuracies is what a temperature is chosen by. Say --calibrate too"),
         (["calibrate", "--objective", "given"], "Give one (--reference;"),
         (["audit", "--calibrate", "given"], "Give one (--reference;"),

@@ -162,7 +162,7 @@ def test_a_worker_without_a_gpu_does_not_run_on_the_cpu_instead(tmp_path, model)
     work = Work(jobs=(Job.of({**job.as_dict(), "model": model}),), how=replace(HOW, gpu=True), folder=".", run="test")
     reply = ShardWorker(work.as_dict())(asked(0))
     assert "was given a GPU that" in reply["error"][0]
-    assert "leave --gpus-per-actor away." in reply["error"][0]
+    assert "leave --gpus-per-actor out." in reply["error"][0]
 
 
 def leave_tries(folder, shard):
@@ -278,7 +278,7 @@ def test_what_is_no_address_is_refused_in_a_line(address):
         (("logits", *MODEL, "-o", "a.safetensors", "--address", "auto"), "--address is about a Ray cluster."),
         (
             ("audit", *MODEL, "--engine", "ray", "--score", "first-order", "--norm", "l2"),
-            "a first-order radius runs on this machine only; --engine ray computes logits. Leave --engine away.",
+            "a first-order radius runs on this machine only; --engine ray computes logits. Leave --engine out.",
         ),
         (("gate", *MODEL, "--engine", "ray", "--adaptive", "--wcr", "0.1"), "--adaptive runs on this machine only"),
         (("check", *MODEL, "--engine", "ray"), "what tries to refute a score runs on this machine only"),

@@ -14,7 +14,7 @@ from gfscore.places.outgoing import to_write
 
 UNKNOWN = "is no address that is known. Give a path, or an address that begins with s3://, gs:// or file://."
 SECRET = (
-    "was given with credentials or a query. Leave them away: credentials come from the environment (docs/places.md)."
+    "was given with credentials or a query. Leave them out: credentials come from the environment (docs/places.md)."
 )
 
 

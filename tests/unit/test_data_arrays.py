@@ -175,7 +175,7 @@ class TestNpz:
 
     def test_a_split_is_refused_where_there_is_none(self, path):
         np.savez(path, images=COLOUR, labels=LABELS)
-        assert refusal(path, split="test").endswith("has no splits. Leave it away.")
+        assert refusal(path, split="test").endswith("has no splits. Leave it out.")
 
     def test_names_given_take_the_place_of_those_in_the_file(self, path):
         np.savez(path, images=COLOUR, labels=LABELS, class_names=["a", "b", "c"])

@@ -240,7 +240,7 @@ class TestParquet:
         assert load_data(indices, class_names=["A", "B", "C"]).class_names == ("A", "B", "C")
         assert refusal(indices, class_names=["c", "b", "a"]) == (
             "class name 'c' is given for class 0, which is called 'a' there: 'c' is class 2. "
-            "Give the names in their order, or leave --class-names away."
+            "Give the names in their order, or leave --class-names out."
         )
 
     def test_other_class_names_take_the_place_of_the_labels(self, write):

@@ -70,7 +70,7 @@ def test_a_shard_beside_itself_in_another_format_is_refused(stream, tmp_path):
     np.savez(tmp_path / "net" / "a.npz", logits=rng.normal(size=(9, 3)), labels=np.arange(9) % 3, class_names=NAMES)
     assert stream({"a.csv": table(0, 9, ids=False)}) == (
         "net/a.npz: has the name of net/a.csv and another format: the same samples would count twice. "
-        "Leave one away, or rename it."
+        "Leave one out, or rename it."
     )
 
 

@@ -221,7 +221,7 @@ def test_radii_that_may_be_too_large_say_nothing_about_a_fixed_set(audited):
         audit_scores(samples, local, Options(), name="m", class_sizes=[1000, 1000, 1000])
     assert str(error.value) == (
         "scores that may be too large (here with probability 0.01) have intervals for fresh samples only, not for a "
-        "fixed data set. Leave the class sizes away."
+        "fixed data set. Leave the class sizes out."
     )
 
 

@@ -96,7 +96,7 @@ def audit_intervals(
     if failure_rate > 0 and sizes is not None:
         raise OptionError(
             f"scores that may be too large (here with probability {failure_rate:g}) have intervals for fresh samples "
-            "only, not for a fixed data set. Leave the class sizes away."
+            "only, not for a fixed data set. Leave the class sizes out."
         )
     parts = PartScores.of(values, codes, n_parts, maximum=maximum, seed=seed, sizes=sizes)
     return _intervals(

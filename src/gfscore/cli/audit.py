@@ -81,7 +81,7 @@ def audit_command(
     if calibrate is not None:
         calibrating.checked_request(calibrate, reference=reference is not None, accuracies=accuracies is not None)
     elif accuracies is not None:
-        raise OptionError("--accuracies is what a temperature is chosen by. Say --calibrate too, or leave it away.")
+        raise OptionError("--accuracies is what a temperature is chosen by. Say --calibrate too, or leave it out.")
     if per_sample is not None:
         check_suffix(per_sample)
     run = replace(run, quiet=run.quiet or as_json)  # nothing may stand beside the JSON
@@ -150,7 +150,7 @@ def _refuse_with_stream(given: Sequence[str], target: Target) -> None:
     """Options that need all samples at once, or again."""
     unusable = [*given, *(["--target finite"] if target is Target.FINITE else [])]
     if unusable:
-        raise OptionError(f"{unusable[0]} needs the samples, and a stream keeps only their sums. Leave --stream away.")
+        raise OptionError(f"{unusable[0]} needs the samples, and a stream keeps only their sums. Leave --stream out.")
 
 
 def _refuse_unknown_sizes(source: Source, groups: Path | None) -> None:

@@ -86,15 +86,15 @@ class CertificateOptions:
     def check(self) -> None:
         """Refuse what belongs to another method, before anything is run."""
         if self.radii is not None and self.method is not Method.GIVEN:
-            raise OptionError(f"--radii is given with --method {self.method}, which computes its own. Leave one away.")
+            raise OptionError(f"--radii is given with --method {self.method}, which computes its own. Leave one out.")
         if self.method is Method.GIVEN and self.radii is None:
             raise OptionError("--method given needs --radii, a file with a radius per sample.")
         if self.method is not Method.LIPSCHITZ and (self.lipschitz is not None or self.of_inputs):
-            raise OptionError("--lipschitz and --of-inputs are for --method lipschitz. Leave them away.")
+            raise OptionError("--lipschitz and --of-inputs are for --method lipschitz. Leave them out.")
         if self.method is not Method.SMOOTHING and self.votes:
-            raise OptionError(f"--{next(iter(self.votes))} is for --method smoothing. Leave it away.")
+            raise OptionError(f"--{next(iter(self.votes))} is for --method smoothing. Leave it out.")
         if self.method is Method.SMOOTHING and self.cap is not None:
-            raise OptionError("--cap is for radii without a largest one, and smoothing has one. Leave it away.")
+            raise OptionError("--cap is for radii without a largest one, and smoothing has one. Leave it out.")
         if self.of_inputs and self.lipschitz is None:
             raise OptionError("--of-inputs says what --lipschitz is for, which is not given. Give it, or neither.")
         if self.norm != "l2" and self.method is not Method.GIVEN:

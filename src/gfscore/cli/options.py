@@ -190,7 +190,7 @@ class RunOptions:
     def refuse_ray(self, what: str) -> None:
         """Refuse to run on a cluster what runs on this machine only."""
         if self.cluster is not None:
-            raise OptionError(f"{what} runs on this machine only; --engine ray computes logits. Leave --engine away.")
+            raise OptionError(f"{what} runs on this machine only; --engine ray computes logits. Leave --engine out.")
 
     @property
     def preprocessing(self) -> dict[str, Any]:
@@ -267,7 +267,7 @@ class ScoreOptions:
         unused = ("directions", "step") if self.choice is Gradients.YES else ()
         for name in unused:
             if name in said:
-                raise OptionError(f"--{name} is about radii without gradients. Leave it or --gradients yes away.")
+                raise OptionError(f"--{name} is about radii without gradients. Leave it or --gradients yes out.")
         return auditing.FirstOrder(**{name: said[name] for name in said.keys() - {"gradients"}}, seed=self.seed)
 
 
@@ -314,4 +314,4 @@ class AuditOptions(ProfileOptions):
         """Refuse what makes confidences of logits, where a radius is measured instead."""
         for name in ("activation", "temperature"):
             if getattr(self, name) is not None:
-                raise OptionError(f"--{name} is about the GREAT score, and a radius has none. Leave it away.")
+                raise OptionError(f"--{name} is about the GREAT score, and a radius has none. Leave it out.")

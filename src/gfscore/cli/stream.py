@@ -75,7 +75,7 @@ def _hashes(paths: Sequence[Path]) -> dict[Path, str]:
             refuse_unreadable(path)
             same = first.setdefault(sha256(path), path)
             if same is not path:
-                raise FileError(f"holds the same as {shown(same)}: its samples would count twice. Leave one away.")
+                raise FileError(f"holds the same as {shown(same)}: its samples would count twice. Leave one out.")
     return {path: digest for digest, path in first.items()}
 
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.errors import GFScoreError, InvalidInputError, ModelError, RunError
+from gfscore.errors import GFScoreError, InvalidInputError, ModelError, RunError, first_line
 from gfscore.inputs.models.batches import out_of_memory
 from gfscore.inputs.protocols import Model
-from gfscore.inputs.raw import reason
 
 NAMED_ROWS = 3  # rows in no order that a message names
 
@@ -122,7 +121,7 @@ def _failed(
     name: str, batch: slice, rows: range | IntArray | None, error: Exception, fixed_batch: int | None
 ) -> RunError:
     cause = error if error.__cause__ is None or not isinstance(error, ModelError) else error.__cause__
-    told = str(cause.args[0]) if isinstance(cause, GFScoreError) else f"{type(cause).__name__}: {reason(cause)}"
+    told = str(cause.args[0]) if isinstance(cause, GFScoreError) else f"{type(cause).__name__}: {first_line(cause)}"
     cannot = "" if fixed_batch is None else f"; its fixed batch of {fixed_batch} cannot be halved"
     return RunError(
         f"{name} failed on {_named(batch, rows)} ({told.rstrip('.')}{cannot}). "

@@ -26,9 +26,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from gfscore.engines.workers import ShardWorker
-from gfscore.errors import GFScoreError, OptionError
+from gfscore.errors import GFScoreError, OptionError, first_line
 from gfscore.extras import require
-from gfscore.inputs.raw import reason
 
 BLOCKS = 4096  # beyond that, a task is several shards one after the other
 OBJECT_STORE = 1 << 29  # bytes of a cluster of our own: shards on their way, no more
@@ -73,7 +72,7 @@ def main() -> None:
     except GFScoreError as error:
         sender.end("unusable", str(error))
     except Exception as error:  # Ray's errors have no common base
-        sender.end("failed", f"{type(error).__name__}: {reason(error)}")
+        sender.end("failed", f"{type(error).__name__}: {first_line(error)}")
 
 
 class Sender:
@@ -121,8 +120,8 @@ def _connected(order: Order) -> Any:
         ray.init(address=order.address, **common)
     except Exception as error:  # ConnectionError, RuntimeError, ValueError, by what is wrong with it
         raise OptionError(
-            f"no Ray cluster answers at {order.address!r} ({reason(error)}). Start one (ray start --head), or leave "
-            "--address away."
+            f"no Ray cluster answers at {order.address!r} ({first_line(error)}). Start one (ray start --head), or "
+            "leave --address out."
         ) from error
     return ray
 
@@ -190,7 +189,7 @@ def _watch(ray: Any, order: Order, size: int, sender: Sender) -> None:
         try:
             room = _room(ray, order)
         except Exception as error:  # the node that knows all others is gone
-            sender.end("failed", f"{type(error).__name__}: {reason(error)}")
+            sender.end("failed", f"{type(error).__name__}: {first_line(error)}")
         if room < size:
             sender.end("shrunk")
 

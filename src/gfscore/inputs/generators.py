@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gfscore.arrays import IntArray
 from gfscore.digests import Watched, changed_file, refuse_changed
-from gfscore.errors import FileError, OptionError
+from gfscore.errors import FileError, OptionError, first_line
 from gfscore.extras import require
 from gfscore.inputs.layouts import with_channels
 from gfscore.inputs.models.fingerprints import combined, of_module, source_of
@@ -198,8 +198,9 @@ def onnx_generator(path: Path) -> Generator:
         try:
             return np.asarray(session.run(None, feed)[0])
         except Exception as error:
-            reason = str(error).partition("\n")[0].rstrip(".")
-            raise FileError(f"failed to generate class {labels[0]} ({reason}). Check the number of classes.") from error
+            raise FileError(
+                f"failed to generate class {labels[0]} ({first_line(error)}). Check the number of classes."
+            ) from error
 
     return Generator(
         draw=draw,
@@ -228,9 +229,8 @@ def torch_generator(target: str) -> Generator:
     try:
         network = getattr(importlib.import_module(module), factory)()
     except (ImportError, AttributeError, ValueError, TypeError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
         raise OptionError(
-            f"cannot be made ({reason}). Give torch:package.module:factory, importable from here."
+            f"cannot be made ({first_line(error)}). Give torch:package.module:factory, importable from here."
         ) from error
     latent_dim = _attribute(network, "latent_dim", "z_dim")
     if latent_dim is None:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from gfscore.errors import FileError
-from gfscore.inputs.raw import IN_PIECES, RawSamples, labels_key, logits_key, reason, refuse_bomb, refuse_too_large
+from gfscore.errors import FileError, first_line
+from gfscore.inputs.raw import IN_PIECES, RawSamples, labels_key, logits_key, refuse_bomb, refuse_too_large
 from gfscore.names import LONGEST_NAME
 
 ENCRYPTED = 0x1  # flag bit of a zip member
@@ -63,7 +63,7 @@ def read_member(archive: zipfile.ZipFile, name: str, *, advice: str = IN_PIECES)
         with archive.open(info) as member:
             return np.asarray(npy_format.read_array(member, allow_pickle=False))
     except Exception as error:  # a hostile file makes the zip and npy modules raise almost anything
-        raise FileError(f"array {name!r} is damaged ({reason(error)}). Save the file again.") from error
+        raise FileError(f"array {name!r} is damaged ({first_line(error)}). Save the file again.") from error
 
 
 def map_member(archive: zipfile.ZipFile, name: str, path: Path) -> NDArray[Any] | None:
@@ -109,7 +109,7 @@ def _checked_header(archive: zipfile.ZipFile, name: str) -> _Header:
         with archive.open(info) as member:
             header = _Header(*_read_header(member), size=member.tell())
     except Exception as error:  # a hostile header makes the zip, tokenize and ast modules raise almost anything
-        raise FileError(f"array {name!r} has no readable header ({reason(error)}). Save the file again.") from error
+        raise FileError(f"array {name!r} has no readable header ({first_line(error)}). Save the file again.") from error
     if header.dtype.hasobject:
         raise FileError(
             f"array {name!r} holds Python objects, which only pickle can load, and pickle can run code. "

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gfscore.errors import FileError
+from gfscore.errors import FileError, first_line
 from gfscore.extras import require
-from gfscore.inputs.raw import reason, refuse_bomb, refuse_unreadable
+from gfscore.inputs.raw import refuse_bomb, refuse_unreadable
 
 BATCH_ROWS = 64  # rows whose texts or images are unpacked together
 
@@ -27,7 +27,7 @@ def open_parquet_file(path: Path) -> Iterator[Any]:
             refuse_bomb(8 * file.metadata.num_rows * file.metadata.num_columns, path.stat().st_size, "a table")
             yield file
     except (pyarrow.ArrowException, OSError) as error:
-        raise FileError(f"is not a parquet file, or is damaged ({reason(error)}). Save it again.") from error
+        raise FileError(f"is not a parquet file, or is damaged ({first_line(error)}). Save it again.") from error
 
 
 def column_values(file: Any, path: Path, column: str, row_groups: Sequence[int] | None = None) -> list[Any]:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gfscore.errors import FileError, naming
-from gfscore.inputs.raw import reason, refuse_unreadable
+from gfscore.errors import FileError, first_line, naming
+from gfscore.inputs.raw import refuse_unreadable
 
 
 def read_policy(path: Path) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def read_policy(path: Path) -> dict[str, Any]:
             raise FileError(f"is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from error
         except (ValueError, RecursionError) as error:  # also a number of thousands of digits, or lists in lists
             raise FileError(
-                f"is not TOML ({reason(error)}). Write [rules], and below it a line such as wcr = 0.1."
+                f"is not TOML ({first_line(error)}). Write [rules], and below it a line such as wcr = 0.1."
             ) from error
         except OSError as error:
             raise FileError(f"cannot be read ({error.strerror}). Check its permissions.") from error

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from gfscore.arrays import FloatArray
-from gfscore.errors import FileError, naming
+from gfscore.errors import FileError, first_line, naming
 from gfscore.extras import require
 from gfscore.inputs.columns import SAMPLE_ID
 from gfscore.inputs.logits_files import joined
 from gfscore.inputs.npz import array_names, open_npz, read_member
-from gfscore.inputs.raw import listed, reason, refuse_unreadable
+from gfscore.inputs.raw import listed, refuse_unreadable
 from gfscore.inputs.tabular import csv_blocks
 from gfscore.samples import Samples
 
@@ -82,7 +82,7 @@ def _from_parquet(path: Path) -> tuple[Rows, bool]:
     try:
         table = parquet.read_table(path)
     except (pyarrow.ArrowException, OSError) as error:
-        raise FileError(f"is not a parquet file, or is damaged ({reason(error)}). Save it again.") from error
+        raise FileError(f"is not a parquet file, or is damaged ({first_line(error)}). Save it again.") from error
     _, name = _columns(table.column_names)
     radii = table[RADIUS]
     if radii.null_count or not (pyarrow.types.is_floating(radii.type) or pyarrow.types.is_integer(radii.type)):

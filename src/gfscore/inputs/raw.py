@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from gfscore.errors import FileError, OptionError
+from gfscore.errors import FileError, OptionError, first_few
 from gfscore.names import shortened
 from gfscore.samples import TableNotes
 
@@ -61,21 +61,13 @@ def refuse_moved(given: Sequence[str], found: Sequence[str]) -> None:
             raise OptionError(
                 f"class name {shortened(name)} is given for class {place}, which is called "
                 f"{shortened(found[place]) if place < len(found) else 'nothing'} there: {shortened(name)} is class "
-                f"{place_of[name]}. Give the names in their order, or leave --class-names away."
+                f"{place_of[name]}. Give the names in their order, or leave --class-names out."
             )
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
     """Names for a message, not too many of them."""
-    if not names:
-        return "nothing"
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(shortened(name) for name in names[:most]) + more
-
-
-def reason(error: BaseException) -> str:
-    """What an error of another library says, in one line and without its full stop."""
-    return (str(error).partition("\n")[0] or type(error).__name__).rstrip(".")
+    return first_few(list(map(shortened, names)), most) if names else "nothing"
 
 
 def refuse_too_large(n_bytes: int, what: str, advice: str = IN_PIECES) -> None:

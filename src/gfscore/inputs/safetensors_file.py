@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.errors import FileError
+from gfscore.errors import FileError, first_line
 from gfscore.files import replacing
 from gfscore.inputs.raw import RawSamples, labels_key, logits_key, refuse_too_large
 
@@ -74,8 +74,7 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
             length = int.from_bytes(file.read(LENGTH_BYTES), "little")
             return json.loads(file.read(length)), LENGTH_BYTES + length
     except (SafetensorError, OSError, ValueError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise FileError(f"is not a safetensors file, or is cut short ({reason}). Save it again.") from error
+        raise FileError(f"is not a safetensors file, or is cut short ({first_line(error)}). Save it again.") from error
 
 
 def _tensor(path: Path, name: str, entry: dict[str, Any], start: int) -> NDArray[Any]:

@@ -34,7 +34,7 @@ def refuse_two_formats(paths: Sequence[Path]) -> None:
         if other is not path:
             raise FileError(
                 f"has the name of {shown(other)} and another format: the same samples would count twice. "
-                "Leave one away, or rename it."
+                "Leave one out, or rename it."
             ).found_in(shown(path))
 
 

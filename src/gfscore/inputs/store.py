@@ -21,11 +21,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from gfscore.arrays import FloatArray, IntArray, row_chunks
-from gfscore.errors import RunError
+from gfscore.errors import RunError, first_line
 from gfscore.files import held, make_folder, remove_held, remove_where_allowed, replacing, sweep, write_text
 from gfscore.inputs.probes import GPU_TOLERANCE, NOISE, TOLERANCE, distance, name_of, stored_probe
 from gfscore.inputs.protocols import Model
-from gfscore.inputs.raw import reason
 from gfscore.inputs.safetensors_file import HALVED, write_safetensors
 from gfscore.places.addresses import here, user_cache
 
@@ -250,7 +249,9 @@ def export(finished: Path, target: Path, names: Mapping[str, str]) -> None:
     try:
         opened = safe_open(finished, framework="np")
     except (OSError, SafetensorError) as error:  # it was whole when the run ended
-        raise RunError(f"{finished}: is gone or damaged ({reason(error)}). Run it again: it is made anew.") from error
+        raise RunError(
+            f"{finished}: is gone or damaged ({first_line(error)}). Run it again: it is made anew."
+        ) from error
     with opened as file:
         stored, labels, logits = file.metadata() or {}, file.get_tensor("labels"), file.get_slice("logits")
         if {key: stored[key] for key in NAMES if key in stored} == names:

@@ -12,9 +12,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from gfscore.arrays import IntArray
-from gfscore.errors import FileError, naming
+from gfscore.errors import FileError, first_line, naming
 from gfscore.files import replacing
-from gfscore.inputs.raw import reason, refuse_unreadable
+from gfscore.inputs.raw import refuse_unreadable
 from gfscore.places.addresses import shown
 from gfscore.places.copies import to_read
 from gfscore.places.outgoing import to_write
@@ -97,7 +97,7 @@ def summary_from_bytes(content: bytes) -> Summary:
     except FileError:
         raise
     except (SafetensorError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
-        raise FileError(f"is no summary, or is damaged ({reason(error)}). Summarise again.") from error
+        raise FileError(f"is no summary, or is damaged ({first_line(error)}). Summarise again.") from error
     _check(summary)
     if metadata.get("checksum") != checksum:
         raise FileError("does not have the checksum that it was written with. It is damaged: summarise again.")

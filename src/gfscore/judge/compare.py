@@ -5,12 +5,12 @@ from typing import Literal
 
 from gfscore import disparity, views
 from gfscore.bounds import ChangeIntervals
+from gfscore.errors import first_few
 from gfscore.profile import ClassProfile
 from gfscore.results import Interval, Metric, ModelAudit
 from gfscore.verdicts import ClassChange, MetricChange, Verdict
 
 METRICS = ("wcr", "rdi", "nrgc", "fp_great", "theil", "atkinson", "class_mean", "aggregate")
-NAMED = 5  # classes listed in a sentence before "and N more"
 
 
 def paired_classes(
@@ -119,18 +119,17 @@ def judged(
     worse = [entry for entry in classes if entry.verdict == "worse"]
     by = "" if not tolerance else f" by more than {tolerance:g}"
     if worse:
-        names = ", ".join(
-            f"{views.printable(entry.name)} ({views.estimate(entry.change.value, entry.change.interval)})"
-            for entry in worse[:NAMED]
+        fallen = first_few(
+            [
+                f"{views.printable(entry.name)} ({views.estimate(entry.change.value, entry.change.interval)})"
+                for entry in worse
+            ]
         )
-        more = f" and {len(worse) - NAMED:,} more" if len(worse) > NAMED else ""
-        return Verdict.FAIL, f"{len(worse):,} of {len(classes):,} {parts} fell{by}: {names}{more}."
+        return Verdict.FAIL, f"{len(worse):,} of {len(classes):,} {parts} fell{by}: {fallen}."
     if not_compared:
-        names = ", ".join(map(views.printable, not_compared[:NAMED]))
-        more = f" and {len(not_compared) - NAMED:,} more" if len(not_compared) > NAMED else ""
+        names = first_few(list(map(views.printable, not_compared)))
         return Verdict.UNDECIDED, (
-            f"{names}{more} could not be compared; of the other {len(classes):,} {parts} none is shown to have "
-            f"fallen{by}."
+            f"{names} could not be compared; of the other {len(classes):,} {parts} none is shown to have fallen{by}."
         )
     if tolerance is None:
         return Verdict.PASS, _no_fall(classes, parts)

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from gfscore.disparity import worst_classes
-from gfscore.errors import PLURALS
+from gfscore.errors import PLURALS, first_few
 from gfscore.judge.chance import Decisions, is_at_chance
 from gfscore.probabilities import PERCENT, Reading, RowSums, places
 from gfscore.profile import ClassProfile
@@ -22,7 +22,6 @@ SATURATED_SHARE = 0.5  # of the samples: then the profile is mostly accuracy
 SHIFT_KEPT = 0.5  # share of the sigmoid score left over by the common shift of the logits
 SHOWN_DECIMALS = 4  # of probabilities: rounding to more is lost among the digits that scores are shown with
 TAKEN_SHARE, OWN_SHARE = 0.9, 0.6  # of the samples: what a class takes at least, and what it has of the labels at most
-NAMED = 5  # names listed in a message before "and N more"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +106,7 @@ def absent_flag(absent: tuple[str, ...]) -> Flag | None:
         return None
     return Flag(
         code="absent_classes",
-        message=f"classes without a sample ({_some(absent)}; {len(absent):,} in all) have no score and "
+        message=f"classes without a sample ({first_few(absent)}; {len(absent):,} in all) have no score and "
         "are left out of every metric.",
     )
 
@@ -133,8 +132,8 @@ def _few_samples(profile: ClassProfile, min_n: int) -> Flag | None:
         return None
     return Flag(
         code="few_samples",
-        message=f"{len(few)} of {len(profile.names)} {_parts(profile)} have fewer than {min_n} samples ({_some(few)}): "
-        "their scores are mostly chance; read the intervals, not the points.",
+        message=f"{len(few)} of {len(profile.names)} {_parts(profile)} have fewer than {min_n} samples "
+        f"({first_few(few)}): their scores are mostly chance; read the intervals, not the points.",
     )
 
 
@@ -146,7 +145,7 @@ def _tied_worst(profile: ClassProfile) -> Flag | None:
     lowest = profile.scores[worst[0]]
     return Flag(
         code="tied_worst",
-        message=f"{len(names)} {_parts(profile)} share the lowest score {lowest:.4g} ({_some(names)}): "
+        message=f"{len(names)} {_parts(profile)} share the lowest score {lowest:.4g} ({first_few(names)}): "
         "the one named as worst is only the first of them.",
     )
 
@@ -163,8 +162,8 @@ def _zero_classes(profile: ClassProfile) -> Flag | None:
         )
     return Flag(
         code="zero_classes",
-        message=f"{len(zero)} of {len(profile.names)} {_parts(profile)} score exactly 0 ({_some(zero)}): no sample of "
-        "theirs has its own class in front. Atkinson is then 1, and its adjusted mean 0, by definition.",
+        message=f"{len(zero)} of {len(profile.names)} {_parts(profile)} score exactly 0 ({first_few(zero)}): no sample "
+        "of theirs has its own class in front. Atkinson is then 1, and its adjusted mean 0, by definition.",
     )
 
 
@@ -252,7 +251,7 @@ def _left_out(facts: Facts) -> Flag | None:
     return Flag(
         code="left_out_columns",
         message=f"{len(facts.left_out)} columns of the table were taken for no class and left out "
-        f"({_some(tuple(name or 'one without a name' for name in facts.left_out))}).",
+        f"({first_few(tuple(name or 'one without a name' for name in facts.left_out))}).",
     )
 
 
@@ -299,8 +298,3 @@ def _halved_batches(facts: Facts) -> Flag | None:
 
 def _parts(profile: ClassProfile) -> str:
     return PLURALS[profile.partition]
-
-
-def _some(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:NAMED])
-    return shown if len(names) <= NAMED else f"{shown} and {len(names) - NAMED:,} more"

@@ -16,12 +16,11 @@ from gfscore import views
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.bounds.parts import check_level
 from gfscore.bounds.sequential import Evidence, log_average
-from gfscore.errors import OptionError
+from gfscore.errors import OptionError, first_few
 from gfscore.judge.chance import Decisions
 from gfscore.verdicts import AdaptiveClass, AdaptiveRun, Verdict
 
 ROUND = 16  # forward passes between two looks
-NAMED = 5  # classes listed in a sentence before "and N more"
 SURE_ROWS, SURE_PER_CLASS = 400, 4  # samples, at least, that tell a guess from more
 EXPLORATION = 0.5  # deviations by which a class may be worse than it looks; half the range is the largest there is
 
@@ -247,11 +246,10 @@ def reason(drawn: Drawn, run: AdaptiveRun, delta: float) -> str:
         return f"A class is shown to be below {level} after {cost}, most of all {views.printable(worst.name)}: {seen}."
     passed, _ = judged(drawn.evidence.above, drawn.evidence.below, delta)
     unsure = [entry for entry, shown in zip(run.classes, passed, strict=True) if not shown]
-    some = ", ".join(f"{views.printable(entry.name)} ({views.number(entry.score)})" for entry in unsure[:NAMED])
-    more = f" and {len(unsure) - NAMED:,} more" if len(unsure) > NAMED else ""
+    some = first_few([f"{views.printable(entry.name)} ({views.number(entry.score)})" for entry in unsure])
     return (
         f"{len(unsure):,} of {len(run.classes):,} classes are too near to {level} for the samples there are: "
-        f"{some}{more}; {cost} were used."
+        f"{some}; {cost} were used."
     )
 
 

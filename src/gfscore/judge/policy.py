@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from gfscore import views
 from gfscore.bounds import check_level
-from gfscore.errors import OptionError
+from gfscore.errors import OptionError, first_few
 from gfscore.judge.soundness import ALLOWABLE
 from gfscore.results import Interval
 from gfscore.verdicts import Verdict
@@ -192,6 +192,5 @@ def _known(names: Iterable[str], known: Iterable[str], what: str) -> None:
 def no_such(name: str, known: list[str], what: str) -> str:
     """The message about a name that is not known: the nearest one, or those there are."""
     near = difflib.get_close_matches(name, known, n=1)
-    few = ", ".join(known[:12]) + (f" and {len(known) - 12:,} more" if len(known) > 12 else "")
-    hint = f"Did you mean {near[0]!r}?" if near else f"There are {few}."
+    hint = f"Did you mean {near[0]!r}?" if near else f"There are {first_few(known, 12)}."
     return f"the policy names a {what} {name!r} that there is not. {hint}"

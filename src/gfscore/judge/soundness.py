@@ -4,13 +4,12 @@ from collections.abc import Iterable, Sequence
 
 from gfscore import views
 from gfscore.bounds import clopper_pearson
-from gfscore.errors import InvalidInputError
+from gfscore.errors import InvalidInputError, first_few
 from gfscore.results import Flag, Metric, ModelAudit
 
 ABSENT = "absent_classes"
 VOIDING = ("at_chance", "all_zero", "bounded_logits")
 ALLOWABLE = (ABSENT, *VOIDING)
-NAMED = 5  # classes listed in a sentence before "and N more"
 
 
 class UnsoundError(InvalidInputError):
@@ -31,9 +30,7 @@ def without_samples(names: Sequence[str]) -> str:
     >>> without_samples(["cow"]), without_samples(["ant", "cow"])
     ('cow has no sample', 'ant, cow have no sample')
     """
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    shown = ", ".join(map(views.printable, names[:NAMED]))
-    return f"{shown}{more} {'has' if len(names) == 1 else 'have'} no sample"
+    return f"{first_few(list(map(views.printable, names)))} {'has' if len(names) == 1 else 'have'} no sample"
 
 
 def accuracy_of(model: ModelAudit, delta: float) -> Metric:

@@ -1,10 +1,9 @@
 """What a verdict rests on, which every form of it shows: accuracy, preprocessing, absent classes and flags."""
 
 from gfscore import views
+from gfscore.errors import first_few
 from gfscore.results import Flag
 from gfscore.verdicts import ModelVerdict
-
-NAMED = 5  # classes listed before "and N more"; gate.json has them all
 
 
 def grounds(model: ModelVerdict) -> dict[str, str]:
@@ -15,8 +14,7 @@ def grounds(model: ModelVerdict) -> dict[str, str]:
         found["accuracy"] = f"{views.share_text(model.accuracy)}{drawn}"
     found["preprocessing"] = "not known (logits were given)" if model.preprocessing is None else model.preprocessing
     if model.absent_classes:
-        more = f" and {len(model.absent_classes) - NAMED:,} more" if len(model.absent_classes) > NAMED else ""
-        found["classes without a sample"] = ", ".join(map(views.printable, model.absent_classes[:NAMED])) + more
+        found["classes without a sample"] = first_few(list(map(views.printable, model.absent_classes)))
     return found
 
 

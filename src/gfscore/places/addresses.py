@@ -94,7 +94,7 @@ def parsed(text: str) -> Address | Path:
         ).found_in(shown(text))
     if PASSWORD.search(text) or QUERY.search(rest):
         raise OptionError(
-            "was given with credentials or a query. Leave them away: credentials come from the environment "
+            "was given with credentials or a query. Leave them out: credentials come from the environment "
             "(docs/places.md)."
         ).found_in(shown(text))
     bucket, _, key = rest.partition("/")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from gfscore.errors import FileError, GFScoreError, TransferError, naming
+from gfscore.errors import FileError, GFScoreError, TransferError, first_line, naming
 from gfscore.extras import require
 from gfscore.places.addresses import Address, checked_key, shown
 
@@ -189,4 +189,4 @@ def _callback(moved: Moved) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    return shown(str(error).partition("\n")[0].rstrip(".") or type(error).__name__)
+    return shown(first_line(error))

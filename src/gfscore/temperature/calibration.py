@@ -307,7 +307,7 @@ def checked_request(objective: Objective | str, *, reference: bool, accuracies: 
     if wanted in PER_CLASS and accuracies and not reference:
         raise OptionError(
             f"objective {str(wanted)!r} is about classes, and accuracies by model change nothing. "
-            "Leave the accuracies away."
+            "Leave the accuracies out."
         )
     return wanted
 

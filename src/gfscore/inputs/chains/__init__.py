@@ -7,12 +7,11 @@ import numpy as np
 
 from gfscore.arrays import FloatArray
 from gfscore.engines.batches import forward_batches
-from gfscore.errors import InvalidInputError, ModelError, naming
+from gfscore.errors import InvalidInputError, ModelError, first_line, naming
 from gfscore.inputs.chains.layers import Layer
 from gfscore.inputs.chains.refusals import refuse
 from gfscore.inputs.models.torch_model import TorchModel
 from gfscore.inputs.protocols import Model
-from gfscore.inputs.raw import reason
 
 __all__ = ["TOLERANCE", "chain_bound"]
 
@@ -81,7 +80,7 @@ def _same_logits(model: Model, inputs: FloatArray, layers: tuple[Layer, ...]) ->
         except InvalidInputError:
             raise
         except ValueError as error:  # numpy's, of shapes that do not fit
-            raise refuse(f"{layer.name} does not run as it is understood ({reason(error)})") from error
+            raise refuse(f"{layer.name} does not run as it is understood ({first_line(error)})") from error
     largest = float(np.abs(own).max()) or 1.0  # zeros everywhere are matched by zeros
     off = float(np.abs(values.reshape(own.shape) - own).max()) / largest if values.size == own.size else math.inf
     if not off <= TOLERANCE:  # also when it is NaN

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.errors import first_line
 from gfscore.extras import require
 from gfscore.inputs.chains.layers import Layer
 from gfscore.inputs.chains.onnx_layers import LAYERS, RESHAPING, Constants, Node
 from gfscore.inputs.chains.refusals import refuse
 from gfscore.inputs.models.onnx_model import FATAL_ONLY, OnnxModel
 from gfscore.inputs.models.runtime import onnxruntime
-from gfscore.inputs.raw import reason
 
 OPSETS = range(7, 29)  # in which the operators of LAYERS do what is written there
 OWN_DOMAINS = ("", "ai.onnx")
@@ -48,7 +48,7 @@ def _loaded(onnx: Any, model: OnnxModel) -> Any:
     try:
         loaded = onnx.load(model.path)
     except Exception as error:  # a file that is gone, weights that are elsewhere
-        raise refuse(f"its graph cannot be read again ({reason(error)})") from error
+        raise refuse(f"its graph cannot be read again ({first_line(error)})") from error
     if loaded.functions:
         names = ", ".join(f"{entry.domain}.{entry.name}" for entry in loaded.functions)
         raise refuse(
@@ -83,7 +83,7 @@ def _shapes(onnx: Any, loaded: Any, model: OnnxModel, shape: Sequence[int]) -> d
     try:
         inferred = onnx.shape_inference.infer_shapes(loaded, data_prop=True).graph
     except Exception as error:  # the checker of onnx raises its own kinds
-        raise refuse(f"the shapes of its tensors cannot be inferred ({reason(error)})") from error
+        raise refuse(f"the shapes of its tensors cannot be inferred ({first_line(error)})") from error
     known = [*inferred.input, *inferred.value_info, *inferred.output]
     found = {entry.name: tuple(dim.dim_value for dim in entry.type.tensor_type.shape.dim) for entry in known}
     wanted = [node.output[0] for node in graph.node if node.op_type in RESHAPING]
@@ -103,7 +103,7 @@ def _shapes_seen(
         session = onnxruntime.InferenceSession(loaded.SerializeToString(), options, providers=["CPUExecutionProvider"])
         values = session.run(names, {model.input: np.zeros(shape, model.dtype)})
     except Exception as error:  # onnxruntime's errors have no other base
-        raise refuse(f"the shapes of its tensors cannot be found ({reason(error)})") from error
+        raise refuse(f"the shapes of its tensors cannot be found ({first_line(error)})") from error
     return {name: value.shape for name, value in zip(names, values, strict=True)}
 
 

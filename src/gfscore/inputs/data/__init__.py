@@ -64,7 +64,7 @@ def load_data(
             )
         else:
             if n_classes is not None:
-                raise OptionError("the number of classes is given, but only generators need it. Leave it away.")
+                raise OptionError("the number of classes is given, but only generators need it. Leave it out.")
             data = _open(spec, preprocessing, split, class_names)
         if preprocessing.reshapes and not isinstance(data, EncodedData):  # these were shaped as they were decoded
             data = reshaped(data, preprocessing)

@@ -119,7 +119,7 @@ def unique_ids(ids: Iterable[object], n_images: int) -> tuple[str, ...] | None:
 def refuse_split(split: str | None, source: object) -> None:
     """Refuse a split where there are none."""
     if split is not None:
-        raise OptionError(f"split {split!r} is given, but {source} has no splits. Leave it away.")
+        raise OptionError(f"split {split!r} is given, but {source} has no splits. Leave it out.")
 
 
 def test_or_train(split: str | None) -> str:

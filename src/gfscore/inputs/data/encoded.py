@@ -14,7 +14,7 @@ import PIL
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
-from gfscore.errors import FileError, InvalidInputError, naming
+from gfscore.errors import FileError, InvalidInputError, first_line, naming
 from gfscore.inputs.data.base import Data
 from gfscore.inputs.models.fingerprints import combined
 from gfscore.inputs.preprocessing import Preprocessing
@@ -82,8 +82,7 @@ def decode(encoded: Path | bytes, name: str, preprocessing: Preprocessing) -> ND
         except UnidentifiedImageError as error:
             raise FileError(f"is no image in a known format ({', '.join(FORMATS)}). Save it as PNG or JPEG.") from error
         except Exception as error:  # a hostile or damaged image makes the decoders raise almost anything
-            reason = (str(error).partition("\n")[0] or type(error).__name__).rstrip(".")
-            raise FileError(f"is a damaged image ({reason}). Save it again, or remove it.") from error
+            raise FileError(f"is a damaged image ({first_line(error)}). Save it again, or remove it.") from error
     return pixels[..., None] if preprocessing.grey else pixels
 
 
@@ -99,7 +98,7 @@ def _refuse_large(image: Image.Image, preprocessing: Preprocessing) -> None:
 
 
 def _in_colour(image: Image.Image) -> Image.Image:
-    """RGB, whatever it was; transparency is left away, as torchvision does."""
+    """RGB, whatever it was; transparency is left out, as torchvision does."""
     if image.mode == "P":
         image = image.convert("RGBA")  # without this step Pillow warns of palettes that hold transparency
     return image if image.mode == "RGB" else image.convert("RGB")

@@ -3,10 +3,9 @@
 import sys
 from dataclasses import replace
 
-from gfscore.errors import ModelError, naming
+from gfscore.errors import ModelError, first_line, naming
 from gfscore.inputs.models.torch_model import TorchModel
 from gfscore.inputs.protocols import Model
-from gfscore.inputs.raw import reason
 
 
 def on_gpu(model: Model) -> Model:
@@ -24,7 +23,7 @@ def on_gpu(model: Model) -> Model:
                     "--gpus-per-actor away."
                 )
             return replace(model, session=open_session(model.path, gpu=True))
-        raise ModelError("runs where it likes: it cannot be put on a GPU. Leave --gpus-per-actor away.")
+        raise ModelError("runs where it likes: it cannot be put on a GPU. Leave --gpus-per-actor out.")
 
 
 def _torch_on_gpu(model: TorchModel) -> TorchModel:
@@ -38,4 +37,4 @@ def _torch_on_gpu(model: TorchModel) -> TorchModel:
     try:
         return replace(model, module=model.module.to(device), device=device)
     except (RuntimeError, NotImplementedError) as error:  # too large for it, or a program that is bound to a device
-        raise ModelError(f"cannot be put on a GPU ({reason(error)}). Leave --gpus-per-actor away.") from error
+        raise ModelError(f"cannot be put on a GPU ({first_line(error)}). Leave --gpus-per-actor out.") from error

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gfscore.arrays import FloatArray, IntArray, map_chunks, row_chunks
-from gfscore.errors import ModelError
+from gfscore.errors import ModelError, first_line
 from gfscore.inputs.layouts import along_channels
 from gfscore.inputs.models.onnx_conversion import EXTRA, WITHOUT, converted
 from gfscore.inputs.models.onnx_model import OnnxModel
@@ -17,7 +17,6 @@ from gfscore.inputs.models.torch_model import TorchModel, picked
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.inputs.protocols import Model
-from gfscore.inputs.raw import reason
 
 TOLERANCE = 1e-4  # of the largest logit: runtimes that sum in another order differ by about 1e-6
 COMPARED = 16  # images, at most
@@ -44,7 +43,7 @@ def differentiable(model: PixelModel, pixels: Pixels) -> Any:
             largest = max(np.abs(expected).max(), np.finfo(np.float32).tiny)  # zeros everywhere are matched by zeros
             off = float(np.abs(logits.detach().cpu().numpy() - expected).max() / largest)
         except Exception as error:  # a forward pass may raise anything
-            told = reason(error)
+            told = first_line(error)
             continue
         if off <= TOLERANCE:
             return module

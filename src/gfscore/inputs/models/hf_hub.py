@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from gfscore.errors import FileError, ModelError, OptionError
+from gfscore.errors import FileError, ModelError, OptionError, first_line
 from gfscore.extras import require
 from gfscore.inputs.models.fingerprints import of_module
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.models.torch_model import TorchModel, wrap_module
-from gfscore.inputs.raw import listed, reason
+from gfscore.inputs.raw import listed
 
 PURPOSE = "a Hugging Face model"
 PROBE_SIZE = (64, 48)  # width and height: not square, so that the two cannot be mixed up unseen
@@ -37,7 +37,7 @@ def load_hf(target: str, *, name: str | None = None) -> TorchModel:
             processor = transformers.AutoImageProcessor.from_pretrained(place, trust_remote_code=False)
         except Exception as error:  # network, cache, missing files, not an image classifier, code of its own
             raise ModelError(
-                f"model 'hf:{target}' could not be loaded ({reason(error)}). "
+                f"model 'hf:{target}' could not be loaded ({first_line(error)}). "
                 "Check the name, connect, or give a folder with config, weights and preprocessor_config.json."
             ) from error
         if loaded["missing_keys"]:

@@ -4,12 +4,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from gfscore.errors import ModelError
+from gfscore.errors import ModelError, first_line
 from gfscore.extras import require
 from gfscore.inputs.models.onnx_model import FATAL_ONLY, OnnxModel
 from gfscore.inputs.models.runtime import onnxruntime
 from gfscore.inputs.models.shims import no_deprecations, torch_for
-from gfscore.inputs.raw import reason
 
 EXTRA, PURPOSE = "gradients", "the gradient of an ONNX model"
 WITHOUT = "--gradients no, or --method bisection in a check."  # how a command is told to
@@ -36,7 +35,7 @@ def converted(model: OnnxModel) -> Any:
             except NotImplementedError:  # an operator in a version it does not know
                 module = onnx2torch.convert(graph if newer else _rewritten(graph, onnx))
     except Exception as error:
-        told = reason(error) or type(error).__name__
+        told = first_line(error) or type(error).__name__
         raise ModelError(f"has no gradients: onnx2torch cannot convert it ({told}). Go without: {WITHOUT}") from error
     return module.eval().requires_grad_(requires_grad=False)
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from gfscore.arrays import FloatArray
 from gfscore.digests import Watched, changed_file, refuse_changed
-from gfscore.errors import FileError, InvalidInputError, ModelError, naming
+from gfscore.errors import FileError, InvalidInputError, ModelError, first_line, naming
 from gfscore.inputs.models.batches import as_logits, cannot_run, padded
 from gfscore.inputs.models.fingerprints import combined
 from gfscore.inputs.models.onnx_files import external_files, with_weights
 from gfscore.inputs.models.runtime import onnxruntime
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.protocols import Layout
-from gfscore.inputs.raw import listed, reason, refuse_unreadable
+from gfscore.inputs.raw import listed, refuse_unreadable
 
 FLOATS: dict[str, type[np.floating[Any]]] = {
     "tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64,
@@ -117,7 +117,7 @@ def open_session(path: Path, threads: int | None = None, *, gpu: bool = False) -
         # no fallback: onnxruntime announces it on standard output, and there is no other provider to fall back to
         return onnxruntime.InferenceSession(path, options, providers=providers, enable_fallback=0)
     except Exception as error:  # onnxruntime's errors have no other base
-        raise FileError(f"cannot be opened by onnxruntime ({reason(error)}). Export it again.") from error
+        raise FileError(f"cannot be opened by onnxruntime ({first_line(error)}). Export it again.") from error
 
 
 def _only_input(inputs: Sequence[Any]) -> Any:

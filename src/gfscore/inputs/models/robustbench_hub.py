@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from gfscore.errors import FileError, OptionError
+from gfscore.errors import FileError, OptionError, first_line
 from gfscore.extras import require
 from gfscore.inputs.models.shims import no_deprecations, stand_in_for_autoattack, torch_for
 from gfscore.inputs.models.torch_files import refused_pickle
 from gfscore.inputs.models.torch_model import TorchModel, wrap_module
-from gfscore.inputs.raw import listed, reason
+from gfscore.inputs.raw import listed
 
 PURPOSE = "a RobustBench model"
 GRAMMAR = "Write robustbench:DATASET/THREAT/NAME, such as robustbench:cifar10/L2/Engstrom2019Robustness."
@@ -44,9 +44,9 @@ def load_robustbench(target: str, *, model_dir: Path | None = None, name: str | 
             raise refused_pickle(file).found_in(file) from error
         except Exception as error:  # network, a checkpoint of another model, a damaged one
             if not any(file.parent.glob(f"{file.name}*")):  # an ensemble has several
-                message = f"is not there and could not be downloaded ({reason(error)}). Put the checkpoint there."
+                message = f"is not there and could not be downloaded ({first_line(error)}). Put the checkpoint there."
             else:
-                message = f"cannot be loaded as {model_name} ({reason(error)}). Download it again."
+                message = f"cannot be loaded as {model_name} ({first_line(error)}). Download it again."
             raise FileError(message).found_in(file) from error
     return wrap_module(module.eval(), name=name or model_name)
 

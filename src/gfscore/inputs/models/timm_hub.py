@@ -5,13 +5,13 @@ import math
 from pathlib import Path
 from typing import Any
 
-from gfscore.errors import FileError, ModelError, OptionError
+from gfscore.errors import FileError, ModelError, OptionError, first_line
 from gfscore.extras import require
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.models.torch_files import load_weights
 from gfscore.inputs.models.torch_model import TorchModel, wrap_module
-from gfscore.inputs.raw import listed, reason
+from gfscore.inputs.raw import listed
 from gfscore.places.copies import to_read
 
 
@@ -43,7 +43,7 @@ def _pretrained(timm: Any, architecture: str) -> Any:
         return timm.create_model(architecture, pretrained=True)  # timm itself loads weights only
     except Exception as error:  # from the network, the hub's cache, or for want of weights
         raise ModelError(
-            f"model 'timm:{architecture}': its weights could not be had ({reason(error)}). "
+            f"model 'timm:{architecture}': its weights could not be had ({first_line(error)}). "
             f"Connect, or give a file: timm:{architecture}?checkpoint=FILE."
         ) from error
 

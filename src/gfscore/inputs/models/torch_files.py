@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from gfscore.digests import Watched
-from gfscore.errors import FileError, ModelError, naming
+from gfscore.errors import FileError, ModelError, first_line, naming
 from gfscore.inputs.models.fingerprints import combined
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.torch_model import TorchModel, wrap_module
 from gfscore.inputs.protocols import Layout
-from gfscore.inputs.raw import listed, reason, refuse_unreadable
+from gfscore.inputs.raw import listed, refuse_unreadable
 
 WRAPPERS = ("state_dict", "model")  # keys under which training scripts store the weights beside other things
 
@@ -29,7 +29,7 @@ def load_torchscript(
             with no_deprecations():
                 module = torch.jit.load(path, map_location="cpu")
         except Exception as error:
-            raise FileError(f"is not TorchScript ({reason(error)}). Save it again with torch.jit.save.") from error
+            raise FileError(f"is not TorchScript ({first_line(error)}). Save it again with torch.jit.save.") from error
         return wrap_module(
             module,
             name=name or path.stem,
@@ -52,7 +52,7 @@ def load_exported(
                 program = torch.export.load(path)
         except Exception as error:
             raise FileError(
-                f"is not a torch.export program ({reason(error)}). Save it with torch.export.save."
+                f"is not a torch.export program ({first_line(error)}). Save it with torch.export.save."
             ) from error
         return wrap_module(
             program.module(),
@@ -79,7 +79,7 @@ def load_weights(path: Path) -> dict[str, Any]:
         except pickle.UnpicklingError as error:
             raise refused_pickle(path) from error
         except Exception as error:
-            raise FileError(f"is not a checkpoint ({reason(error)}). Save model.state_dict() again.") from error
+            raise FileError(f"is not a checkpoint ({first_line(error)}). Save model.state_dict() again.") from error
         for key in WRAPPERS:
             if isinstance(checkpoint, dict) and isinstance(checkpoint.get(key), dict):
                 checkpoint = checkpoint[key]

@@ -12,13 +12,13 @@ import numpy as np
 
 from gfscore.arrays import FloatArray
 from gfscore.digests import Watched, changed_file
-from gfscore.errors import InvalidInputError, ModelError, OptionError
+from gfscore.errors import InvalidInputError, ModelError, OptionError, first_line
 from gfscore.inputs.models.batches import as_logits, cannot_run, padded
 from gfscore.inputs.models.fingerprints import of_module, source_of
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.protocols import Layout
-from gfscore.inputs.raw import listed, reason
+from gfscore.inputs.raw import listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -108,13 +108,13 @@ def load_factory(
         try:
             factory = getattr(importlib.import_module(module_name), attribute)
         except AttributeError as error:
-            raise OptionError(f"model {spec!r}: {reason(error)}. Check the name after the colon.") from error
+            raise OptionError(f"model {spec!r}: {first_line(error)}. Check the name after the colon.") from error
         except ImportError as error:
-            raise OptionError(f"model {spec!r}: {reason(error)}. Run where it can be imported.") from error
+            raise OptionError(f"model {spec!r}: {first_line(error)}. Run where it can be imported.") from error
         try:
             module = factory if isinstance(factory, torch.nn.Module) else factory()
         except Exception as error:
-            told = f"{type(error).__name__}: {reason(error)}"
+            told = f"{type(error).__name__}: {first_line(error)}"
             raise ModelError(f"model {spec!r}: the factory failed ({told}). Call it in Python to see where.") from error
     if not isinstance(module, torch.nn.Module):
         kind = type(module).__name__
