@@ -21,6 +21,7 @@ from simulations import (
     class_sizes,
     count_misses,
     count_rejections,
+    count_unequal_draws,
 )
 
 DELTA = 0.05
@@ -37,6 +38,7 @@ SETTINGS = [  # classes, fewest and most samples in a class, share of the full n
     (1000, (5, 100), 0.25),
 ]
 FIXED_SEEDS = (0, 4, 14, 82)
+UNEQUAL = [((5000, 200), 100), ((5000, 200), 20), ((2000, 1000, 500, 200, 100), 50)]  # classes of a set; drawn of each
 TEST_SETTINGS = [
     (2, (100, 100), 1.0),
     (2, (30, 300), 1.0),
@@ -48,6 +50,11 @@ TEST_SETTINGS = [
 SATURATED_SETTINGS = [(30, 20, 1.0), (100, 20, 1.0), (300, 20, 0.5), (1000, 50, 0.25)]
 TESTS = ("RDI plain", "RDI studentised", "RDI", "NRGC plain", "NRGC studentised", "NRGC", "either")
 
+DRAWN = (
+    "`--n-per-class` on a set whose classes have unequal sizes. The share of audits in which the interval of the mean "
+    "score, or of the accuracy, missed that of the whole set (`finite`) or of the law behind it with the classes in "
+    "the set's shares (`population`). The last column is an audit that is not told the sizes: of another population."
+)
 EQUAL = (
     "Share of samples with p at most 0.05 although all class means are equal; 5 % is right. The plain test is "
     'exact when all classes have one distribution (rows that begin with "the same"), and rejects too often when '
@@ -130,6 +137,18 @@ def orders_and_targets(runs_full: int) -> None:
             )
 
 
+def unequal_draws(runs: int) -> None:
+    """Numbers of the whole where equally many samples of unequal classes were scored."""
+    print("| sizes of the classes | of each | target | runs | mean score | accuracy | mean score, sizes not told |")
+    print("|---|---|---|---|---|---|---|")
+    for sizes, drawn in UNEQUAL:
+        for finite in (False, True):
+            missed = count_unequal_draws(sizes, drawn, finite=finite, runs=runs, delta=DELTA)
+            cells = " | ".join(_share(count, runs) for count in missed.values())
+            about = ", ".join(f"{size:,}" for size in sizes)
+            print(f"| {about} | {drawn} | {'finite' if finite else 'population'} | {runs} | {cells} |", flush=True)
+
+
 def rejections(runs_full: int) -> None:
     """Permutation tests at 5 % when all means are equal."""
     _headings("K | n")
@@ -186,10 +205,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few runs")
     parser.add_argument("--tests", action="store_true", help="only the sections on the tests")
+    parser.add_argument("--draws", action="store_true", help="only the section on classes drawn out of proportion")
     said = parser.parse_args()
     runs = 40 if said.quick else 300
-    if said.tests:
-        tests(runs)
+    if said.tests or said.draws:
+        (tests if said.tests else unequal_draws)(runs)
         return
     print("# Do the intervals hold?\n")
     print("Printed by `scripts/coverage_table.py`, seeded. What the intervals are: [intervals](intervals.md).\n")
@@ -210,6 +230,8 @@ def main() -> None:
     print("\n## Sorted data, and part of a fixed set\n")
     print("K = 10, 20 to 100 samples a class; `finite`: a random half of a fixed set, whose means are the truth.\n")
     orders_and_targets(runs)
+    print(f"\n## Classes that were not drawn in proportion\n\n{DRAWN}\n")
+    unequal_draws(runs)
     print()
     tests(runs)
 

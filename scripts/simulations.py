@@ -3,16 +3,18 @@
 The statistical tests and ``coverage_table.py`` both count with these functions.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gfscore import disparity
+from gfscore import audit, disparity
 from gfscore.bounds import Method, NoiseFloor, audit_intervals, noise_floor, normal_floor
 from gfscore.bounds.parts import PartScores
 from gfscore.bounds.simultaneous import AuditIntervals
+from gfscore.judge.accuracies import accuracy_intervals
+from gfscore.scores import SCORE_MAX
 
 Array = np.ndarray
 ORDER_SEED = 1_000_000  # orders and shuffles are seeded apart from the scores
@@ -226,3 +228,44 @@ def _floor(values: Array, codes: Array, k: int, permutations: int, seed: int, *,
         return noise_floor(values, codes, k, maximum=1.0, permutations=permutations, seed=seed)
     parts = PartScores.of(values, codes, k, maximum=1.0)
     return normal_floor(parts.means, parts.variances, parts.counts, maximum=1.0, draws=permutations, seed=seed)
+
+
+def count_unequal_draws(sizes: Sequence[int], drawn: int, *, finite: bool, runs: int, delta: float) -> dict[str, int]:
+    """In how many audits the mean score and the accuracy of the whole miss, when ``drawn`` of each class were scored.
+
+    The classes of a set have ``sizes``; margins of logits are normal, lower the smaller the class. The truth is that of
+    the set (``finite``), or of the law behind it with the classes in the set's shares. ``score, alike`` is the interval
+    of an audit that is not told the sizes.
+    """
+    k, spread = len(sizes), 1.5
+    centres = 3.0 - 3.5 * (np.max(sizes) - np.asarray(sizes)) / np.max(sizes)
+    shares = np.asarray(sizes) / np.sum(sizes)
+    grid = np.linspace(-8.0, 8.0, 20_001)  # standard deviations; a Riemann sum of a smooth density is exact enough
+    density = np.exp(-(grid**2) / 2) / np.exp(-(grid**2) / 2).sum()
+    margins = centres[:, None] + spread * grid
+    law = {"score": shares @ (_margin_scores(margins, k) @ density), "accuracy": shares @ ((margins > 0) @ density)}
+    missed = dict.fromkeys(("score", "accuracy", "score, alike"), 0)
+    for run in range(runs):
+        generator = np.random.default_rng([run, k, drawn])
+        labels = np.repeat(np.arange(k), sizes)
+        margin = generator.normal(centres[labels], spread)
+        truth = {"score": _margin_scores(margin, k).mean(), "accuracy": (margin > 0).mean()} if finite else law
+        rows = np.concatenate([generator.permutation(np.flatnonzero(labels == part))[:drawn] for part in range(k)])
+        logits = margin[rows, None] * np.eye(k)[labels[rows]]
+        how = {"delta": delta, "seed": ORDER_SEED + run}
+        told = audit(logits, labels[rows], class_sizes=sizes, finite=finite, **how).model
+        alike = audit(logits, labels[rows], **how).model
+        intervals = {
+            "score": told.aggregate_interval,
+            "accuracy": accuracy_intervals(told, {None}, delta)[0],
+            "score, alike": alike.aggregate_interval,
+        }
+        for name, (low, high) in intervals.items():
+            missed[name] += not low <= truth[name.partition(",")[0]] <= high
+    return missed
+
+
+def _margin_scores(margins: Array, k: int) -> Array:
+    """The GREAT score of samples whose own logit is the margin and whose other logits are 0."""
+    led = np.maximum(margins, 0.0)
+    return SCORE_MAX * -np.expm1(-led) / (1.0 + (k - 1) * np.exp(-led))
