@@ -18,11 +18,10 @@ from gfscore.disparity import (
 from gfscore.errors import GFScoreError
 from gfscore.gating import gate
 from gfscore.inputs.logits_files import read_samples
-from gfscore.results import Audit, ModelAudit
+from gfscore.results import Audit, Comparison, GateResult, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores.great import SCORE_MAX, local_scores
 from gfscore.streaming import StreamingAudit
-from gfscore.verdicts import Comparison, GateResult
 
 __all__ = [
     "SCORE_MAX",

@@ -34,6 +34,7 @@ from gfscore.results import (
     Noise,
     SamplesInfo,
     ScoreInfo,
+    Verdict,
 )
 from gfscore.samples import Samples, refuse_groups_of_one
 from gfscore.scores import Activation, great_scores
@@ -45,7 +46,6 @@ from gfscore.scores.great import checked_activation, checked_temperature
 from gfscore.summaries import Summary
 from gfscore.temperature.curve import temperature_curve
 from gfscore.temperature.stored import stored_curves
-from gfscore.verdicts import Verdict
 
 SHARE_OF_SHARES = 0.5  # of delta, for all shares of radii above eps, where they are asked for
 

@@ -27,10 +27,19 @@ from gfscore.judge.policy import Kind, Policy, Rule
 from gfscore.judge.scale import check_thresholds
 from gfscore.judge.soundness import ABSENT, refuse_void
 from gfscore.profile import class_profile
-from gfscore.results import Metric, ModelAudit, Provenance
+from gfscore.results import (
+    AdaptiveRun,
+    Comparison,
+    GateResult,
+    Metric,
+    ModelAudit,
+    ModelVerdict,
+    Provenance,
+    RuleVerdict,
+    Verdict,
+)
 from gfscore.samples import Samples
 from gfscore.scores import SCORE_MAX, LocalScores
-from gfscore.verdicts import AdaptiveRun, Comparison, GateResult, ModelVerdict, RuleVerdict, Verdict
 from gfscore.views import preprocessing_text
 
 __all__ = [

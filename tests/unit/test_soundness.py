@@ -14,7 +14,7 @@ from gfscore.integrations.pytest_plugin import assert_robust
 from gfscore.judge.policy import EVERY
 from gfscore.judge.soundness import ALLOWABLE, UnsoundError
 from gfscore.outputs import ci_formats
-from gfscore.verdicts import Verdict
+from gfscore.results import Verdict
 
 QUICK = Options(permutations=0)
 NAMES = ["ant", "bee", "cow", "dog"]

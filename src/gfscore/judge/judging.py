@@ -14,8 +14,7 @@ from gfscore.judge.accuracies import accuracy_intervals
 from gfscore.judge.policy import EVERY, Kind, Policy, Rule, no_such
 from gfscore.judge.scale import check_thresholds
 from gfscore.judge.soundness import ABSENT, accuracy_of, refuse_void, without_samples
-from gfscore.results import Interval, ModelAudit
-from gfscore.verdicts import Comparison, ModelVerdict, RuleVerdict, Verdict
+from gfscore.results import Comparison, Interval, ModelAudit, ModelVerdict, RuleVerdict, Verdict
 
 SLACK = 1e-12  # on the comparison of two levels, for their rounding
 
