@@ -2,13 +2,23 @@
 
 from gfscore.results.audit_result import SCHEMA, Audit, json_schema
 from gfscore.results.base_result import Flag, Interval, Metric, Result, Share
-from gfscore.results.calibration_result import Calibrated, Calibration, Curves
-from gfscore.results.check_result import Claim, CrossCheck, Witness
+from gfscore.results.calibration_result import (
+    AgainstReference,
+    Baselines,
+    Calibrated,
+    Calibration,
+    Curves,
+    GridOptimum,
+    LeftOut,
+    ObjectiveSteps,
+)
+from gfscore.results.check_result import AttackAgreements, AttackFreeScores, Claim, CrossCheck, Witness
 from gfscore.results.class_result import Atkinson, ClassResult, Disparity, Noise, Null, Penalised, WorstCase
 from gfscore.results.comparison_result import COMPARISON_SCHEMA, ClassChange, Comparison, MetricChange
 from gfscore.results.consistency import check_consistent
 from gfscore.results.model_result import ModelAudit
 from gfscore.results.origin_result import IntervalInfo, SamplesInfo, ScoreInfo, WeightedBy
+from gfscore.results.ranking_result import Agreement, ModelRanking
 from gfscore.results.result_file import Provenance, ResultFile
 from gfscore.results.verdict_result import (
     GATE_SCHEMA,
@@ -29,8 +39,13 @@ __all__ = [
     "SCHEMA",
     "AdaptiveClass",
     "AdaptiveRun",
+    "AgainstReference",
+    "Agreement",
     "Atkinson",
+    "AttackAgreements",
+    "AttackFreeScores",
     "Audit",
+    "Baselines",
     "Calibrated",
     "Calibration",
     "Claim",
@@ -42,14 +57,18 @@ __all__ = [
     "Disparity",
     "Flag",
     "GateResult",
+    "GridOptimum",
     "Interval",
     "IntervalInfo",
+    "LeftOut",
     "Metric",
     "MetricChange",
     "ModelAudit",
+    "ModelRanking",
     "ModelVerdict",
     "Noise",
     "Null",
+    "ObjectiveSteps",
     "Penalised",
     "Provenance",
     "Result",

@@ -15,6 +15,7 @@ from gfscore.results.calibration_result import Calibration
 from gfscore.results.class_result import Atkinson, ClassResult, Disparity, Penalised, WorstCase
 from gfscore.results.consistency import check_consistent
 from gfscore.results.model_result import ModelAudit
+from gfscore.results.ranking_result import ModelRanking
 from gfscore.results.result_file import Provenance, ResultFile
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Audit(ResultFile):
     schema_: str = Field(default=SCHEMA, alias="schema", pattern=r"^gfscore\.audit/1$")
     models: tuple[ModelAudit, ...] = Field(min_length=1)
     calibration: Calibration | None = None
-    ranking: dict[str, Any] | None = Field(
+    ranking: ModelRanking | None = Field(
         default=None,
         description="how alike two numbers order three or more models: score and clean accuracy, and with a reference "
         "either of them and it; Spearman and Kendall with p-values and intervals",

@@ -1,11 +1,10 @@
 """Temperatures: curves over them, the calibrated one, and all metrics at it."""
 
-from typing import Any
-
 from pydantic import Field
 
 from gfscore.results.base_result import Flag, Interval, Metric, Result
 from gfscore.results.class_result import Atkinson, ClassResult, Disparity, Penalised, WorstCase
+from gfscore.results.ranking_result import Agreement
 
 
 class Curves(Result):
@@ -43,8 +42,62 @@ class Calibrated(Result):
     atkinson: Atkinson
 
 
+class ObjectiveSteps(Result):
+    """An objective as a step function of the temperature: one more edge than values, rising."""
+
+    edges: tuple[float, ...] = Field(
+        default=(), description="temperatures at which a step begins, and the end of the last one"
+    )
+    values: tuple[float | None, ...] = Field(default=(), description="of each step; null where the objective has none")
+
+
+class GridOptimum(Result):
+    """The first of the best temperatures on a grid."""
+
+    temperature: float
+    value: float
+    tried: int = Field(description="temperatures looked at")
+
+
+class Baselines(Result):
+    """What the objective gives without calibration; null where it gives nothing."""
+
+    at_one: float | None = Field(default=None, description="at T = 1")
+    clean_accuracy: float | None = Field(default=None, description="with clean accuracy in the place of the score")
+
+
+class LeftOut(Result):
+    """What a calibration gives when one model is left out; null where nothing is left to maximise."""
+
+    model: str
+    temperature: float | None = Field(description="where the others' objective is highest")
+    value: float | None = Field(description="of the others' objective there")
+    at_full: float | None = Field(
+        description="of the others' objective at the T* of all models: lower where T* depends on the model"
+    )
+
+    @property
+    def loss(self) -> float:
+        """What the others lose at the temperature of all: 0 when it is among their best."""
+        return 0.0 if self.value is None or self.at_full is None else max(0.0, self.value - self.at_full)
+
+
+class AgainstReference(Result):
+    """How the models rank beside a reference: by the calibrated score, uncalibrated, and by clean accuracy alone."""
+
+    calibrated: Agreement | None = Field(
+        description="at T*; with the objective given without p-values and intervals, since T* was chosen to make this "
+        "agreement large"
+    )
+    at_one: Agreement | None = Field(description="at T = 1; null when that is out of the range searched")
+    clean_accuracy: Agreement
+
+
 class Calibration(Result):
-    """All temperatures that maximise an objective over some models, and what the choice is worth."""
+    """All temperatures that maximise an objective over some models, and what the choice is worth.
+
+    Undefined when ``temperature`` is null: the flags say why.
+    """
 
     objective: str
     models: tuple[str, ...]
@@ -53,19 +106,11 @@ class Calibration(Result):
     intervals: tuple[Interval, ...] = Field(description="all temperatures that maximise it: open intervals")
     temperature_range: Interval = Field(description="what was searched")
     resolution: float | None = Field(default=None, description="of the intervals' ends, as a factor; null: exact")
-    curve: dict[str, tuple[float | None, ...]] = Field(description="the objective, a step function of T: edges, values")
-    grid: dict[str, Any] | None = Field(default=None, description="what the paper's two-phase grid search finds")
-    baselines: dict[str, float | None] = Field(description="the objective at T = 1, and by clean accuracy alone")
-    left_out: tuple[dict[str, Any], ...] = Field(
-        default=(),
-        description="without each model: T* and value of the others (temperature, value), and their value at the T* "
-        "of all models (at_full), which is lower where T* depends on the model",
-    )
-    reference: dict[str, Any] | None = Field(
-        default=None,
-        description="agreement with a reference, if one was given; p-values and intervals of calibrated are null with "
-        "the objective given, since T* was chosen to make that agreement large",
-    )
+    curve: ObjectiveSteps = Field(description="the objective, a step function of T")
+    grid: GridOptimum | None = Field(default=None, description="what the paper's two-phase grid search finds")
+    baselines: Baselines = Field(description="the objective at T = 1, and by clean accuracy alone")
+    left_out: tuple[LeftOut, ...] = Field(default=(), description="what the others give without each model")
+    reference: AgainstReference | None = Field(default=None, description="null when none was given")
     flags: tuple[Flag, ...] = ()
 
     def to_json(self) -> str:

@@ -1,10 +1,9 @@
 """What came of trying to refute a score: the claim, witnesses against it, and accuracy under attack beside it."""
 
-from typing import Any
-
 from pydantic import Field
 
 from gfscore.results.base_result import Interval, Metric, Result, Share
+from gfscore.results.ranking_result import Agreement
 
 
 class Witness(Result):
@@ -48,6 +47,24 @@ class Claim(Result):
     witnesses: tuple[Witness, ...] = Field(default=(), description="the strongest of each class, strongest first")
 
 
+class AttackFreeScores(Result):
+    """Scores that need no attack, by class."""
+
+    clean_accuracy: dict[str, float] = Field(default_factory=dict, alias="clean accuracy")
+    great: dict[str, float] = Field(default_factory=dict)
+    first_order: dict[str, float] = Field(
+        default_factory=dict, alias="first-order", description="share of first-order radii above eps"
+    )
+
+
+class AttackAgreements(Result):
+    """How alike each score and the accuracy under attack order the classes."""
+
+    clean_accuracy: Agreement | None = Field(default=None, alias="clean accuracy")
+    great: Agreement | None = None
+    first_order: Agreement | None = Field(default=None, alias="first-order")
+
+
 class CrossCheck(Result):
     """Accuracy under an attack beside the scores that need none; by class it is ``attacked``."""
 
@@ -60,10 +77,8 @@ class CrossCheck(Result):
     )
     delta: float = Field(description="this interval and those of all classes hold together with probability 1 - delta")
     seconds: dict[str, float] = Field(description="time taken by the attack and by each score, on the same samples")
-    scores: dict[str, dict[str, float]] = Field(
-        description="clean accuracy, great, and first-order (share of radii above eps), by class, on the same samples"
-    )
-    agreement: dict[str, dict[str, Any]] = Field(description="ranks of the classes by score and by accuracy attacked")
+    scores: AttackFreeScores = Field(description="on the same samples")
+    agreement: AttackAgreements = Field(description="ranks of the classes by score and by accuracy attacked")
     first_order: str = Field(
         default="by gradients, 3 rivals; made for this check",
         description="how the first-order radii were found: those of the audit, if it is of them and in this norm",
