@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gfscore import disparity
-from gfscore.bounds import Method, NoiseFloor, audit_intervals, noise_floor, normal_floor
+from gfscore.bounds import Method, audit_intervals, noise_floor, normal_floor
 from gfscore.bounds.parts import PartScores
 from gfscore.bounds.simultaneous import AuditIntervals
+from gfscore.results import NoiseFloor
 
 Array = np.ndarray
 ORDER_SEED = 1_000_000  # orders and shuffles are seeded apart from the scores

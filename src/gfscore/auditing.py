@@ -1,7 +1,7 @@
 """Puts the stages in order: samples, local scores, profile, metrics, intervals, flags. Knows all of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from gfscore.results import (
     Flag,
     Metric,
     ModelAudit,
-    Noise,
+    NoiseFloor,
     SamplesInfo,
     ScoreInfo,
     Verdict,
@@ -414,12 +414,12 @@ def _fixed_sizes(draw: Draw) -> IntArray:
     return draw.sizes
 
 
-def _noise(samples: Samples, local: LocalScores, options: Options) -> Noise | None:
+def _noise(samples: Samples, local: LocalScores, options: Options) -> NoiseFloor | None:
     """What RDI and NRGC would be if all classes were equal."""
     if options.permutations == 0:
         return None
     codes, n_parts = samples.partition
-    floor = noise_floor(
+    return noise_floor(
         local.values,
         codes,
         n_parts,
@@ -427,7 +427,6 @@ def _noise(samples: Samples, local: LocalScores, options: Options) -> Noise | No
         permutations=options.permutations,
         seed=options.seed,
     )
-    return Noise.model_validate(asdict(floor))
 
 
 def verdicts(model: ModelAudit, threshold: float) -> tuple[Verdict, tuple[Verdict, ...]]:
@@ -446,13 +445,13 @@ def verdicts(model: ModelAudit, threshold: float) -> tuple[Verdict, tuple[Verdic
     return overall, tuple(judged(entry.interval, threshold) for entry in model.classes)
 
 
-def _summary_noise(summary: Summary, options: Options) -> Noise | None:
+def _summary_noise(summary: Summary, options: Options) -> NoiseFloor | None:
     """The same where the samples are gone."""
     if options.permutations == 0:
         return None
     counts = summary.counts
     present = counts > 0
-    floor = normal_floor(
+    return normal_floor(
         summary.means[present],
         summary.variances[present],
         counts[present],
@@ -460,4 +459,3 @@ def _summary_noise(summary: Summary, options: Options) -> Noise | None:
         draws=options.permutations,
         seed=options.seed,
     )
-    return Noise.model_validate(asdict(floor))

@@ -13,7 +13,7 @@ from gfscore.results.calibration_result import (
     ObjectiveSteps,
 )
 from gfscore.results.check_result import AttackAgreements, AttackFreeScores, Claim, CrossCheck, Witness
-from gfscore.results.class_result import Atkinson, ClassResult, Disparity, Noise, Null, Penalised, WorstCase
+from gfscore.results.class_result import Atkinson, ClassResult, Disparity, NoiseFloor, Null, Penalised, WorstCase
 from gfscore.results.comparison_result import COMPARISON_SCHEMA, ClassChange, Comparison, MetricChange
 from gfscore.results.consistency import check_consistent
 from gfscore.results.model_result import ModelAudit
@@ -66,7 +66,7 @@ __all__ = [
     "ModelAudit",
     "ModelRanking",
     "ModelVerdict",
-    "Noise",
+    "NoiseFloor",
     "Null",
     "ObjectiveSteps",
     "Penalised",

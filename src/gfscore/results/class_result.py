@@ -81,7 +81,7 @@ class Null(Result):
     test: Literal["plain", "studentised"] | None = Field(default=None, description="the one with the larger p-value")
 
 
-class Noise(Result):
+class NoiseFloor(Result):
     """The noise floor of RDI and NRGC."""
 
     rdi: Null

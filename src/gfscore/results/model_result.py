@@ -8,7 +8,7 @@ from gfscore import views
 from gfscore.results.base_result import Flag, Interval, Metric, Result, Share
 from gfscore.results.calibration_result import Calibrated, Curves
 from gfscore.results.check_result import Claim, CrossCheck
-from gfscore.results.class_result import Atkinson, ClassResult, Disparity, Noise, Penalised, WorstCase
+from gfscore.results.class_result import Atkinson, ClassResult, Disparity, NoiseFloor, Penalised, WorstCase
 from gfscore.results.origin_result import IntervalInfo, SamplesInfo, ScoreInfo
 
 
@@ -45,7 +45,7 @@ class ModelAudit(Result):
         default=None, description="share of radii above eps; the interval covers sampling only: it is no bound"
     )
     abstained: Share | None = Field(default=None, description="share of all samples for which no class was named")
-    noise: Noise | None = None
+    noise: NoiseFloor | None = None
     flags: tuple[Flag, ...]
     claim: Claim
     cross_check: CrossCheck | None = None
