@@ -4,7 +4,6 @@ import math
 import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 import scipy
@@ -28,6 +27,7 @@ from gfscore.results import (
     NoiseFloor,
     Penalised,
     Provenance,
+    RunInfo,
     SamplesInfo,
     ScoreInfo,
     WorstCase,
@@ -43,7 +43,7 @@ def assembled(
     name: str,
     score: ScoreInfo,
     samples: SamplesInfo,
-    run: Mapping[str, Any] | None,
+    run: RunInfo | None,
     noise: NoiseFloor | None,
     flags: tuple[Flag, ...],
     claim: Claim,
@@ -57,7 +57,7 @@ def assembled(
         name=name,
         score=score,
         samples=samples.model_copy(update={"weighted_by": profile.weighted_by}),
-        run=None if run is None else dict(run),
+        run=run,
         interval=IntervalInfo(
             method=intervals.method,
             delta=delta,

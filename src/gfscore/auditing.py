@@ -32,6 +32,7 @@ from gfscore.results import (
     Metric,
     ModelAudit,
     NoiseFloor,
+    RunInfo,
     SamplesInfo,
     ScoreInfo,
     Verdict,
@@ -241,7 +242,7 @@ def audit_scores(
     name: str,
     source: str = "arrays",
     data_seed: int | None = None,
-    run: Mapping[str, Any] | None = None,
+    run: RunInfo | None = None,
     class_sizes: ArrayLike | None = None,
     finite: bool = True,
 ) -> ModelAudit:
@@ -299,7 +300,7 @@ def audit_summary(
     name: str = "model",
     source: str = "arrays",
     data_seed: int | None = None,
-    run: Mapping[str, Any] | None = None,
+    run: RunInfo | None = None,
     class_sizes: ArrayLike | None = None,
     left_out: tuple[str, ...] = (),
 ) -> ModelAudit:

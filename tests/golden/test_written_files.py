@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gfscore.ranking import agreement
-from gfscore.results import Audit
+from gfscore.results import Audit, PreprocessingInfo
 
 WRITTEN = Path(__file__).parent / "written" / "audit.json"
 
@@ -70,3 +70,29 @@ def test_the_cross_check_means_the_same(audit):
     for name in ("clean_accuracy", "great", "first_order"):
         by_class = list(getattr(found.scores, name).values())
         assert getattr(found.agreement, name) == agreement(by_class, attacked)
+
+
+def test_the_run_and_its_score_mean_the_same(audit):
+    model = audit["trades"]
+    assert model.run.model.name == "trades"
+    assert model.run.data.source == model.samples.source == "zoo:digits (at most 6 per class, seed 0)"
+    assert model.run.data.seed is None
+    assert model.run.preprocessing == PreprocessingInfo()  # none
+    assert model.run.batch_size == 128
+    settings = model.score.settings
+    assert [type(settings[name]) for name in ("rivals", "gradients", "step")] == [int, bool, float]
+    assert (settings["rivals"], settings["gradients"], settings["step"]) == (3, False, 0.01)
+
+
+def test_what_another_version_adds_is_no_obstacle(audit):
+    changed = json.loads(audit.to_json())
+    run = changed["models"][4]["run"]
+    run["device"] = run["preprocessing"]["padding"] = "new"
+    del run["batch_size"]  # as the dashboard wrote it
+    changed["models"][4]["score"]["settings"]["invented"] = "new"
+    changed["ranking"]["score_and_luck"] = changed["ranking"]["score_and_reference"]
+    changed["calibration"]["baselines"]["luck"] = 0.5
+    read = Audit.from_json(json.dumps(changed))
+    assert read.model_copy(update={"models": audit.models}) == audit
+    assert read["trades"].run == audit["trades"].run.model_copy(update={"batch_size": None})
+    assert read["trades"].score.settings["invented"] == "new"

@@ -95,7 +95,7 @@ def test_audit_of_a_model_agrees_with_a_plain_recomputation(realdata, manifest, 
         for k, entry in enumerate(model.classes):
             assert entry.score == pytest.approx(expected[logits.labels == k].mean(), abs=1e-6)
         assert model.aggregate == pytest.approx(expected.mean(), abs=1e-6)
-    assert model.run["preprocessing"]["mean"] == list(np.atleast_1d(about["mean"]))
+    assert model.run.preprocessing.mean == tuple(np.atleast_1d(about["mean"]))
     assert model.samples.seed is None
 
 
@@ -145,7 +145,7 @@ def test_test_and_generated_samples_stand_side_by_side(here):
     assert (on_test.samples.n, on_test.samples.seed) == (900, None)
     assert (generated.samples.n, generated.samples.seed) == (1000, 3)
     assert on_test.name == "standard on zoo:digits"
-    assert generated.run["data"]["fingerprint"] != on_test.run["data"]["fingerprint"]
+    assert generated.run.data.fingerprint != on_test.run.data.fingerprint
 
 
 def test_finite_intervals_are_about_the_data_set(here):

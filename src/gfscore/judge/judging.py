@@ -47,7 +47,7 @@ def judge(
         delta=delta,
         levels={kind.value: level for kind, level in levels.items()},
         accuracy=accuracy_of(model, delta),
-        preprocessing=views.preprocessing_text(model.run),
+        preprocessing=None if model.run is None else views.preprocessing_text(model.run.preprocessing),
         absent_classes=model.absent_classes,
         flags=(*model.flags, *(() if comparison is None else comparison.flags)),
         allowed=tuple(flag.code for flag in model.flags if flag.code in policy.allow),

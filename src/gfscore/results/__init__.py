@@ -17,7 +17,17 @@ from gfscore.results.class_result import Atkinson, ClassResult, Disparity, Noise
 from gfscore.results.comparison_result import COMPARISON_SCHEMA, ClassChange, Comparison, MetricChange
 from gfscore.results.consistency import check_consistent
 from gfscore.results.model_result import ModelAudit
-from gfscore.results.origin_result import IntervalInfo, SamplesInfo, ScoreInfo, WeightedBy
+from gfscore.results.origin_result import (
+    DataInfo,
+    IntervalInfo,
+    ModelInfo,
+    PreprocessingInfo,
+    RunInfo,
+    SamplesInfo,
+    ScoreInfo,
+    Setting,
+    WeightedBy,
+)
 from gfscore.results.ranking_result import Agreement, ModelRanking
 from gfscore.results.result_file import Provenance, ResultFile
 from gfscore.results.verdict_result import (
@@ -54,6 +64,7 @@ __all__ = [
     "Comparison",
     "CrossCheck",
     "Curves",
+    "DataInfo",
     "Disparity",
     "Flag",
     "GateResult",
@@ -64,18 +75,22 @@ __all__ = [
     "Metric",
     "MetricChange",
     "ModelAudit",
+    "ModelInfo",
     "ModelRanking",
     "ModelVerdict",
     "NoiseFloor",
     "Null",
     "ObjectiveSteps",
     "Penalised",
+    "PreprocessingInfo",
     "Provenance",
     "Result",
     "ResultFile",
     "RuleVerdict",
+    "RunInfo",
     "SamplesInfo",
     "ScoreInfo",
+    "Setting",
     "Share",
     "Verdict",
     "WeightedBy",

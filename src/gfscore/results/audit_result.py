@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field
 
-from gfscore import views
 from gfscore.errors import ResultError
+from gfscore.extras import require
 from gfscore.results.base_result import Flag, Metric
 from gfscore.results.calibration_result import Calibration
 from gfscore.results.class_result import Atkinson, ClassResult, Disparity, Penalised, WorstCase
@@ -47,7 +47,29 @@ class Audit(ResultFile):
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per model and class (needs pandas, from the extra ``tables``)."""
-        return views.frame(self)
+        pandas = require("pandas", extra="tables", purpose="a data frame")
+        return pandas.DataFrame(
+            [
+                {
+                    "model": model.name,
+                    model.partition: entry.name,
+                    "n": entry.n,
+                    "score": entry.score,
+                    "std": entry.std,
+                    "lower": None if entry.interval is None else entry.interval[0],
+                    "upper": None if entry.interval is None else entry.interval[1],
+                    "accuracy": entry.accuracy,
+                    "robust_accuracy": None if entry.robust_accuracy is None else entry.robust_accuracy.value,
+                    "shrunken": entry.shrunken,
+                    "confused_with": entry.confused_with,
+                    "confused_share": entry.confused_share,
+                    "abstained": entry.abstained,
+                    "refuted": None if entry.refuted is None else entry.refuted.value,
+                }
+                for model in self.models
+                for entry in model.classes
+            ]
+        )
 
     def __getitem__(self, name: str) -> ModelAudit:
         for model in self.models:
@@ -124,7 +146,7 @@ class Audit(ResultFile):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        return "".join(map(views.model_html, self.models))
+        return "".join(model._repr_html_() for model in self.models)
 
 
 def json_schema() -> dict[str, Any]:

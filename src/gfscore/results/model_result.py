@@ -1,15 +1,18 @@
 """Everything about one model."""
 
-from typing import Any, Literal
+from collections.abc import Callable
+from html import escape
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
-from gfscore import views
 from gfscore.results.base_result import Flag, Interval, Metric, Result, Share
 from gfscore.results.calibration_result import Calibrated, Curves
 from gfscore.results.check_result import Claim, CrossCheck
 from gfscore.results.class_result import Atkinson, ClassResult, Disparity, NoiseFloor, Penalised, WorstCase
-from gfscore.results.origin_result import IntervalInfo, SamplesInfo, ScoreInfo
+from gfscore.results.origin_result import IntervalInfo, RunInfo, SamplesInfo, ScoreInfo
+
+Show = Callable[[Any], str]  # a model as text
 
 
 class ModelAudit(Result):
@@ -18,9 +21,7 @@ class ModelAudit(Result):
     name: str
     score: ScoreInfo
     samples: SamplesInfo
-    run: dict[str, Any] | None = Field(
-        default=None, description="model, data, preprocessing and batch size, when the logits were made here"
-    )
+    run: RunInfo | None = Field(default=None, description="when the logits were made here")
     interval: IntervalInfo
     partition: Literal["class", "group"] = "class"
     accuracy: Share = Field(description="share of correct decisions, of what samples.weighted_by says")
@@ -53,10 +54,17 @@ class ModelAudit(Result):
     curves: Curves | None = None
     calibrated: Calibrated | None = None
 
+    _shown: ClassVar[dict[str, Show]] = {}
+
+    @classmethod
+    def show_as(cls, *, text: Show, html: Show) -> None:
+        """Have all models show themselves so, at a prompt and in a notebook: results hold numbers and no words."""
+        cls._shown.update(text=text, html=html)
+
     def __repr__(self) -> str:
-        return views.model_text(self)
+        return self._shown.get("text", BaseModel.__repr__)(self)
 
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        return views.model_html(self)
+        return self._shown.get("html", lambda model: f"<pre>{escape(repr(model))}</pre>")(self)

@@ -1,12 +1,13 @@
-"""What the numbers of a model come from: the local score, the samples, and the kind of interval."""
+"""What the numbers of a model come from: the local score, the samples, the run that made them, the kind of interval."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from gfscore.results.base_result import Interval, Result
 
 WeightedBy = Literal["samples", "class_sizes", "unequal_draws"]
+Setting = float | int | str | bool | None
 
 
 class ScoreInfo(Result):
@@ -18,7 +19,7 @@ class ScoreInfo(Result):
     temperature: float | None = None
     norm: str | None = None
     eps: float | None = None
-    settings: dict[str, Any] | None = Field(
+    settings: dict[str, Setting] | None = Field(
         default=None, description="what else decides the score, such as rivals, directions or sigma"
     )
     probabilities: bool = Field(default=False, description="the input held probabilities, not logits")
@@ -36,6 +37,47 @@ class SamplesInfo(Result):
         "samples alike; classes by their size, because they were not drawn in proportion to it; or unequal_draws: all "
         "samples alike although classes were not drawn in proportion, so that these numbers are about the draw only",
     )
+
+
+class ModelInfo(Result):
+    """A model that was run."""
+
+    name: str
+    fingerprint: str | None = Field(
+        description="changes whenever its outputs may; null for a function in memory, of which nothing tells that"
+    )
+
+
+class DataInfo(Result):
+    """Data that a model was run on."""
+
+    source: str
+    fingerprint: str = Field(description="changes whenever images or labels may")
+    seed: int | None = Field(default=None, description="of the generator that drew them, if one did")
+
+
+class PreprocessingInfo(Result):
+    """What happened to the pixels before the model saw them; by default nothing."""
+
+    mean: tuple[float, ...] = Field(default=(0.0,), description="taken off each channel, of pixels in [0, 1]")
+    std: tuple[float, ...] = Field(default=(1.0,), description="that each channel is then divided by")
+    resize: int | tuple[int, int] | None = Field(default=None, description="shorter side, or height and width")
+    crop: int | tuple[int, int] | None = Field(default=None, description="of the middle: side, or height and width")
+    interpolation: str = Field(default="bilinear", description="of resize")
+    grey: bool = False
+    value_range: Interval | None = Field(
+        default=None, description="that is mapped to [0, 1]; null: 0 to 255 for whole numbers, else 0 to 1"
+    )
+    layout: str | None = Field(default=None, description="NCHW or NHWC, of the stored images, where it was said")
+
+
+class RunInfo(Result):
+    """How a model was run: all that decides its outputs."""
+
+    model: ModelInfo
+    data: DataInfo
+    preprocessing: PreprocessingInfo
+    batch_size: int | None = Field(default=None, description="null in files of versions that did not record it")
 
 
 class IntervalInfo(Result):
