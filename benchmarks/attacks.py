@@ -21,6 +21,7 @@ from gfscore.inputs.models import load_model
 from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
+from gfscore.outputs.checks import agreements
 from gfscore.refuting import Assault, Subject, with_cross_check
 from gfscore.results import CrossCheck, ModelAudit
 from gfscore.samples import Samples
@@ -115,7 +116,7 @@ def table(attacked: ModelAudit, found: CrossCheck, radii: ModelAudit) -> Iterabl
         f"{attacked.aggregate:.3f}",
         f"{100 * attacked.accuracy:.0f} %",
     )
-    rho = ", ".join(f"{name} {views.number(entry['spearman'], 2)}" for name, entry in found.agreement.items())
+    rho = ", ".join(f"{name} {views.number(entry.spearman, 2)}" for name, entry in agreements(found).items())
     yield f"\nSpearman's correlation with AutoAttack over the classes: {rho}.\n"
 
 

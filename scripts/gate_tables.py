@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 import calibration_tables
+from gfscore.results import Verdict
 from gfscore.samples import Samples
-from gfscore.verdicts import Verdict
 from judge_simulations import FACTORS, GAPS, gate_many, gate_real, means_above, means_below
 from simulations import POPULATIONS
 

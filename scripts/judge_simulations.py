@@ -11,9 +11,9 @@ import numpy as np
 from gfscore.bounds import Evidence
 from gfscore.bounds.changes import TEST_SHARE, change_parts, fall_p_values, holm
 from gfscore.judge.gate import adaptive_gate, judged, next_draws
+from gfscore.results import Verdict
 from gfscore.samples import Samples
 from gfscore.scores.great import SCORE_MAX, great_scores
-from gfscore.verdicts import Verdict
 from simulations import Population
 
 Array = np.ndarray

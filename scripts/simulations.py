@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gfscore import audit, disparity
-from gfscore.bounds import Method, NoiseFloor, audit_intervals, noise_floor, normal_floor
+from gfscore.bounds import Method, audit_intervals, noise_floor, normal_floor
 from gfscore.bounds.parts import PartScores
 from gfscore.bounds.simultaneous import AuditIntervals
 from gfscore.judge.accuracies import accuracy_intervals
+from gfscore.results import NoiseFloor
 from gfscore.scores import SCORE_MAX
 
 Array = np.ndarray

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 import gfscore
-from gfscore.results import Audit
-from gfscore.verdicts import FILES
+from gfscore.results import FILES, Audit
 
 FOLDER = Path(gfscore.__file__).parent / "schemas"
 

@@ -19,8 +19,7 @@ from typer.cli import get_docs_for_click
 from gfscore.cli.main import application
 from gfscore.outputs.reproduction_text import markdown_page
 from gfscore.paper import DATASETS, reproduce
-from gfscore.results import json_schema
-from gfscore.verdicts import FILES
+from gfscore.results import FILES, json_schema
 
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ("results.md", "attacks.md", "ray_engine.md")  # what `make bench` wrote last

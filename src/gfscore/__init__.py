@@ -1,5 +1,6 @@
 """Audit how evenly a classifier's robustness is spread over its classes, without attacks."""
 
+from gfscore import views
 from gfscore.__about__ import __version__
 from gfscore.auditing import Options, audit, audit_first_order, audit_models
 from gfscore.calibrating import calibrate
@@ -18,11 +19,12 @@ from gfscore.disparity import (
 from gfscore.errors import GFScoreError
 from gfscore.gating import gate
 from gfscore.inputs.logits_files import read_samples
-from gfscore.results import Audit, ModelAudit
+from gfscore.results import Audit, Comparison, GateResult, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores.great import SCORE_MAX, local_scores
 from gfscore.streaming import StreamingAudit
-from gfscore.verdicts import Comparison, GateResult
+
+ModelAudit.show_as(text=views.model_text, html=views.model_html)
 
 __all__ = [
     "SCORE_MAX",

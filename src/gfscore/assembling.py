@@ -4,7 +4,6 @@ import math
 import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 import scipy
@@ -24,9 +23,11 @@ from gfscore.results import (
     IntervalInfo,
     Metric,
     ModelAudit,
-    Noise,
+    ModelRanking,
+    NoiseFloor,
     Penalised,
     Provenance,
+    RunInfo,
     SamplesInfo,
     ScoreInfo,
     WorstCase,
@@ -42,8 +43,8 @@ def assembled(
     name: str,
     score: ScoreInfo,
     samples: SamplesInfo,
-    run: Mapping[str, Any] | None,
-    noise: Noise | None,
+    run: RunInfo | None,
+    noise: NoiseFloor | None,
     flags: tuple[Flag, ...],
     claim: Claim,
     abstained: float | None = None,
@@ -56,7 +57,7 @@ def assembled(
         name=name,
         score=score,
         samples=samples.model_copy(update={"weighted_by": profile.weighted_by}),
-        run=None if run is None else dict(run),
+        run=run,
         interval=IntervalInfo(
             method=intervals.method,
             delta=delta,
@@ -109,17 +110,17 @@ def make_provenance(*, command: str | None = None, inputs: Mapping[str, str] | N
     )
 
 
-def ranking_of(models: tuple[ModelAudit, ...], reference: Mapping[str, float] | None = None) -> dict[str, Any] | None:
+def ranking_of(models: tuple[ModelAudit, ...], reference: Mapping[str, float] | None = None) -> ModelRanking | None:
     """How the scores of several models rank beside their clean accuracies, and beside a reference if there is one."""
     if len(models) < 3:  # two models agree or disagree: no correlation
         return None
-    scores = [model.aggregate for model in models]
-    found = {"score_and_clean_accuracy": agreement(scores, [model.accuracy for model in models]).as_dict()}
-    if reference is not None:
-        wanted = [reference[model.name] for model in models]
-        found["score_and_reference"] = agreement(scores, wanted).as_dict()
-        found["clean_accuracy_and_reference"] = agreement([model.accuracy for model in models], wanted).as_dict()
-    return found
+    scores, accuracies = [model.aggregate for model in models], [model.accuracy for model in models]
+    wanted = None if reference is None else [reference[model.name] for model in models]
+    return ModelRanking(
+        score_and_clean_accuracy=agreement(scores, accuracies),
+        score_and_reference=None if wanted is None else agreement(scores, wanted),
+        clean_accuracy_and_reference=None if wanted is None else agreement(accuracies, wanted),
+    )
 
 
 def _class_results(

@@ -1,7 +1,7 @@
 """Puts the stages in order: samples, local scores, profile, metrics, intervals, flags. Knows all of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,9 +31,11 @@ from gfscore.results import (
     Flag,
     Metric,
     ModelAudit,
-    Noise,
+    NoiseFloor,
+    RunInfo,
     SamplesInfo,
     ScoreInfo,
+    Verdict,
 )
 from gfscore.samples import Samples, refuse_groups_of_one
 from gfscore.scores import Activation, great_scores
@@ -45,7 +47,6 @@ from gfscore.scores.great import checked_activation, checked_temperature
 from gfscore.summaries import Summary
 from gfscore.temperature.curve import temperature_curve
 from gfscore.temperature.stored import stored_curves
-from gfscore.verdicts import Verdict
 
 SHARE_OF_SHARES = 0.5  # of delta, for all shares of radii above eps, where they are asked for
 
@@ -241,7 +242,7 @@ def audit_scores(
     name: str,
     source: str = "arrays",
     data_seed: int | None = None,
-    run: Mapping[str, Any] | None = None,
+    run: RunInfo | None = None,
     class_sizes: ArrayLike | None = None,
     finite: bool = True,
 ) -> ModelAudit:
@@ -299,7 +300,7 @@ def audit_summary(
     name: str = "model",
     source: str = "arrays",
     data_seed: int | None = None,
-    run: Mapping[str, Any] | None = None,
+    run: RunInfo | None = None,
     class_sizes: ArrayLike | None = None,
     left_out: tuple[str, ...] = (),
 ) -> ModelAudit:
@@ -414,12 +415,12 @@ def _fixed_sizes(draw: Draw) -> IntArray:
     return draw.sizes
 
 
-def _noise(samples: Samples, local: LocalScores, options: Options) -> Noise | None:
+def _noise(samples: Samples, local: LocalScores, options: Options) -> NoiseFloor | None:
     """What RDI and NRGC would be if all classes were equal."""
     if options.permutations == 0:
         return None
     codes, n_parts = samples.partition
-    floor = noise_floor(
+    return noise_floor(
         local.values,
         codes,
         n_parts,
@@ -427,7 +428,6 @@ def _noise(samples: Samples, local: LocalScores, options: Options) -> Noise | No
         permutations=options.permutations,
         seed=options.seed,
     )
-    return Noise.model_validate(asdict(floor))
 
 
 def verdicts(model: ModelAudit, threshold: float) -> tuple[Verdict, tuple[Verdict, ...]]:
@@ -446,13 +446,13 @@ def verdicts(model: ModelAudit, threshold: float) -> tuple[Verdict, tuple[Verdic
     return overall, tuple(judged(entry.interval, threshold) for entry in model.classes)
 
 
-def _summary_noise(summary: Summary, options: Options) -> Noise | None:
+def _summary_noise(summary: Summary, options: Options) -> NoiseFloor | None:
     """The same where the samples are gone."""
     if options.permutations == 0:
         return None
     counts = summary.counts
     present = counts > 0
-    floor = normal_floor(
+    return normal_floor(
         summary.means[present],
         summary.variances[present],
         counts[present],
@@ -460,4 +460,3 @@ def _summary_noise(summary: Summary, options: Options) -> Noise | None:
         draws=options.permutations,
         seed=options.seed,
     )
-    return Noise.model_validate(asdict(floor))

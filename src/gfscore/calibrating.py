@@ -43,7 +43,7 @@ def calibrate(
     ...     for name, gap in {"weak": 0.5, "middling": 1.5, "strong": 3.0}.items()
     ... }
     >>> found = calibrate(models, "models")
-    >>> found.value, found.baselines["at_one"]
+    >>> found.value, found.baselines.at_one
     (1.0, 1.0)
     """
     options = Options(activation=activation)
@@ -73,8 +73,7 @@ def calibration_of(
     reference: Mapping[str, float] | None = None,
 ) -> Calibration:
     """The calibration that follows from the curves of all models."""
-    found = calibrate_curves(curves, objective, accuracies=accuracies, reference=reference)
-    return Calibration.model_validate(found.as_dict())
+    return calibrate_curves(curves, objective, accuracies=accuracies, reference=reference)
 
 
 def with_calibration(

@@ -13,10 +13,9 @@ from gfscore.errors import PLURALS, OptionError, SamplesError, first_few
 from gfscore.judge import compare as judging
 from gfscore.judge.pairing import follows_order
 from gfscore.profile import class_profile
-from gfscore.results import Flag, ModelAudit
+from gfscore.results import ClassChange, Comparison, Flag, MetricChange, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
-from gfscore.verdicts import ClassChange, Comparison, MetricChange
 
 SCORED_ALIKE = ("name", "range", "activation", "temperature", "norm", "eps")  # what two audits must share
 MATCHED_BY_ORDER = Flag(

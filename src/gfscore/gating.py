@@ -27,10 +27,20 @@ from gfscore.judge.policy import Kind, Policy, Rule
 from gfscore.judge.scale import check_thresholds
 from gfscore.judge.soundness import ABSENT, refuse_void
 from gfscore.profile import class_profile
-from gfscore.results import Metric, ModelAudit, Provenance
+from gfscore.results import (
+    AdaptiveRun,
+    Comparison,
+    GateResult,
+    Metric,
+    ModelAudit,
+    ModelVerdict,
+    Provenance,
+    RuleVerdict,
+    RunInfo,
+    Verdict,
+)
 from gfscore.samples import Samples
 from gfscore.scores import SCORE_MAX, LocalScores
-from gfscore.verdicts import AdaptiveRun, Comparison, GateResult, ModelVerdict, RuleVerdict, Verdict
 from gfscore.views import preprocessing_text
 
 __all__ = [
@@ -62,7 +72,7 @@ def gate(
     baseline: Baseline | None = None,
     name: str = "model",
     allow: Sequence[str] = (),
-    run: Mapping[str, Any] | None = None,
+    run: RunInfo | None = None,
 ) -> GateResult:
     r"""Judge a model by a policy: PASS, FAIL or UNDECIDED, wrong with probability at most ``options.delta``.
 
@@ -144,7 +154,7 @@ def gate_adaptively(
     passes: int = 1,
     progress: Progress = lambda _used, _available: None,
     from_store: Callable[[], int] = lambda: 0,
-    run: Mapping[str, Any] | None = None,
+    run: RunInfo | None = None,
 ) -> ModelVerdict:
     """Judge the rule on the WCR by as few forward passes as it takes: see :func:`~gfscore.judge.gate.adaptive_gate`.
 
@@ -188,7 +198,7 @@ def gate_adaptively(
         levels={Kind.PROFILE.value: delta},
         adaptive=how,
         accuracy=Metric(value=seen.accuracy),
-        preprocessing=preprocessing_text(run),
+        preprocessing=None if run is None else preprocessing_text(run.preprocessing),
         absent_classes=absent,
         flags=flags,
         allowed=tuple(flag.code for flag in flags if flag.code in policy.allow),

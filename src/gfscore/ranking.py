@@ -1,43 +1,19 @@
 """Models against a reference: whether two scores order them alike, and how sure that is."""
 
 import math
-from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
-from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import OptionError, SamplesError
+from gfscore.results import Agreement
 
 EXACT_UP_TO = 9  # models: 362,880 orders are counted one by one
 RANDOM_ORDERS = 9_999  # drawn when there are more models
 BLOCK = 1 << 20  # pairs of models compared together
 SAME = 1e-9  # two correlations closer than this are equal
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
-    """How alike two scores order M models. What does not exist is None."""
-
-    n: int
-    spearman: float | None
-    spearman_p: float | None  # share of all orders that agree at least as much, either way
-    spearman_interval: tuple[float, float] | None
-    kendall: float | None  # tau-b
-    kendall_p: float | None
-    kendall_interval: tuple[float, float] | None
-    p_method: str  # "exact" or "random orders"
-    level: float  # of both intervals, which are approximate
-
-    def as_dict(self) -> dict[str, Any]:
-        """For a result file: plain numbers, lists and None."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-
-    def chosen(self) -> Self:
-        """The same without p-values and intervals, which know nothing of it when the score was chosen to agree."""
-        return replace(self, spearman_p=None, spearman_interval=None, kendall_p=None, kendall_interval=None)
 
 
 def ranks(values: ArrayLike, *, tolerance: float = 0.0) -> FloatArray:

@@ -1,15 +1,12 @@
-"""How a result shows itself at a prompt, in a notebook and as a data frame."""
+"""How a result shows itself at a prompt and in a notebook, and the words for its numbers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gfscore.errors import PLURALS
-from gfscore.extras import require
-
-if TYPE_CHECKING:
-    from gfscore.results import Audit, ClassResult, Metric, ModelAudit, Null, ScoreInfo
+from gfscore.results import ClassResult, Metric, ModelAudit, Null, PreprocessingInfo, ScoreInfo
 
 NOISE_LEVEL = 0.05  # of the p-value below which a gap is called more than noise
 SHOWN = 10  # classes at each end, when there are many
@@ -64,12 +61,12 @@ def estimate(
     return shown if interval is None else f"{shown} [{', '.join(ends(interval, digits))}]"
 
 
-def score_text(model: "ModelAudit", value: float | None, interval: tuple[float, float] | None = None) -> str:
+def score_text(model: ModelAudit, value: float | None, interval: tuple[float, float] | None = None) -> str:
     """A mean score of a model, with its digits; of a certificate, never more than was certified."""
     return estimate(value, interval, digits_of(model.score), certified=is_certified(model))
 
 
-def is_certified(model: "ModelAudit") -> bool:
+def is_certified(model: ModelAudit) -> bool:
     """Whether the score is a certificate; one that was refuted is none."""
     return model.claim.certified and not model.claim.radius_refuted_share
 
@@ -84,7 +81,7 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
-def lowest_and_highest(model: "ModelAudit") -> tuple[list["ClassResult"], list["ClassResult"]]:
+def lowest_and_highest(model: ModelAudit) -> tuple[list[ClassResult], list[ClassResult]]:
     """Classes from the lowest score up: all of them, or the ends when there are more than both ends hold."""
     ordered = sorted(model.classes, key=lambda entry: entry.score)
     if len(ordered) <= 2 * SHOWN:
@@ -92,22 +89,22 @@ def lowest_and_highest(model: "ModelAudit") -> tuple[list["ClassResult"], list["
     return ordered[:SHOWN], ordered[-SHOWN:]
 
 
-def score_name(score: "ScoreInfo") -> str:
+def score_name(score: ScoreInfo) -> str:
     """What a local score is called."""
     return printable(SCORE_NAMES.get(score.name, score.name))
 
 
-def column_name(score: "ScoreInfo") -> str:
+def column_name(score: ScoreInfo) -> str:
     """The same as the heading of a column."""
     return printable(COLUMN_NAMES.get(score.name, score.name))
 
 
-def accuracy_name(score: "ScoreInfo") -> str:
+def accuracy_name(score: ScoreInfo) -> str:
     """What the accuracy of its decisions is called: those of a smoothed classifier are not the model's own."""
     return "smoothed accuracy" if score.name == "smoothing" else "clean accuracy"
 
 
-def whole_of(model: "ModelAudit") -> str:
+def whole_of(model: ModelAudit) -> str:
     """What a number of the whole model is of."""
     drawn = f"{model.samples.n:,}"
     match model.samples.weighted_by:
@@ -120,31 +117,31 @@ def whole_of(model: "ModelAudit") -> str:
             return f"all {drawn} samples"
 
 
-def weighed(model: "ModelAudit") -> str:
+def weighed(model: ModelAudit) -> str:
     """The same where there is little room: a remark beside an accuracy, mostly none."""
     remarks = {"class_sizes": " (classes weighed as in the data set)", "unequal_draws": " (of the samples drawn)"}
     return remarks.get(model.samples.weighted_by, "")
 
 
-def weighed_notes(models: Sequence["ModelAudit"]) -> list[str]:
+def weighed_notes(models: Sequence[ModelAudit]) -> list[str]:
     """A sentence below tables of several models, where a number of a whole one is not of all samples alike."""
     about = {model.samples.weighted_by: whole_of(model) for model in models}
     return [f"Score and accuracy of a model are of {text}." for by, text in about.items() if by != "samples"]
 
 
-def digits_of(score: "ScoreInfo") -> int:
+def digits_of(score: ScoreInfo) -> int:
     """Digits after the point that its values are shown with."""
     return 4 if score.range[1] < SMALL else 3
 
 
-def share_text(metric: "Metric | None") -> str:
+def share_text(metric: Metric | None) -> str:
     """A share with its interval, as ``48.5 % [45.1 %, 51.9 %]``."""
     if metric is None or metric.value is None:
         return "–"
     return f"{percent(metric.value)}{between(metric.interval)}"
 
 
-def class_shares(model: "ModelAudit") -> "dict[str, Callable[[ClassResult], Metric | None]]":
+def class_shares(model: ModelAudit) -> dict[str, Callable[[ClassResult], Metric | None]]:
     """What else is known of each class, by the heading of its column; only what this result has."""
     attack = "attack" if model.cross_check is None else model.cross_check.attack
     columns: dict[str, Callable[[ClassResult], Metric | None]] = {
@@ -155,11 +152,11 @@ def class_shares(model: "ModelAudit") -> "dict[str, Callable[[ClassResult], Metr
     return {name: column for name, column in columns.items() if any(map(column, model.classes))}
 
 
-def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
+def metric_rows(model: ModelAudit) -> list[tuple[str, str, str]]:
     """Name, value and meaning of each metric of the whole model."""
     digits = digits_of(model.score)
 
-    def shown(metric: "Metric", digits: int = 3) -> str:
+    def shown(metric: Metric, digits: int = 3) -> str:
         return estimate(metric.value, metric.interval, digits)
 
     part = PLURALS[model.partition]
@@ -206,7 +203,7 @@ class Chance(StrEnum):
     UNTESTED = "untested"
 
 
-def chance(model: "ModelAudit") -> Chance:
+def chance(model: ModelAudit) -> Chance:
     """The one rule for every headline, sentence and picture.
 
     A proof is an interval; a p-value alone says less. While the interval of the RDI reaches down to 0, every class may
@@ -220,7 +217,7 @@ def chance(model: "ModelAudit") -> Chance:
     return Chance.SHOWN if any(adjusted(null) <= NOISE_LEVEL for null in nulls) else Chance.OPEN
 
 
-def chance_text(model: "ModelAudit") -> str:
+def chance_text(model: ModelAudit) -> str:
     """The same as a sentence."""
     parts = PLURALS[model.partition]
     match chance(model):
@@ -234,12 +231,12 @@ def chance_text(model: "ModelAudit") -> str:
             return f"Whether the {parts} differ by more than chance was not tested."
 
 
-def adjusted(null: "Null") -> float:
+def adjusted(null: Null) -> float:
     """The p-value of an index, corrected for the other one; files of earlier versions have the plain one only."""
     return null.p_value if null.p_holm is None else null.p_holm
 
 
-def index_verdict(model: "ModelAudit", null: "Null") -> str:
+def index_verdict(model: ModelAudit, null: Null) -> str:
     """Whether one index, RDI or NRGC, is more than noise: what :func:`chance` says of both is never contradicted."""
     found = chance(model)
     if found is Chance.PROVED or adjusted(null) <= NOISE_LEVEL:
@@ -247,7 +244,7 @@ def index_verdict(model: "ModelAudit", null: "Null") -> str:
     return "by itself it may be noise" if found is Chance.SHOWN else "may be noise"
 
 
-def noise_text(model: "ModelAudit") -> str | None:
+def noise_text(model: ModelAudit) -> str | None:
     """Whether the gap between best and worst is more than chance, in words."""
     if model.noise is None:
         return None
@@ -266,7 +263,7 @@ def noise_text(model: "ModelAudit") -> str | None:
     )
 
 
-def limits_of_test(model: "ModelAudit") -> list[str]:
+def limits_of_test(model: ModelAudit) -> list[str]:
     """What a test cannot do, where nothing but a test says that the classes differ."""
     if chance(model) is not Chance.SHOWN or model.noise is None:
         return []
@@ -276,7 +273,7 @@ def limits_of_test(model: "ModelAudit") -> list[str]:
     return [f"A test says so, no interval: it is exact for classes of one distribution, and errs {errs}."]
 
 
-def headline(model: "ModelAudit") -> str:
+def headline(model: ModelAudit) -> str:
     """What was scored, and how, in one line."""
     how = [score_name(model.score), *settings(model.score)]
     return (
@@ -286,7 +283,7 @@ def headline(model: "ModelAudit") -> str:
     )
 
 
-def settings(score: "ScoreInfo") -> list[str]:
+def settings(score: ScoreInfo) -> list[str]:
     """What decides a score: activation and temperature, or norm and what else was recorded."""
     found: list[str] = []
     if score.activation is not None:
@@ -304,17 +301,13 @@ def settings(score: "ScoreInfo") -> list[str]:
     return found
 
 
-def preprocessing_text(run: Mapping[str, Any] | None) -> str | None:
-    """What happened to the pixels before the model saw them, from what a run says of itself; None without a run.
+def preprocessing_text(how: PreprocessingInfo) -> str:
+    """What happened to the pixels before the model saw them.
 
-    >>> preprocessing_text({"preprocessing": {"mean": [0.5], "std": [0.25], "resize": None, "layout": "NHWC"}})
+    >>> preprocessing_text(PreprocessingInfo(mean=(0.5,), std=(0.25,), layout="NHWC"))
     'mean 0.5, std 0.25, layout NHWC'
     """
-    recorded = None if run is None else run.get("preprocessing")
-    if not isinstance(recorded, Mapping):
-        return None
-    plain = {"mean": [0.0], "std": [1.0], "interpolation": "bilinear"}  # which change nothing
-    said = {name: value for name, value in recorded.items() if value and value != plain.get(name)}
+    said = how.model_dump(exclude_defaults=True)  # which change nothing
     if not {"resize", "crop"} & said.keys():
         said.pop("interpolation", None)
 
@@ -327,17 +320,17 @@ def preprocessing_text(run: Mapping[str, Any] | None) -> str | None:
     return ", ".join(f"{names.get(name, name)} {text(value)}" for name, value in said.items()) or "none"
 
 
-def claim_text(model: "ModelAudit") -> str:
+def claim_text(model: ModelAudit) -> str:
     """What may be read into the score, after everything that was tried."""
     return " ".join([*tried_texts(model), premise_text(model)])
 
 
-def premise_text(model: "ModelAudit") -> str:
+def premise_text(model: ModelAudit) -> str:
     """Whether the score is a certificate, and on what condition; one that was refuted is none."""
     return f"{'A' if is_certified(model) else 'Not a'} certificate. {model.claim.premise}"
 
 
-def tried_texts(model: "ModelAudit") -> list[str]:
+def tried_texts(model: ModelAudit) -> list[str]:
     """What came of trying to refute the claim, a sentence each; nothing where nothing was tried."""
     claim, tried = model.claim, []
     how = "" if claim.tried_on is None else f" ({claim.tried_on:,} tried, by {', '.join(claim.tried_by)})"
@@ -358,7 +351,7 @@ def between(interval: tuple[float, float] | None) -> str:
     return "" if interval is None else f" [{percent(floored(interval[0], 3))}, {percent(ceiled(interval[1], 3))}]"
 
 
-def brackets(model: "ModelAudit") -> str:
+def brackets(model: ModelAudit) -> str:
     """What the intervals mean, in one sentence."""
     how = model.interval
     when = " at every moment of the stream" if how.anytime else ""
@@ -368,7 +361,7 @@ def brackets(model: "ModelAudit") -> str:
     return said if others is None else f"{said} {others}"
 
 
-def levels_beside(model: "ModelAudit") -> str | None:
+def levels_beside(model: ModelAudit) -> str | None:
     """What all intervals of a model are worth together, where some have levels beside that of the scores."""
     deltas = dict[str, float]()
     if model.claim.delta is not None and model.claim.radius_refuted_interval is not None:
@@ -383,7 +376,7 @@ def levels_beside(model: "ModelAudit") -> str | None:
     return f"{beside}; with them, all hold together with probability {together:g}."
 
 
-def model_text(model: "ModelAudit") -> str:
+def model_text(model: ModelAudit) -> str:
     """A model's audit in a few lines."""
     rows = metric_rows(model)
     width = max(len(name) for name, _, _ in rows)
@@ -396,7 +389,7 @@ def model_text(model: "ModelAudit") -> str:
     return "\n".join(map(printable, lines))
 
 
-def model_html(model: "ModelAudit") -> str:
+def model_html(model: ModelAudit) -> str:
     """A model's audit for a notebook; every name is escaped."""
     metrics = "".join(_html_row(row) for row in metric_rows(model))
     low, high = lowest_and_highest(model)
@@ -428,30 +421,3 @@ def model_html(model: "ModelAudit") -> str:
 
 def _html_row(cells: tuple[str, ...], tag: str = "td") -> str:
     return "<tr>" + "".join(f'<{tag} style="text-align:left">{escape(cell)}</{tag}>' for cell in cells) + "</tr>"
-
-
-def frame(audit: "Audit") -> Any:
-    """One row per model and class."""
-    pandas = require("pandas", extra="tables", purpose="a data frame")
-    return pandas.DataFrame(
-        [
-            {
-                "model": model.name,
-                model.partition: entry.name,
-                "n": entry.n,
-                "score": entry.score,
-                "std": entry.std,
-                "lower": None if entry.interval is None else entry.interval[0],
-                "upper": None if entry.interval is None else entry.interval[1],
-                "accuracy": entry.accuracy,
-                "robust_accuracy": None if entry.robust_accuracy is None else entry.robust_accuracy.value,
-                "shrunken": entry.shrunken,
-                "confused_with": entry.confused_with,
-                "confused_share": entry.confused_share,
-                "abstained": entry.abstained,
-                "refuted": None if entry.refuted is None else entry.refuted.value,
-            }
-            for model in audit.models
-            for entry in model.classes
-        ]
-    )

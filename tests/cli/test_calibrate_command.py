@@ -8,6 +8,8 @@ import pytest
 
 from gfscore import Audit, Options, Samples, audit_models, calibrate, views
 from gfscore.cli.main import run
+from gfscore.ranking import agreement
+from gfscore.results import ModelRanking
 
 GAPS = {"weak": 0.5, "middling": 1.5, "strong": 3.0, "scaled": 2.0}
 
@@ -46,8 +48,8 @@ def test_it_prints_what_the_choice_is_worth(models, capsys):
     for words in ("T*", "maximal on", "at T = 1", "clean accuracy alone", "the paper's grid", "leaving one model out"):
         assert words in text
     assert "1.000, by definition" in text
-    calibrated = calibrate(models, "models", reference=REFERENCE).reference["calibrated"]
-    assert f"ρ = {calibrated['spearman']:.3f} (p = {calibrated['spearman_p']:.2g}" in text
+    calibrated = calibrate(models, "models", reference=REFERENCE).reference.calibrated
+    assert f"ρ = {calibrated.spearman:.3f} (p = {calibrated.spearman_p:.2g}" in text
 
 
 def test_audit_shows_every_metric_at_both_temperatures(models, capsys):
@@ -72,8 +74,12 @@ def test_audit_shows_every_metric_at_both_temperatures(models, capsys):
 def test_ranking_of_several_models_is_in_the_result(models):
     assert run(["audit", *FILES, "--reference", "reference.csv", "-q"]) == 0
     ranking = Audit.load("gfscore-audit/audit.json").ranking
-    assert set(ranking) == {"score_and_clean_accuracy", "score_and_reference", "clean_accuracy_and_reference"}
-    assert -1 <= ranking["score_and_reference"]["spearman"] <= 1
+    audited = audit_models(models).models
+    scores, clean = [model.aggregate for model in audited], [model.accuracy for model in audited]
+    wanted = list(REFERENCE.values())
+    assert ranking.score_and_clean_accuracy == agreement(scores, clean)
+    assert ranking.score_and_reference == agreement(scores, wanted)
+    assert ranking.clean_accuracy_and_reference == agreement(clean, wanted)
     assert run(["audit", *FILES[:2], "-q"]) == 0
     assert Audit.load("gfscore-audit/audit.json").ranking is None
 
@@ -83,11 +89,12 @@ def test_the_ranking_of_several_models_is_printed(models, capsys):
     text = " ".join(capsys.readouterr().out.split())
     ranking = Audit.load("gfscore-audit/audit.json").ranking
     for name in ("score and clean accuracy", "score and reference", "clean accuracy and reference"):
-        found = ranking[name.replace(" ", "_")]
-        assert f"Order of the models by {name}: ρ = {found['spearman']:.3f} (p = {found['spearman_p']:.2g}" in text
-    low, high = views.ends(ranking["score_and_reference"]["spearman_interval"])
+        found = getattr(ranking, name.replace(" ", "_"))
+        assert f"Order of the models by {name}: ρ = {found.spearman:.3f} (p = {found.spearman_p:.2g}" in text
+    low, high = views.ends(ranking.score_and_reference.spearman_interval)
     assert f"95% interval {low} to {high}" in text
-    assert audit_models(models).ranking == {"score_and_clean_accuracy": ranking["score_and_clean_accuracy"]}
+    alone = ModelRanking(score_and_clean_accuracy=ranking.score_and_clean_accuracy)
+    assert audit_models(models).ranking == alone
 
 
 def test_clean_accuracies_from_robustbench(models, capsys, tmp_path):

@@ -43,7 +43,7 @@ def test_smoothing_prints_a_profile_and_keeps_its_votes(here, capsys, monkeypatc
     assert "A certificate. L2 radii in [0, 1] pixels of the smoothed classifier" in text
     assert model.claim.certified
     assert model.score.name == "smoothing"
-    assert model.run["model"]["name"] == "noise"
+    assert model.run.model.name == "noise"
     assert any(entry.score > 0 for entry in model.classes)
     rows = list(csv.DictReader(Path("rows.csv").read_text().splitlines()))
     assert {row["abstained"] for row in rows} <= {"True", "False"}

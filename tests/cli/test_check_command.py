@@ -11,6 +11,7 @@ from PIL import Image
 
 from gfscore import zoo
 from gfscore.cli.main import run
+from gfscore.ranking import agreement
 from gfscore.results import Audit
 
 needs_attacks = pytest.mark.skipif(
@@ -103,7 +104,10 @@ def test_a_quick_cross_check_stands_beside_the_scores(tmp_path, capsys):
     assert model.claim.tried_by == ()  # refuters were not asked for
     by_class = [entry.attacked.value for entry in model.classes]
     assert found.accuracy.value == pytest.approx(np.mean(by_class))
-    assert set(found.scores) == set(found.agreement) == {"clean accuracy", "great", "first-order"}
+    for score in ("clean_accuracy", "great", "first_order"):
+        by_score = getattr(found.scores, score)
+        assert list(by_score) == [entry.name for entry in model.classes]
+        assert getattr(found.agreement, score) == agreement(list(by_score.values()), by_class)
     assert found.seconds["great from logits"] < found.seconds["pgd"]
     assert found.first_order == "by gradients, 3 rivals; made for this check"
     known = next(entry for entry in zoo.models() if entry.name == "pgd-large").attack_accuracy
@@ -117,7 +121,7 @@ def test_a_cross_check_of_first_order_radii_shows_those_of_the_audit(tmp_path, c
     score = ["--score", "first-order", "--rivals", "1", "--directions", "8"]
     model = check(tmp_path, *attack, *score, model="zoo:pgd-large").model
     shares = {entry.name: entry.robust_accuracy.value for entry in model.classes}
-    assert model.cross_check.scores["first-order"] == pytest.approx(shares)
+    assert model.cross_check.scores.first_order == pytest.approx(shares)
     assert model.cross_check.first_order == "forward-only, 8 directions, 1 rivals; those of the audit"
     assert "first-order" not in model.cross_check.seconds  # not found here, so not timed here
     assert "First-order radii: forward-only, 8 directions" in " ".join(capsys.readouterr().out.split())

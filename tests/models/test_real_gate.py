@@ -11,7 +11,7 @@ import pytest
 import calibration_tables
 from gfscore import GateResult, Options, compare
 from gfscore.cli.main import run
-from gfscore.verdicts import Verdict
+from gfscore.results import Verdict
 from judge_simulations import gate_real
 
 QUICK = ("cifar_cnn_a_adv", "cifar_cnn_a_mix")

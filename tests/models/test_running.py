@@ -14,11 +14,13 @@ from scipy.special import expit, softmax
 
 from gfscore import SCORE_MAX, Audit, Options, audit_models, read_samples
 from gfscore.cli.main import run
+from gfscore.dashboard.subjects import zoo_subjects
 from gfscore.engines.local import compute_logits
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model, shims
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
+from gfscore.integrations.running import samples_and_run
 
 CIFAR10 = ("--preset", "cifar10")
 
@@ -43,6 +45,18 @@ def plain_scores(logits, labels, activation):
     own = confidences[rows, labels].copy()
     confidences[rows, labels] = -1
     return SCORE_MAX * np.maximum(own - confidences.max(axis=1), 0)
+
+
+def test_a_run_is_described_alike_whoever_made_it(here, capsys):
+    what = ("--model", "zoo:standard", "--data", "zoo:digits", "--json")
+    runs = [samples_and_run("zoo:standard", "zoo:digits")[1]]
+    for how in ([], ["--stream"]):
+        assert run(["audit", *what, *how]) == 0
+        runs.append(Audit.from_json(capsys.readouterr().out).model.run)
+    runs += [subject.run for subject in zoo_subjects(lambda _done, _name: None) if subject.name == "standard"]
+    assert len(runs) == 4
+    assert [each == runs[0] for each in runs] == [True] * 4
+    assert runs[0].batch_size == 128
 
 
 def test_a_network_that_gives_probabilities_is_streamed_as_it_is_audited(here, capsys):
@@ -95,7 +109,7 @@ def test_audit_of_a_model_agrees_with_a_plain_recomputation(realdata, manifest, 
         for k, entry in enumerate(model.classes):
             assert entry.score == pytest.approx(expected[logits.labels == k].mean(), abs=1e-6)
         assert model.aggregate == pytest.approx(expected.mean(), abs=1e-6)
-    assert model.run["preprocessing"]["mean"] == list(np.atleast_1d(about["mean"]))
+    assert model.run.preprocessing.mean == tuple(np.atleast_1d(about["mean"]))
     assert model.samples.seed is None
 
 
@@ -145,7 +159,7 @@ def test_test_and_generated_samples_stand_side_by_side(here):
     assert (on_test.samples.n, on_test.samples.seed) == (900, None)
     assert (generated.samples.n, generated.samples.seed) == (1000, 3)
     assert on_test.name == "standard on zoo:digits"
-    assert generated.run["data"]["fingerprint"] != on_test.run["data"]["fingerprint"]
+    assert generated.run.data.fingerprint != on_test.run.data.fingerprint
 
 
 def test_finite_intervals_are_about_the_data_set(here):

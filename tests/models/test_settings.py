@@ -128,7 +128,7 @@ def test_two_settings_in_one_command_do_not_share_their_logits(tmp_path, capsys)
     command = ["audit", *models, "--data", "data.npz", "--calibrate", "stability", "--json"]
     assert run([*command, "--store", "store"]) == 0
     zero, half = Audit.from_json(capsys.readouterr().out).models
-    assert zero.run["model"]["fingerprint"] == half.run["model"]["fingerprint"]  # which a hash cannot tell apart
+    assert zero.run.model.fingerprint == half.run.model.fingerprint  # which a hash cannot tell apart
     assert zero.aggregate != half.aggregate
     assert zero.calibrated.class_mean != half.calibrated.class_mean
 

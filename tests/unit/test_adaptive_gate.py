@@ -8,7 +8,7 @@ from gfscore.bounds import Evidence
 from gfscore.errors import OptionError
 from gfscore.gating import adaptive_rule, gate_adaptively, policy_of
 from gfscore.judge.gate import adaptive_gate, next_draws
-from gfscore.verdicts import Verdict
+from gfscore.results import Verdict
 
 LABELS = np.tile(np.arange(4), 300)
 MEANS = np.array([0.8, 0.4, 0.7, 0.6])

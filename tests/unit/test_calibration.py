@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from objectives_directly import assert_direct
+from objectives_directly import assert_direct, steps_of
 from scipy.interpolate import make_interp_spline
 from scipy.stats import spearmanr
 
 from gfscore.errors import OptionError, SamplesError
 from gfscore.ranking import rank_correlations
+from gfscore.results import Calibration
 from gfscore.samples import Samples
 from gfscore.temperature.calibration import calibrate
 from gfscore.temperature.crossings import crossings
@@ -161,18 +162,18 @@ class TestCalibration:
         found = calibrate(CURVES, objective, reference=REFERENCE)
         for low, high in found.intervals:
             inside = np.geomspace(low, high, 12)[1:-1]
-            np.testing.assert_allclose(found.steps.at(inside), found.value, atol=1e-9)
+            np.testing.assert_allclose(steps_of(found).at(inside), found.value, atol=1e-9)
         assert any(low < found.temperature < high for low, high in found.intervals)
         assert found.grid.value <= found.value + 1e-9
         outside = [t for t in fine_temperatures(300) if not any(low <= t <= high for low, high in found.intervals)]
-        assert (found.steps.at(outside) < found.value - 1e-9).all()
+        assert (steps_of(found).at(outside) < found.value - 1e-9).all()
 
     def test_the_edges_of_an_interval_are_crossings_or_ends(self, objective):
         found = calibrate(CURVES, objective, reference=REFERENCE)
         for low, high in found.intervals:
             for end, outward in ((low, 1 - 1e-7), (high, 1 + 1e-7)):
                 if LOW < end < HIGH:
-                    assert found.steps.at(end * outward) < found.value - 1e-9
+                    assert steps_of(found).at(end * outward) < found.value - 1e-9
         touches = found.intervals[0][0] == LOW or found.intervals[-1][1] == HIGH
         assert touches == ("edge_of_range" in {flag.code for flag in found.flags})
 
@@ -183,14 +184,11 @@ class TestCalibration:
             again = calibrate(others, objective, reference=REFERENCE)
             assert entry.value == pytest.approx(again.value, abs=1e-9)
             assert entry.temperature == pytest.approx(again.temperature, rel=1e-6)
-            assert entry.at_full == pytest.approx(again.steps.at(found.temperature), abs=1e-9)
+            assert entry.at_full == pytest.approx(steps_of(again).at(found.temperature), abs=1e-9)
 
-    def test_the_dictionary_is_json(self, objective):
+    def test_it_is_read_back_as_it_was_written(self, objective):
         found = calibrate(CURVES, objective, reference=REFERENCE)
-        read = json.loads(json.dumps(found.as_dict(), allow_nan=False))
-        assert read["temperature"] == found.temperature
-        assert read["curve"]["values"] == found.steps.values.tolist()
-        assert read["reference"]["calibrated"]["n"] == 6
+        assert Calibration.model_validate_json(found.to_json()) == found
 
 
 class TestWhatSpeaksAgainst:
@@ -268,9 +266,9 @@ class TestWhatSpeaksAgainst:
     def test_ties_of_the_reference_share_their_rank(self):
         tied = dict(zip(CURVES, [1, 1, 2, 2, 3, 3], strict=True))
         found = calibrate(CURVES, "given", reference=tied)
-        for temperature in np.sqrt(found.steps.edges[:-1] * found.steps.edges[1:]):
+        for temperature in steps_of(found).middles:
             scores = [float(curve.aggregate(temperature)) for curve in CURVES.values()]
-            assert found.steps.at(temperature) == pytest.approx(rho(scores, list(tied.values())), abs=1e-9)
+            assert steps_of(found).at(temperature) == pytest.approx(rho(scores, list(tied.values())), abs=1e-9)
 
 
 class TestUndefined:
@@ -281,7 +279,7 @@ class TestUndefined:
         assert (found.temperature, found.value, found.intervals, found.grid) == (None, None, (), None)
         assert [flag.code for flag in found.flags] == ["calibration_undefined"]
         assert "an order of 2 model(s) says nothing; at least 3 are needed" in found.flags[0].message
-        assert json.dumps(found.as_dict(), allow_nan=False)
+        assert json.loads(found.to_json())["curve"]["values"] == [None]
 
     def test_equal_accuracies_have_no_order(self):
         found = calibrate(CURVES, "models", accuracies=dict.fromkeys(CURVES, 0.9))

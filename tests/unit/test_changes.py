@@ -26,7 +26,7 @@ from gfscore.bounds.simultaneous import audit_intervals
 from gfscore.comparing import BY_ID, BY_ORDER, compare_audits
 from gfscore.errors import InvalidInputError, OptionError, SamplesError
 from gfscore.judge.pairing import follows_order, order_correlation
-from gfscore.verdicts import Comparison, Verdict
+from gfscore.results import Comparison, Verdict
 from judge_simulations import ordered_samples
 
 QUICK = Options(permutations=0)

@@ -165,14 +165,12 @@ def test_accuracies_absent_classes_and_groups_are_those_of_the_profile():
         assert curve.accuracy == profile.accuracy
 
 
-def test_a_dictionary_holds_the_curve():
+def test_a_curve_is_shown_at_temperatures_spread_evenly_and_at_those_asked_for():
     curve = temperature_curve(Samples.of(*some_logits(k=4)))
-    shown = curve.as_dict(points=7)
-    assert shown["temperature"][0] == LOW
-    assert shown["temperature"][-1] == pytest.approx(HIGH)
-    np.testing.assert_array_equal(shown["scores"]["2"], curve.scores(np.geomspace(LOW, HIGH, 7))[:, 2])
-    assert shown["aggregate"][3] == pytest.approx(float(curve.aggregate(shown["temperature"][3])))
-    assert max(max(values) for values in shown["scores"].values()) <= SCORE_MAX
+    np.testing.assert_array_equal(curve.temperatures(7), np.geomspace(LOW, HIGH, 7))
+    assert set(curve.temperatures(7, also=[1.25, 2 * HIGH])) == {*np.geomspace(LOW, HIGH, 7), 1.25}
+    assert (np.diff(curve.temperatures(7, also=[1.25])) > 0).all()
+    assert curve.scores(curve.temperatures()).max() <= SCORE_MAX
 
 
 def test_what_is_no_range_or_outside_it_is_refused():

@@ -10,7 +10,7 @@ from gfscore.errors import InvalidInputError, OptionError
 from gfscore.gating import gate_audit
 from gfscore.judge.judging import judge, samples_needed
 from gfscore.judge.policy import EVERY, Kind, Policy, Rule
-from gfscore.verdicts import Verdict
+from gfscore.results import Verdict
 
 EVERYTHING = {
     "rules": {"wcr": 0.1, "rdi": 0.9, "nrgc": 0.9, "fp_great": -0.5, "theil": 1, "atkinson": 1, "accuracy": 0.1},

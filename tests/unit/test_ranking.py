@@ -122,10 +122,12 @@ def test_what_cannot_be_ranked_is_refused():
         agreement([1, 2, 3], [1, 2, 3], level=95)
 
 
-def test_a_dictionary_holds_everything():
-    found = agreement([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
-    assert found.as_dict()["spearman"] == 0.9
-    assert set(found.as_dict()) == set(found.__slots__)
+def test_an_agreement_that_was_chosen_keeps_its_correlations_alone():
+    found = agreement([1, 2, 3, 4, 5, 6], [1, 2, 3, 5, 4, 6])
+    alone = found.without_chance()
+    assert (alone.n, alone.spearman, alone.kendall) == (6, found.spearman, found.kendall)
+    assert None not in (found.spearman_p, found.spearman_interval, found.kendall_p, found.kendall_interval)
+    assert {alone.spearman_p, alone.spearman_interval, alone.kendall_p, alone.kendall_interval} == {None}
 
 
 def test_agreement_ties_what_is_within_the_tolerance():

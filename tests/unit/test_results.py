@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import numpy as np
@@ -9,14 +10,14 @@ import pydantic
 import pytest
 
 import gfscore
-from gfscore import Audit, Options, Samples, audit, audit_models
+from gfscore import Audit, Options, Samples, audit, audit_models, results
 from gfscore.assembling import make_provenance
 from gfscore.auditing import audit_first_order
 from gfscore.certifying import certify_given
 from gfscore.errors import FileError, ResultError
 from gfscore.paper import published_audit
 from gfscore.restating import at_temperature, reweighted
-from gfscore.results import SCHEMA, json_schema
+from gfscore.results import FILES, SCHEMA, json_schema
 from gfscore.streaming import StreamingAudit
 
 SCHEMA_FILE = Path(gfscore.__file__).parent / "schemas" / "audit.schema.json"
@@ -74,6 +75,50 @@ def test_the_file_fits_the_published_schema(result, two_models):
     assert schema == json_schema(), "run: python scripts/write_schema.py"
     for audited in (result, two_models):
         jsonschema.validate(json.loads(audited.to_json()), schema)
+
+
+def untyped(schema, path=""):
+    """Where a schema allows anything."""
+    if isinstance(schema, list):
+        for place, entry in enumerate(schema):
+            yield from untyped(entry, f"{path}[{place}]")
+    elif isinstance(schema, dict):
+        if schema.get("type") == "object" and not {"properties", "additionalProperties"} & schema.keys():
+            yield path
+        for name, entry in schema.get("properties", {}).items():
+            if not {"type", "$ref", "anyOf", "enum", "const"} & entry.keys():
+                yield f"{path}.{name}"
+        if schema.get("additionalProperties") is True or schema.get("items") == {}:
+            yield path
+        for name, entry in schema.items():
+            yield from untyped(entry, f"{path}.{name}")
+
+
+@pytest.mark.parametrize("file", [Audit, *FILES.values()])
+def test_every_leaf_of_a_file_has_a_type(file):
+    assert list(untyped(file.model_json_schema(mode="serialization"))) == []
+
+
+def test_a_leaf_without_a_type_is_found():
+    class Loose(results.Result):
+        anything: Any
+        some: dict[str, Any]
+        more: tuple[Any, ...]
+
+    assert {".anything", ".properties.some", ".properties.more"} <= set(untyped(Loose.model_json_schema()))
+
+
+def test_every_result_is_documented():
+    page = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8").splitlines()
+    classes = [name for name in results.__all__ if isinstance(getattr(results, name), type)]
+    missing = [name for name in classes if not {f"::: gfscore.{name}", f"::: gfscore.results.{name}"} & set(page)]
+    assert missing == []
+
+
+def test_a_model_shows_its_fields_where_nobody_has_words_for_them(result, monkeypatch):
+    monkeypatch.setattr(gfscore.ModelAudit, "_shown", {})
+    assert repr(result.model).startswith("ModelAudit(name='model'")
+    assert result._repr_html_().startswith("<pre>ModelAudit(name=&#x27;model&#x27;")
 
 
 def test_readers_ignore_keys_they_do_not_know(result):

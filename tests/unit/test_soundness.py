@@ -14,7 +14,7 @@ from gfscore.integrations.pytest_plugin import assert_robust
 from gfscore.judge.policy import EVERY
 from gfscore.judge.soundness import ALLOWABLE, UnsoundError
 from gfscore.outputs import ci_formats
-from gfscore.verdicts import Verdict
+from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo, Verdict
 
 QUICK = Options(permutations=0)
 NAMES = ["ant", "bee", "cow", "dog"]
@@ -212,8 +212,13 @@ def test_the_scale_is_that_of_the_score():
         gate_audit(small, policy_of({"rules": {"wcr": 0.1}}), 0.05)
 
 
+def run_with(preprocessing):
+    model, data = ModelInfo(name="net", fingerprint=None), DataInfo(source="images", fingerprint="0")
+    return RunInfo(model=model, data=data, preprocessing=preprocessing)
+
+
 def test_every_form_of_a_verdict_says_what_it_rests_on(absent):
-    run = {"preprocessing": {"mean": [0.5], "std": [0.25], "layout": "NCHW", "grey": False, "resize": None}}
+    run = run_with(PreprocessingInfo(mean=(0.5,), std=(0.25,), layout="NCHW"))
     result = gate(absent, {"rules": {"accuracy": 0.5}}, run=run)
     model = json.loads(result.to_json())["models"][0]
     assert model["accuracy"]["interval"][0] < model["accuracy"]["value"] <= model["accuracy"]["interval"][1]
@@ -239,6 +244,6 @@ def test_every_form_of_a_verdict_says_what_it_rests_on(absent):
 
 
 def test_a_run_that_did_nothing_to_the_pixels_says_so(absent):
-    run = {"preprocessing": {"mean": [0.0], "std": [1.0], "interpolation": "bilinear", "grey": False, "crop": None}}
+    run = run_with(PreprocessingInfo(mean=(0.0,), std=(1.0,), interpolation="bicubic"))  # of no resizing
     assert gate(absent, {"rules": {"accuracy": 0.5}}, run=run).models[0].preprocessing == "none"
     assert gate(absent, {"rules": {"accuracy": 0.5}}).models[0].preprocessing is None

@@ -10,7 +10,7 @@ import pytest
 import gfscore
 from gfscore import Comparison, GateResult, Samples, compare, gate
 from gfscore.errors import FileError
-from gfscore.verdicts import FILES, Verdict
+from gfscore.results import FILES, Verdict
 
 SCHEMAS = Path(gfscore.__file__).parent / "schemas"
 

@@ -13,7 +13,7 @@ from gfscore.bounds.hoeffding import (
 )
 from gfscore.bounds.kl import kl_intervals
 from gfscore.bounds.methods import Method
-from gfscore.bounds.noise import NoiseFloor, noise_floor, normal_floor
+from gfscore.bounds.noise import noise_floor, normal_floor
 from gfscore.bounds.parts import check_level
 from gfscore.bounds.planning import Pilot, Plan, plan_radius, plan_samples
 from gfscore.bounds.sequential import Evidence, log_average
@@ -27,7 +27,6 @@ __all__ = [
     "ChangeIntervals",
     "Evidence",
     "Method",
-    "NoiseFloor",
     "Pilot",
     "Plan",
     "ShrunkenScores",

@@ -8,8 +8,7 @@ two ways to be equal. The *plain* test asks whether all classes have one distrib
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,36 +18,15 @@ from gfscore.arrays import FloatArray, map_chunks, row_chunks
 from gfscore.bounds.changes import holm
 from gfscore.bounds.parts import PartScores
 from gfscore.errors import OptionError
+from gfscore.results import NoiseFloor, Null
 
 BORROWED = 3.0  # samples' worth of the variance of all scores that each class's variance is mixed with
 TINY = 1e-30  # a variance, so that nothing is divided by 0 when all scores are equal
 TIE = 1e-12  # a shuffled index this close to the observed one counts as large
-PLAIN, STUDENTISED = "plain", "studentised"
+PLAIN: Literal["plain"] = "plain"
+STUDENTISED: Literal["studentised"] = "studentised"
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Null:
-    """An index under shuffling by the test with the larger p-value, and how often it came out as large as observed."""
-
-    null_mean: float
-    null_q95: float
-    p_value: float  # the larger of the next two
-    p_plain: float
-    p_studentised: float
-    test: str  # that gave it, and the mean and quantile
-    p_holm: float  # p_value, corrected for RDI and NRGC being asked together
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoiseFloor:
-    """RDI (in score units) and NRGC under equal classes; the NRGC is None when all scores are 0."""
-
-    rdi: Null
-    nrgc: Null | None
-    permutations: int
-    seed: int
-    kind: str = "permutation"  # or "normal": drawn, not shuffled
-    studentised: bool = True  # not the plain test alone, as a file of an earlier version may have it
+Test = Literal["plain", "studentised"]
 
 
 def noise_floor(
@@ -115,7 +93,7 @@ def noise_floor(
     for _ in map_chunks(shuffle, list(row_chunks(permutations, centred.size, shared=True))):
         pass  # each wrote into its own rows
     rdi, nrgc = _nulls({PLAIN: plain + common, STUDENTISED: own + means.mean()}, means, maximum)
-    return NoiseFloor(rdi=rdi, nrgc=nrgc, permutations=permutations, seed=seed)
+    return NoiseFloor(rdi=rdi, nrgc=nrgc, permutations=permutations, studentised=True, seed=seed)
 
 
 def normal_floor(
@@ -151,7 +129,7 @@ def normal_floor(
     plain = standard * np.sqrt(total_variance / n)
     plain -= np.average(plain, axis=1, weights=n)[:, None]
     rdi, nrgc = _nulls({PLAIN: plain + common, STUDENTISED: own + centres.mean()}, centres, maximum)
-    return NoiseFloor(rdi=rdi, nrgc=nrgc, permutations=draws, seed=seed, kind="normal")
+    return NoiseFloor(rdi=rdi, nrgc=nrgc, permutations=draws, studentised=True, seed=seed, kind="normal")
 
 
 def _standard_errors(parts: PartScores, centred: FloatArray, means: FloatArray, total_variance: float) -> FloatArray:
@@ -166,7 +144,7 @@ def _mixed_errors(squares: FloatArray, counts: NDArray[Any], total_variance: flo
     return np.asarray(np.sqrt(np.maximum(mixed, TINY) / counts))
 
 
-def _nulls(profiles: Mapping[str, FloatArray], means: FloatArray, maximum: float) -> tuple[Null, Null | None]:
+def _nulls(profiles: Mapping[Test, FloatArray], means: FloatArray, maximum: float) -> tuple[Null, Null | None]:
     """RDI and NRGC of each row of the profiles of each test, cut to [0, 1], against those observed."""
     cut = {test: np.clip(rows, 0.0, 1.0) for test, rows in profiles.items()}
     ranges = {test: maximum * (rows.max(axis=1) - rows.min(axis=1)) for test, rows in cut.items()}
@@ -174,8 +152,8 @@ def _nulls(profiles: Mapping[str, FloatArray], means: FloatArray, maximum: float
     if observed is None:
         return rdi, None
     nrgc = _null({test: _ginis(rows) for test, rows in cut.items()}, observed)
-    adjusted = holm(np.array([rdi.p_value, nrgc.p_value])).tolist()
-    return replace(rdi, p_holm=adjusted[0]), replace(nrgc, p_holm=adjusted[1])
+    of_rdi, of_nrgc = holm(np.array([rdi.p_value, nrgc.p_value])).tolist()
+    return rdi.model_copy(update={"p_holm": of_rdi}), nrgc.model_copy(update={"p_holm": of_nrgc})
 
 
 def _ginis(profiles: FloatArray) -> FloatArray:
@@ -186,13 +164,13 @@ def _ginis(profiles: FloatArray) -> FloatArray:
     return np.asarray(np.divide(spreads, totals, out=np.zeros_like(totals), where=totals > 0))
 
 
-def _null(shuffled: Mapping[str, FloatArray], observed: float) -> Null:
+def _null(shuffled: Mapping[Test, FloatArray], observed: float) -> Null:
     """An index by the test with the larger p-value; by itself it needs no correction."""
     p_values = {
         test: (1 + int(np.count_nonzero(found >= observed - TIE))) / (1 + len(found))
         for test, found in shuffled.items()
     }
-    test = max((STUDENTISED, PLAIN), key=lambda name: p_values[name])  # the first, where they are equal
+    test: Test = max((STUDENTISED, PLAIN), key=lambda name: p_values[name])  # the first, where they are equal
     return Null(
         null_mean=float(shuffled[test].mean()),
         null_q95=float(np.quantile(shuffled[test], 0.95)),

@@ -18,7 +18,7 @@ from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.probes import name_of
 from gfscore.inputs.score_log import ScoreLog
 from gfscore.inputs.store import Store
-from gfscore.verdicts import ModelVerdict
+from gfscore.results import ModelVerdict
 
 
 def judge_adaptively(

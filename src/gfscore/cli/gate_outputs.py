@@ -12,8 +12,7 @@ from gfscore.cli.streams import write_data
 from gfscore.files import write_text
 from gfscore.outputs import ci_formats
 from gfscore.outputs.verdicts import show_gate
-from gfscore.results import Audit, ModelAudit
-from gfscore.verdicts import GateResult
+from gfscore.results import Audit, GateResult, ModelAudit
 
 RESULT, AUDIT = "gate.json", "audit.json"
 

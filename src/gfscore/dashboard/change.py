@@ -8,7 +8,7 @@ from gfscore.dashboard.subjects import Subject
 from gfscore.dashboard.text import plain
 from gfscore.errors import GFScoreError
 from gfscore.outputs.escaping import shortened
-from gfscore.verdicts import Comparison
+from gfscore.results import Comparison
 
 
 def show_change(subjects: dict[str, Subject], settings: Settings) -> None:

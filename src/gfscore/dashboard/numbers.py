@@ -11,9 +11,8 @@ from gfscore import assembling, auditing, calibrating, comparing, restating
 from gfscore.auditing import Options
 from gfscore.dashboard.subjects import Subject, kind_of
 from gfscore.errors import ResultError
-from gfscore.results import Audit, ModelAudit
+from gfscore.results import Audit, Comparison, ModelAudit
 from gfscore.samples import Samples
-from gfscore.verdicts import Comparison
 
 DEFAULTS = Options()
 KEPT = 64  # audits; at 1,000 classes each takes about a megabyte

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
 
 from gfscore import views, zoo
-from gfscore.engines.local import compute_logits
+from gfscore.engines.loading import run_info
+from gfscore.engines.local import DEFAULT_BATCH, compute_logits
 from gfscore.errors import FileError, GFScoreError, InvalidInputError
 from gfscore.gating import SCORE_MAX
 from gfscore.inputs.data import load_data
@@ -17,7 +17,7 @@ from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.store import Store
-from gfscore.results import Audit, ModelAudit, ScoreInfo
+from gfscore.results import Audit, ModelAudit, RunInfo, ScoreInfo
 from gfscore.samples import Samples
 
 RESULT = "audit.json"
@@ -37,7 +37,7 @@ class Subject:
     samples: Samples | None = None
     stored: ModelAudit | None = None
     images: Dataset | None = None  # behind the samples, row by row, where they are there
-    run: dict[str, Any] | None = None
+    run: RunInfo | None = None
 
     @property
     def score(self) -> ScoreInfo:
@@ -63,11 +63,6 @@ def zoo_subjects(progress: Progress, store: Path | None = None) -> list[Subject]
         progress(done / len(models), entry.name)
         model, preprocessing = load_model(f"zoo:{entry.name}"), Preprocessing()
         path = compute_logits(model, data, preprocessing, kept)
-        about = {
-            "model": {"name": model.name, "fingerprint": model.fingerprint},
-            "data": {"source": data.source, "fingerprint": data.fingerprint, "seed": data.seed},
-            "preprocessing": preprocessing.describe(),
-        }
         found.append(
             Subject(
                 name=model.name,
@@ -75,7 +70,7 @@ def zoo_subjects(progress: Progress, store: Path | None = None) -> list[Subject]
                 source=data.source,
                 samples=read_samples(path).named(data.class_names),
                 images=data,
-                run=about,
+                run=run_info(model, data, preprocessing, DEFAULT_BATCH),
             )
         )
     return found

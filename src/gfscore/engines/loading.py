@@ -15,6 +15,7 @@ from gfscore.inputs.models import load_model
 from gfscore.inputs.models.gpus import on_gpu
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
+from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo
 from gfscore.samples import Samples
 
 
@@ -57,18 +58,23 @@ class Loaded:
     batch_size: int
 
     @property
-    def about(self) -> dict[str, Any]:
+    def about(self) -> RunInfo:
         """What decides the numbers, for the result."""
-        return {
-            "model": {"name": self.model.name, "fingerprint": self.model.fingerprint},
-            "data": {"source": self.data.source, "fingerprint": self.data.fingerprint, "seed": self.data.seed},
-            "preprocessing": self.preprocessing.describe(),
-            "batch_size": self.batch_size,
-        }
+        return run_info(self.model, self.data, self.preprocessing, self.batch_size)
 
     def read(self, logits: Path, *, probabilities: bool = False, groups: Path | None = None) -> Samples:
         """The model's logits on the data, from the store: classes are named as here, whatever an earlier run said."""
         return read_samples(logits, probabilities=probabilities, groups=groups).named(self.data.class_names)
+
+
+def run_info(model: Model, data: Dataset, preprocessing: Preprocessing, batch_size: int) -> RunInfo:
+    """What decides the outputs of a model on data, as every result has it."""
+    return RunInfo(
+        model=ModelInfo(name=model.name, fingerprint=model.fingerprint),
+        data=DataInfo(source=data.source, fingerprint=data.fingerprint, seed=data.seed),
+        preprocessing=PreprocessingInfo.model_validate(preprocessing, from_attributes=True),
+        batch_size=model.fixed_batch or batch_size,
+    )
 
 
 class Loader:

@@ -13,7 +13,7 @@ from gfscore.inputs.policies import extend, read_policy
 from gfscore.integrations.running import Data, Subject, samples_and_run
 from gfscore.outputs.grounds import flag_text, sentence
 from gfscore.places.copies import to_read
-from gfscore.verdicts import GateResult, Verdict
+from gfscore.results import GateResult, Verdict
 
 Undecided = Literal["fail", "skip", "pass"]
 TABLES = {"class_": "class", "class_accuracy": "class_accuracy", "change": "change"}  # by argument

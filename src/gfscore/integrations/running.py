@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gfscore.arrays import FloatArray
 from gfscore.digests import refuse_changed
+from gfscore.engines.loading import run_info
 from gfscore.engines.local import DEFAULT_BATCH, SHARD_ROWS, check_run, forward_rows
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.data import load_data
@@ -18,6 +19,7 @@ from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models import CallableModel, load_model, wrap_module
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
+from gfscore.results import RunInfo
 from gfscore.samples import Samples
 
 Subject = Samples | str | Path | Callable[[Any], Any] | ArrayLike
@@ -66,7 +68,7 @@ def samples_and_run(
     preprocessing: Preprocessing | None = None,
     batch_size: int = DEFAULT_BATCH,
     name: str = "model",
-) -> tuple[Samples, dict[str, Any] | None]:
+) -> tuple[Samples, RunInfo | None]:
     """What :func:`samples_of` returns, and what decided it where a model was run on a data spec; else None."""
     if isinstance(model, Samples):
         return model, None
@@ -82,7 +84,7 @@ def samples_and_run(
         used = preprocessing or Preprocessing.from_options(**getattr(runnable, "suggested_preprocessing", None) or {})
         dataset = load_data(data, preprocessing=used, class_names=class_names)
         logits, labels = _on_data(runnable, dataset, used, batch_size), dataset.labels
-        class_names, run = dataset.class_names, {"preprocessing": used.describe()}
+        class_names, run = dataset.class_names, run_info(runnable, dataset, used, batch_size)
     else:
         inputs, labels = _pair(data)
         logits = _on_arrays(runnable, inputs, batch_size)

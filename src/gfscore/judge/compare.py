@@ -7,8 +7,7 @@ from gfscore import disparity, views
 from gfscore.bounds import ChangeIntervals
 from gfscore.errors import first_few
 from gfscore.profile import ClassProfile
-from gfscore.results import Interval, Metric, ModelAudit
-from gfscore.verdicts import ClassChange, MetricChange, Verdict
+from gfscore.results import ClassChange, Interval, Metric, MetricChange, ModelAudit, Verdict
 
 METRICS = ("wcr", "rdi", "nrgc", "fp_great", "theil", "atkinson", "class_mean", "aggregate")
 

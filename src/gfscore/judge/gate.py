@@ -18,7 +18,7 @@ from gfscore.bounds.parts import check_level
 from gfscore.bounds.sequential import Evidence, log_average
 from gfscore.errors import OptionError, first_few
 from gfscore.judge.chance import Decisions
-from gfscore.verdicts import AdaptiveClass, AdaptiveRun, Verdict
+from gfscore.results import AdaptiveClass, AdaptiveRun, Verdict
 
 ROUND = 16  # forward passes between two looks
 SURE_ROWS, SURE_PER_CLASS = 400, 4  # samples, at least, that tell a guess from more

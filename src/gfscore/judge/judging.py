@@ -14,8 +14,7 @@ from gfscore.judge.accuracies import accuracy_intervals
 from gfscore.judge.policy import EVERY, Kind, Policy, Rule, no_such
 from gfscore.judge.scale import check_thresholds
 from gfscore.judge.soundness import ABSENT, accuracy_of, refuse_void, without_samples
-from gfscore.results import Interval, ModelAudit
-from gfscore.verdicts import Comparison, ModelVerdict, RuleVerdict, Verdict
+from gfscore.results import Comparison, Interval, ModelAudit, ModelVerdict, RuleVerdict, Verdict
 
 SLACK = 1e-12  # on the comparison of two levels, for their rounding
 
@@ -48,7 +47,7 @@ def judge(
         delta=delta,
         levels={kind.value: level for kind, level in levels.items()},
         accuracy=accuracy_of(model, delta),
-        preprocessing=views.preprocessing_text(model.run),
+        preprocessing=None if model.run is None else views.preprocessing_text(model.run.preprocessing),
         absent_classes=model.absent_classes,
         flags=(*model.flags, *(() if comparison is None else comparison.flags)),
         allowed=tuple(flag.code for flag in model.flags if flag.code in policy.allow),

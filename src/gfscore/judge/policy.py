@@ -12,8 +12,7 @@ from gfscore import views
 from gfscore.bounds import check_level
 from gfscore.errors import OptionError, first_few
 from gfscore.judge.soundness import ALLOWABLE
-from gfscore.results import Interval
-from gfscore.verdicts import Verdict
+from gfscore.results import Interval, Verdict
 
 EVERY = "*"  # in the place of a class: each of them
 

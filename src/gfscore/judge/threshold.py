@@ -1,7 +1,6 @@
 """Is a number at least a threshold? What its interval allows to say."""
 
-from gfscore.results import Interval
-from gfscore.verdicts import Verdict
+from gfscore.results import Interval, Verdict
 
 
 def judged(interval: Interval | None, threshold: float) -> Verdict:

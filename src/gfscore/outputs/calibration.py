@@ -1,14 +1,13 @@
 """A calibration as a person reads it: the temperature, how firmly it is chosen, and what it is worth."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
 from gfscore import views
-from gfscore.results import Calibration
+from gfscore.results import Agreement, Calibration, LeftOut
 
 CHOSEN = (
     "T* was chosen on these samples. The intervals at T* in audit.json are those of a temperature fixed beforehand, "
@@ -55,44 +54,44 @@ def rows(calibration: Calibration) -> list[tuple[str, str]]:
         ("T*", temperature),
         ("objective at T*", views.number(calibration.value)),
         ("maximal on", f"{intervals}  of the range [{low:g}, {high:g}]"),
-        ("at T = 1", views.number(calibration.baselines.get("at_one"))),
+        ("at T = 1", views.number(calibration.baselines.at_one)),
         ("clean accuracy alone", _clean_text(calibration)),
     ]
     if calibration.grid is not None:
         grid = calibration.grid
-        found.append(("the paper's grid", f"T = {grid['temperature']:.4g} with {views.number(grid['value'])}"))
-    left = [entry for entry in calibration.left_out if entry.get("at_full") is not None]
+        found.append(("the paper's grid", f"T = {grid.temperature:.4g} with {views.number(grid.value)}"))
+    left = [entry for entry in calibration.left_out if entry.at_full is not None]
     if left:
         found.append(("leaving one model out", _left_out_text(left)))
     if calibration.reference is not None:
-        for name, title in (("calibrated", "T*"), ("at_one", "T = 1"), ("clean_accuracy", "clean accuracy")):
-            agreement = calibration.reference.get(name)
+        beside = calibration.reference
+        agreements = {"T*": beside.calibrated, "T = 1": beside.at_one, "clean accuracy": beside.clean_accuracy}
+        for name, agreement in agreements.items():
             if agreement is not None:
-                found.append((f"with the reference, {title}", agreement_text(agreement)))
+                found.append((f"with the reference, {name}", agreement_text(agreement)))
     return found
 
 
-def agreement_text(agreement: Mapping[str, Any]) -> str:
+def agreement_text(agreement: Agreement) -> str:
     """Spearman's correlation with what is known of its chance, as ``ρ = 0.900 (p = 0.083, 95 % interval …)``."""
-    if agreement["spearman"] is None:
+    if agreement.spearman is None:
         return "undefined: one of the two has the same value for all models"
-    p_value, interval = agreement["spearman_p"], agreement["spearman_interval"]
-    known = [] if p_value is None else [f"p = {p_value:.2g}"]
-    if interval is not None:
-        known.append(f"{agreement['level']:.0%} interval {' to '.join(views.ends(interval))}")
-    return f"ρ = {views.number(agreement['spearman'])}" + (f" ({', '.join(known)})" if known else "")
+    known = [] if agreement.spearman_p is None else [f"p = {agreement.spearman_p:.2g}"]
+    if agreement.spearman_interval is not None:
+        known.append(f"{agreement.level:.0%} interval {' to '.join(views.ends(agreement.spearman_interval))}")
+    return f"ρ = {views.number(agreement.spearman)}" + (f" ({', '.join(known)})" if known else "")
 
 
 def _clean_text(calibration: Calibration) -> str:
     """The baseline; 1 says nothing where clean accuracy is what the score is compared with."""
-    value = calibration.baselines.get("clean_accuracy")
+    value = calibration.baselines.clean_accuracy
     known = value is not None and calibration.objective in ("models", "classes")
     return views.number(value) + (", by definition" if known else "")
 
 
-def _left_out_text(left: Sequence[Mapping[str, Any]]) -> str:
+def _left_out_text(left: Sequence[LeftOut]) -> str:
     """In how many cases T* is still the best for the remaining models, and what it costs them in the worst."""
-    losses = {entry["model"]: entry["value"] - entry["at_full"] for entry in left}
+    losses = {entry.model: entry.loss for entry in left}
     kept = sum(loss <= SAME for loss in losses.values())
     if kept == len(left):
         return f"T* stays among the best in all {len(left)} cases"

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.places.addresses import shown
-from gfscore.results import Audit, ClassResult, CrossCheck, Metric, ModelAudit
+from gfscore.results import Agreement, Audit, ClassResult, CrossCheck, Metric, ModelAudit
 
 Column = tuple[str, Callable[[ClassResult], str]]
 
@@ -63,16 +63,16 @@ def _about_shares(delta: float) -> str:
 def _cross_check(model: ModelAudit, found: CrossCheck) -> RenderableType:
     columns: tuple[Column, ...] = (
         ("accuracy attacked", lambda entry: _share(entry.attacked)),
-        ("first-order", lambda entry: _percent(found.scores["first-order"].get(entry.name))),
-        ("clean", lambda entry: _percent(found.scores["clean accuracy"].get(entry.name))),
-        ("GREAT", lambda entry: views.number(found.scores["great"].get(entry.name))),
+        ("first-order", lambda entry: _percent(found.scores.first_order.get(entry.name))),
+        ("clean", lambda entry: _percent(found.scores.clean_accuracy.get(entry.name))),
+        ("GREAT", lambda entry: views.number(found.scores.great.get(entry.name))),
     )
     title = {"autoattack": "AutoAttack (standard)", "pgd": "PGD"}[found.attack]
     whole = f"{title}, {found.norm} {found.eps:.4g}: accuracy {_share(found.accuracy)}, from {found.n:,} samples"
     lines = [
         f"{whole}, classes weighed as audited; intervals hold together with probability {1 - found.delta:g}.",
         "Classes ranked as under attack (Spearman): "
-        + ", ".join(f"{name} {views.number(entry['spearman'], 2)}" for name, entry in found.agreement.items())
+        + ", ".join(f"{name} {views.number(entry.spearman, 2)}" for name, entry in agreements(found).items())
         + ".",
         f"First-order radii: {found.first_order}.",
         "Time on the same samples: "
@@ -80,6 +80,16 @@ def _cross_check(model: ModelAudit, found: CrossCheck) -> RenderableType:
         + ".",
     ]
     return Group(_classes(model, columns), Text(), *map(Text, lines))
+
+
+def agreements(found: CrossCheck) -> dict[str, Agreement]:
+    """How alike each score and the attack order the classes, by the name of the score."""
+    named = {
+        "clean accuracy": found.agreement.clean_accuracy,
+        "great": found.agreement.great,
+        "first-order": found.agreement.first_order,
+    }
+    return {name: entry for name, entry in named.items() if entry is not None}
 
 
 def _classes(model: ModelAudit, columns: Sequence[Column]) -> Table:

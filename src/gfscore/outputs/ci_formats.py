@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 from gfscore.outputs.escaping import shortened
 from gfscore.outputs.grounds import flag_text, grounds, sentence
 from gfscore.outputs.tables import markdown_cell
-from gfscore.verdicts import GateResult, ModelVerdict, RuleVerdict, Verdict
+from gfscore.results import GateResult, ModelVerdict, RuleVerdict, Verdict
 
 # In SARIF's words (2.1.0, section 3.27.9): "open" is a rule that was evaluated without enough information to decide.
 KINDS = {Verdict.PASS: "pass", Verdict.FAIL: "fail", Verdict.UNDECIDED: "open"}

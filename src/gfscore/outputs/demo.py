@@ -148,6 +148,6 @@ def _temperature(calibration: Calibration | None) -> list[Text]:
             ("Temperature: ", "bold"),
             f"from {low:g} to {high:g}, the classes are ordered most like their clean accuracies at T* = "
             f"{calibration.temperature:.3g} ({views.number(calibration.value)}; at T = 1 "
-            f"{views.number(calibration.baselines.get('at_one'))}). It moves every score and no decision.",
+            f"{views.number(calibration.baselines.at_one)}). It moves every score and no decision.",
         )
     ]

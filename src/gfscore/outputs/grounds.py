@@ -2,8 +2,7 @@
 
 from gfscore import views
 from gfscore.errors import first_few
-from gfscore.results import Flag
-from gfscore.verdicts import ModelVerdict
+from gfscore.results import Flag, ModelVerdict
 
 
 def grounds(model: ModelVerdict) -> dict[str, str]:

@@ -69,9 +69,17 @@ def _many(audit: Audit, console: Console) -> RenderableType:
 
 def _ranking(audit: Audit) -> list[Text]:
     """How alike scores, clean accuracies and a reference order the models."""
+    if audit.ranking is None:
+        return []
+    found = {
+        "score and clean accuracy": audit.ranking.score_and_clean_accuracy,
+        "score and reference": audit.ranking.score_and_reference,
+        "clean accuracy and reference": audit.ranking.clean_accuracy_and_reference,
+    }
     return [
-        Text(f"Order of the models by {name.replace('_', ' ')}: {calibration.agreement_text(agreement)}")
-        for name, agreement in (audit.ranking or {}).items()
+        Text(f"Order of the models by {name}: {calibration.agreement_text(agreement)}")
+        for name, agreement in found.items()
+        if agreement is not None
     ]
 
 

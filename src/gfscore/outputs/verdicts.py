@@ -8,7 +8,7 @@ from gfscore import views
 from gfscore.errors import PLURALS
 from gfscore.outputs.fitting import fitting
 from gfscore.outputs.grounds import flag_text, sentence
-from gfscore.verdicts import AdaptiveRun, ClassChange, Comparison, GateResult, ModelVerdict, Verdict
+from gfscore.results import AdaptiveRun, ClassChange, Comparison, GateResult, ModelVerdict, Verdict
 
 COLOURS = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECIDED: "bold yellow"}
 CHANGE_COLOURS = {"worse": "red", "better": "green", "within": "green", "unclear": "dim"}

@@ -96,6 +96,6 @@ def _calibration(numbers: Published) -> results.Calibration:
         value=float(values.max()),
         intervals=(),
         temperature_range=(starts[0], starts[-1]),
-        curve={"edges": (*starts, starts[-1]), "values": tuple(values[order].tolist())},
-        baselines={},
+        curve=results.ObjectiveSteps(edges=(*starts, starts[-1]), values=tuple(values[order].tolist())),
+        baselines=results.Baselines(),
     )

@@ -1,7 +1,6 @@
 """Accuracy under attack, class by class, beside scores that need none: how alike they rank, and the time each took."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ from gfscore.inputs.preprocessing import Pixels
 from gfscore.ranking import agreement
 from gfscore.refuting.claims import shares
 from gfscore.refuting.trying import Subject
-from gfscore.results import CrossCheck, Flag, ModelAudit
+from gfscore.results import AttackAgreements, AttackFreeScores, CrossCheck, Flag, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores import great_scores
 from gfscore.scores.directions import Norm
@@ -73,6 +72,8 @@ def with_cross_check(
     scores = _scores(subject, rows, module, assault, seconds)
     names, totals = subject.samples.class_names, np.bincount(labels, minlength=subject.samples.n_classes)
     whole, attacked = shares(survived, labels[rows], totals, names, delta)
+    profiles = {field: by_class(values, labels[rows]) for field, values in scores.items()}
+    ranked = by_class(survived, labels[rows])
     found = CrossCheck(
         attack=assault.name,
         norm=assault.norm,
@@ -81,10 +82,10 @@ def with_cross_check(
         accuracy=whole,
         delta=delta,
         seconds=seconds,
-        scores={
-            name: dict(zip(attacked, by_class(values, labels[rows]), strict=True)) for name, values in scores.items()
-        },
-        agreement=_agreement(scores, survived, labels[rows]),
+        scores=AttackFreeScores(
+            **{field: dict(zip(attacked, means, strict=True)) for field, means in profiles.items()}
+        ),
+        agreement=AttackAgreements(**{field: agreement(means, ranked) for field, means in profiles.items()}),
         first_order=_first_order_text(subject, assault.norm),
     )
     flags = tuple(Flag(code="autoattack", message=f"AutoAttack remarks: {remark}") for remark in remarks)
@@ -115,7 +116,7 @@ def _standing(
 def _scores(
     subject: Subject, rows: IntArray, module: Any, assault: Assault, seconds: dict[str, float]
 ) -> dict[str, NDArray[Any]]:
-    """Scores of the same samples that need no attack; ``seconds`` learns what each took."""
+    """Scores of the same samples that need no attack, by the field of the result; ``seconds`` learns what each took."""
     pixels, labels = subject.model.rows(subject.data, rows), subject.samples.labels[rows]
     activation, temperature = subject.local.activation or "softmax", subject.local.temperature or 1.0
     started = time.perf_counter()
@@ -129,7 +130,7 @@ def _scores(
     else:
         radii = _first_order_radii(samples, pixels, module, assault.norm)
         seconds["first-order"] = time.perf_counter() - scored + forward - started
-    return {"clean accuracy": great.predicted == labels, "great": great.values, "first-order": radii > assault.eps}
+    return {"clean_accuracy": great.predicted == labels, "great": great.values, "first_order": radii > assault.eps}
 
 
 def _audited_radii(subject: Subject, norm: str) -> bool:
@@ -164,9 +165,3 @@ def by_class(values: NDArray[Any], labels: IntArray) -> list[float]:
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     means: list[float] = (np.bincount(codes, weights=values) / counts).tolist()
     return means
-
-
-def _agreement(scores: Mapping[str, NDArray[Any]], survived: BoolArray, labels: IntArray) -> dict[str, dict[str, Any]]:
-    """How alike each score and the accuracy under attack rank the classes."""
-    attacked = by_class(survived, labels)
-    return {name: agreement(by_class(values, labels), attacked).as_dict() for name, values in scores.items()}

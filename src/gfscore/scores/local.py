@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 
 from gfscore.arrays import BoolArray, FloatArray, IntArray
-from gfscore.results import Flag
+from gfscore.results import Flag, Setting
 
 SATURATED = 0.99  # share of the maximum above which a score cannot say more
 
@@ -36,7 +35,7 @@ class LocalScores:
     temperature: float | None = None
     norm: str | None = None  # "l2" or "linf", for a score that is a distance
     eps: float | None = None  # a radius of interest in that norm
-    settings: Mapping[str, Any] | None = None  # what else decides it, for the record
+    settings: Mapping[str, Setting] | None = None  # what else decides it, for the record
     errors: FloatArray | None = None  # (N,), standard error of each value, where values are estimates
     flags: tuple[Flag, ...] = ()  # what the score itself noticed while it was made
     abstained: BoolArray | None = None  # (N,), where no class could be named, for a score that may say so

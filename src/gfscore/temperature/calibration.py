@@ -1,18 +1,17 @@
 """Choosing a temperature by an objective: all that maximise it, and what the choice is worth."""
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from gfscore.arrays import FloatArray
 from gfscore.errors import OptionError, SamplesError
-from gfscore.ranking import Agreement, agreement, spearman
-from gfscore.results import Flag
+from gfscore.ranking import agreement, spearman
+from gfscore.results import AgainstReference, Baselines, Calibration, Flag, LeftOut, ObjectiveSteps
 from gfscore.temperature.crossings import TIED
 from gfscore.temperature.curve import TemperatureCurve
-from gfscore.temperature.grid import GridSearch, two_phase_grid
+from gfscore.temperature.grid import two_phase_grid
 from gfscore.temperature.objectives import (
     EXACT_CLASSES,
     RESOLUTION,
@@ -27,89 +26,6 @@ from gfscore.temperature.steps import SAME, Steps, representative
 
 PER_CLASS = (Objective.CLASSES, Objective.STABILITY)
 FEWEST_MODELS = 3  # two models agree or disagree: nothing to maximise
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
-    """What the calibration gives when one model is left out; None where nothing is left to maximise."""
-
-    model: str
-    temperature: float | None  # where the others' objective is highest
-    value: float | None  # and what it is there
-    at_full: float | None  # what it is at the temperature that all models give
-
-    @property
-    def loss(self) -> float:
-        """What the others lose at the temperature of all: 0 when it is among their best."""
-        return 0.0 if self.value is None or self.at_full is None else max(0.0, self.value - self.at_full)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Baselines:
-    """What the objective gives without calibration; None where it gives nothing."""
-
-    at_one: float | None  # at T = 1
-    clean_accuracy: float | None  # with clean accuracy in the place of the score
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgainstReference:
-    """How the models rank beside a reference: by the calibrated score, uncalibrated, and by clean accuracy alone."""
-
-    calibrated: Agreement | None  # for ``given`` without p-values and intervals: it is what was maximised
-    at_one: Agreement | None
-    clean_accuracy: Agreement
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Calibration:
-    """All temperatures that maximise an objective. Undefined when ``temperature`` is None: the flags say why."""
-
-    objective: Objective
-    models: tuple[str, ...]
-    temperature: float | None  # geometric middle of the widest interval
-    value: float | None  # of the objective, anywhere in the intervals
-    intervals: tuple[tuple[float, float], ...]  # open, rising: the objective has its maximum in all of them
-    temperature_range: tuple[float, float]
-    steps: Steps  # the objective as a function of T
-    resolution: float | None  # ratio of neighbouring edges on a grid; None when the intervals are exact
-    grid: GridSearch | None  # what the paper's search finds
-    baselines: Baselines
-    left_out: tuple[LeftOut, ...]
-    reference: AgainstReference | None  # when one was given
-    flags: tuple[Flag, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """For a result file: plain numbers, lists and None."""
-        known = ~np.isnan(self.steps.values)
-        reference = self.reference
-        return {
-            "objective": str(self.objective),
-            "models": list(self.models),
-            "temperature": self.temperature,
-            "value": self.value,
-            "intervals": [list(ends) for ends in self.intervals],
-            "temperature_range": list(self.temperature_range),
-            "resolution": self.resolution,
-            "curve": {
-                "edges": self.steps.edges.tolist(),
-                "values": [float(v) if k else None for v, k in zip(self.steps.values, known, strict=True)],
-            },
-            "grid": None if self.grid is None else self.grid.as_dict(),
-            "baselines": {"at_one": self.baselines.at_one, "clean_accuracy": self.baselines.clean_accuracy},
-            "left_out": [
-                {name: getattr(entry, name) for name in ("model", "temperature", "value", "at_full")}
-                for entry in self.left_out
-            ],
-            "reference": None
-            if reference is None
-            else {
-                name: None if found is None else found.as_dict()
-                for name in ("calibrated", "at_one", "clean_accuracy")
-                for found in (getattr(reference, name),)
-            },
-            "flags": [flag.model_dump() for flag in self.flags],
-        }
 
 
 def calibrate(
@@ -164,7 +80,7 @@ def calibrate(
         grid = two_phase_grid(criterion.values, *temperature_range)
     has_one = temperature_range[0] <= 1 <= temperature_range[1]
     baselines = Baselines(
-        at_one=float(criterion.values(np.array([1.0]))[0]) if has_one and value is not None else None,
+        at_one=_known(float(criterion.values(np.array([1.0]))[0])) if has_one and value is not None else None,
         clean_accuracy=_clean_alone(objective, clean, target) if value is not None else None,
     )
     left_out: tuple[LeftOut, ...] = ()
@@ -178,25 +94,24 @@ def calibrate(
         ]
         calibrated, at_one = (None if row is None else agreement(row, outside, tolerance=TIED) for row in scores)
         if objective is Objective.GIVEN and calibrated is not None:
-            calibrated = calibrated.chosen()
+            calibrated = calibrated.without_chance()
         against = AgainstReference(calibrated=calibrated, at_one=at_one, clean_accuracy=agreement(clean, outside))
     gridded = objective in PER_CLASS and any(len(curve.names) > EXACT_CLASSES for curve in models)
     found = Calibration(
-        objective=objective,
+        objective=str(objective),
         models=names,
         temperature=temperature,
         value=value,
         intervals=intervals,
         temperature_range=temperature_range,
-        steps=steps,
+        curve=ObjectiveSteps(edges=tuple(steps.edges.tolist()), values=tuple(map(_known, steps.values.tolist()))),
         resolution=RESOLUTION if gridded else None,
-        grid=grid,
+        grid=None if grid is None else grid.optimum,
         baselines=baselines,
         left_out=left_out,
         reference=against,
-        flags=(),
     )
-    return replace(found, flags=tuple(_flags(found, reason)))
+    return found.model_copy(update={"flags": tuple(_flags(found, reason))})
 
 
 def _criterion(
@@ -249,8 +164,13 @@ def _leave_out(criterion: OverModels | MeanOverModels, place: int, name: str, te
     if steps is None or highest is None:
         return LeftOut(model=name, temperature=None, value=None, at_full=None)
     value, intervals = highest
-    at_full = float(steps.at(temperature))
+    at_full = _known(float(steps.at(temperature)))
     return LeftOut(model=name, temperature=representative(intervals), value=value, at_full=at_full)
+
+
+def _known(value: float) -> float | None:
+    """A value of an objective; None where it has none, which numpy says by NaN."""
+    return None if math.isnan(value) else value
 
 
 def _flags(found: Calibration, undefined: str | None) -> Iterator[Flag]:

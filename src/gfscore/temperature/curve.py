@@ -86,18 +86,11 @@ class TemperatureCurve:
         """Score over all samples at each temperature."""
         return np.asarray(self.scores(temperature) @ self.weights)
 
-    def as_dict(self, points: int = 101, also: Iterable[float] = ()) -> dict[str, Any]:
-        """The curve at temperatures evenly spread in log T, and at others in its range, for a file or a picture."""
+    def temperatures(self, points: int = 101, also: Iterable[float] = ()) -> FloatArray:
+        """Temperatures evenly spread in log T, and others where they are in the range, for a file or a picture."""
         low, high = self.temperature_range
         wanted = [temperature for temperature in also if low <= temperature <= high]
-        temperatures = np.union1d(np.geomspace(low, high, points), wanted)
-        values = self.scores(temperatures)
-        return {
-            "temperature": temperatures.tolist(),
-            "aggregate": (values @ self.weights).tolist(),
-            "scores": {name: values[:, k].tolist() for k, name in enumerate(self.names)},
-            "error": self.error,
-        }
+        return np.union1d(np.geomspace(low, high, points), wanted)
 
 
 def temperature_curve(

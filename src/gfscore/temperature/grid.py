@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gfscore.arrays import FloatArray
 from gfscore.errors import OptionError
+from gfscore.results import GridOptimum
 
 COARSE, FINE = 0.1, 0.001  # steps
 BLOCK = 1000  # temperatures tried together
@@ -25,10 +25,11 @@ class GridSearch:
     fine_temperatures: FloatArray
     fine_values: FloatArray
 
-    def as_dict(self) -> dict[str, Any]:
+    @property
+    def optimum(self) -> GridOptimum:
         """What was found, for a result file; the temperatures tried follow from the rule."""
         tried = len(self.coarse_temperatures) + len(self.fine_temperatures)
-        return {"temperature": self.temperature, "value": self.value, "tried": tried}
+        return GridOptimum(temperature=self.temperature, value=self.value, tried=tried)
 
 
 def two_phase_grid(objective: Callable[[FloatArray], FloatArray], low: float = 0.01, high: float = 10.0) -> GridSearch:

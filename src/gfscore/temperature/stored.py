@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
 from gfscore import disparity
 from gfscore.arrays import FloatArray
 from gfscore.results import Curves, ModelAudit
@@ -19,17 +17,18 @@ def stored_curves(curve: TemperatureCurve, audited: ModelAudit) -> Curves:
     The metrics are about all classes, also where only the curves of the lowest ones are kept.
     """
     asked = [audited.score.temperature, audited.calibrated.temperature if audited.calibrated else None]
-    points = curve.as_dict(also=[temperature for temperature in asked if temperature is not None])
-    profiles = np.array(list(points["scores"].values())).T  # (temperatures, K)
+    temperatures = curve.temperatures(also=[temperature for temperature in asked if temperature is not None])
+    profiles = curve.scores(temperatures)  # (temperatures, K)
+    scores = dict(zip(curve.names, profiles.T.tolist(), strict=True))
     kept = [entry.name for entry in audited.classes]
     if len(kept) > ALL_CLASSES:
         kept = [entry.name for entry in sorted(audited.classes, key=lambda entry: entry.score)[:LOWEST_CLASSES]]
     return Curves(
-        temperature=points["temperature"],
-        aggregate=points["aggregate"],
-        scores={name: points["scores"][name] for name in kept},
+        temperature=tuple(temperatures.tolist()),
+        aggregate=tuple((profiles @ curve.weights).tolist()),
+        scores={name: tuple(scores[name]) for name in kept},
         metrics={name: tuple(map(metric, profiles)) for name, metric in _metrics(audited.fp_great.weight).items()},
-        error=points["error"],
+        error=curve.error,
     )
 
 

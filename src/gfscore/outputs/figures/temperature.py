@@ -48,7 +48,7 @@ def calibration_curve(result: Audit) -> ChartType:
         notes.append(f"Objective {objective!r}. Dashed: T = {best:.4g}, where it is {views.number(found.value)}.")
     if found.intervals:
         notes.append("Shaded: the temperatures at which the objective is highest.")
-    alone = found.baselines.get("clean_accuracy")
+    alone = found.baselines.clean_accuracy
     if alone is not None:
         table = [{"name": f"clean accuracy alone: {alone:.3f}", "value": alone}]
         base = alt.Chart(style.rows(table)).encode(y=y)
@@ -113,8 +113,7 @@ def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | No
 
 def _steps(found: Calibration) -> tuple[list[float], list[float | None]]:
     """Where each step of the objective begins, and its value; the last one is carried to the end of the range."""
-    edges, values = found.curve.get("edges", ()), list(found.curve.get("values", ()))
-    starts = [edge for edge in edges if edge is not None]
+    starts, values = list(found.curve.edges), list(found.curve.values)
     if len(starts) != len(values) + 1 or len(values) < 1:
         raise ResultError(f"calibration.curve has {len(starts)} edges and {len(values)} values. Calibrate again.")
     return starts, [*values, values[-1]]

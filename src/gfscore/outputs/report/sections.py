@@ -120,7 +120,7 @@ def samples(model: ModelAudit) -> str:
     absent = ""
     if model.absent_classes:
         absent = f"<p>{len(model.absent_classes):,} {PLURALS['class']} without a sample are in no number.</p>"
-    facts = list(_facts(model.run or {}))
+    facts = list(_facts({} if model.run is None else model.run.model_dump(mode="json")))
     run = _table(["setting", "value"], facts, caption="How its outputs were made", kind="facts") if facts else ""
     return f"<p>{source} {how}.</p>{absent}{run}"
 

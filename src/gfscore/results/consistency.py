@@ -3,23 +3,21 @@
 import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from gfscore.errors import PLURALS, ResultError
-
-if TYPE_CHECKING:
-    from gfscore.results import Interval, Metric, ModelAudit
+from gfscore.results.base_result import Interval, Metric
+from gfscore.results.model_result import ModelAudit
 
 SLACK = 1e-9  # for the rounding of sums, relative to the largest score or to 1
 
 
-def check_consistent(model: "ModelAudit") -> None:
+def check_consistent(model: ModelAudit) -> None:
     """Refuse an audit that no samples can have: it was changed after it was written, or damaged."""
     for complaint in _complaints(model):
         raise ResultError(f"holds an audit of {model.name!r} that cannot be: {complaint}. Run the audit again.")
 
 
-def _complaints(model: "ModelAudit") -> Iterator[str]:
+def _complaints(model: ModelAudit) -> Iterator[str]:
     """What contradicts itself, in words, most basic first."""
     counted = Counter([*(entry.name for entry in model.classes), *model.absent_classes])
     for name, times in counted.items():
@@ -35,7 +33,7 @@ def _complaints(model: "ModelAudit") -> Iterator[str]:
     yield from _apart(model)
 
 
-def _misplaced(model: "ModelAudit") -> Iterator[str]:
+def _misplaced(model: ModelAudit) -> Iterator[str]:
     """Numbers off their scale or out of their interval."""
     low, high = model.score.range
     span, weight = high - low, model.fp_great.weight
@@ -61,12 +59,12 @@ def _misplaced(model: "ModelAudit") -> Iterator[str]:
     yield from _out_of_place("the refuted share", claim.radius_refuted_share, claim.radius_refuted_interval, share)
 
 
-def _metric_out_of_place(what: str, metric: "Metric | None", scale: "Interval") -> Iterator[str]:
+def _metric_out_of_place(what: str, metric: Metric | None, scale: Interval) -> Iterator[str]:
     if metric is not None:
         yield from _out_of_place(what, metric.value, metric.interval, scale)
 
 
-def _out_of_place(what: str, value: float | None, interval: "Interval | None", scale: "Interval") -> Iterator[str]:
+def _out_of_place(what: str, value: float | None, interval: Interval | None, scale: Interval) -> Iterator[str]:
     slack = SLACK * max(1.0, scale[1] - scale[0])
     if interval is not None:
         if interval[0] > interval[1] + slack:
@@ -78,7 +76,7 @@ def _out_of_place(what: str, value: float | None, interval: "Interval | None", s
             yield f"{number:.6g} is no value for {what}, which lies between {scale[0]:.4g} and {scale[1]:.4g}"
 
 
-def _apart(model: "ModelAudit") -> Iterator[str]:
+def _apart(model: ModelAudit) -> Iterator[str]:
     """Numbers of the model that do not follow from those of its classes."""
     scores = {entry.name: entry.score for entry in model.classes}
     lowest, highest = min(scores.values()), max(scores.values())

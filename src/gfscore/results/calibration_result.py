@@ -1,0 +1,118 @@
+"""Temperatures: curves over them, the calibrated one, and all metrics at it."""
+
+from pydantic import Field
+
+from gfscore.results.base_result import Flag, Interval, Metric, Result
+from gfscore.results.class_result import Atkinson, ClassResult, Disparity, Penalised, WorstCase
+from gfscore.results.ranking_result import Agreement
+
+
+class Curves(Result):
+    """Scores over a range of temperatures; with many classes only the lowest ones are kept."""
+
+    temperature: tuple[float, ...]
+    aggregate: tuple[float, ...]
+    scores: dict[str, tuple[float, ...]] = Field(description="by class")
+    metrics: dict[str, tuple[float | None, ...]] = Field(
+        default_factory=dict, description="class_mean, wcr, rdi, nrgc, fp_great, theil and atkinson of all classes"
+    )
+    error: float = Field(
+        description="estimate of how far a value is from the score at that temperature at most, not a bound"
+    )
+
+
+class Calibrated(Result):
+    """The metrics at the calibrated temperature, beside those at the temperature of the audit.
+
+    All intervals here hold together at the audit's level for a temperature fixed beforehand. This one was chosen on the
+    same samples, which they do not account for, and they do not hold together with those of the audit itself. There is
+    no noise floor: audit other samples at this temperature to have both.
+    """
+
+    temperature: float = Field(description="T*, chosen on these samples")
+    aggregate: float
+    class_mean: float
+    classes: tuple[ClassResult, ...] = Field(description="intervals as if T* had been fixed beforehand")
+    worst_set: tuple[str, ...] = Field(description="from these intervals")
+    rdi: Disparity
+    nrgc: Metric
+    wcr: WorstCase
+    fp_great: Penalised
+    theil: Metric
+    atkinson: Atkinson
+
+
+class ObjectiveSteps(Result):
+    """An objective as a step function of the temperature: one more edge than values, rising."""
+
+    edges: tuple[float, ...] = Field(
+        default=(), description="temperatures at which a step begins, and the end of the last one"
+    )
+    values: tuple[float | None, ...] = Field(default=(), description="of each step; null where the objective has none")
+
+
+class GridOptimum(Result):
+    """The first of the best temperatures on a grid."""
+
+    temperature: float
+    value: float
+    tried: int = Field(description="temperatures looked at")
+
+
+class Baselines(Result):
+    """What the objective gives without calibration; null where it gives nothing."""
+
+    at_one: float | None = Field(default=None, description="at T = 1")
+    clean_accuracy: float | None = Field(default=None, description="with clean accuracy in the place of the score")
+
+
+class LeftOut(Result):
+    """What a calibration gives when one model is left out; null where nothing is left to maximise."""
+
+    model: str
+    temperature: float | None = Field(description="where the others' objective is highest")
+    value: float | None = Field(description="of the others' objective there")
+    at_full: float | None = Field(
+        description="of the others' objective at the T* of all models: lower where T* depends on the model"
+    )
+
+    @property
+    def loss(self) -> float:
+        """What the others lose at the temperature of all: 0 when it is among their best."""
+        return 0.0 if self.value is None or self.at_full is None else max(0.0, self.value - self.at_full)
+
+
+class AgainstReference(Result):
+    """How the models rank beside a reference: by the calibrated score, uncalibrated, and by clean accuracy alone."""
+
+    calibrated: Agreement | None = Field(
+        description="at T*; with the objective given without p-values and intervals, since T* was chosen to make this "
+        "agreement large"
+    )
+    at_one: Agreement | None = Field(description="at T = 1; null when that is out of the range searched")
+    clean_accuracy: Agreement
+
+
+class Calibration(Result):
+    """All temperatures that maximise an objective over some models, and what the choice is worth.
+
+    Undefined when ``temperature`` is null: the flags say why.
+    """
+
+    objective: str
+    models: tuple[str, ...]
+    temperature: float | None = Field(description="T*, the middle of the widest interval; null when undefined")
+    value: float | None = Field(description="of the objective, anywhere in the intervals")
+    intervals: tuple[Interval, ...] = Field(description="all temperatures that maximise it: open intervals")
+    temperature_range: Interval = Field(description="what was searched")
+    resolution: float | None = Field(default=None, description="of the intervals' ends, as a factor; null: exact")
+    curve: ObjectiveSteps = Field(description="the objective, a step function of T")
+    grid: GridOptimum | None = Field(default=None, description="what the paper's two-phase grid search finds")
+    baselines: Baselines = Field(description="the objective at T = 1, and by clean accuracy alone")
+    left_out: tuple[LeftOut, ...] = Field(default=(), description="what the others give without each model")
+    reference: AgainstReference | None = Field(default=None, description="null when none was given")
+    flags: tuple[Flag, ...] = ()
+
+    def to_json(self) -> str:
+        """As ``calibrate --json`` prints it."""
+        return self.model_dump_json(indent=1) + "\n"

@@ -1,0 +1,94 @@
+"""Numbers of classes: of each by itself, and metrics over all of them with what chance alone would give."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from gfscore.results.base_result import Interval, Metric, Result, Share
+
+
+class ClassResult(Result):
+    """A class, or a group where the audit was asked for groups."""
+
+    name: str
+    n: int = Field(ge=1)
+    size: int | None = Field(
+        default=None, description="samples of the class in the data set that these were drawn from, where it is known"
+    )
+    score: float = Field(description="mean local score of the samples")
+    std: float | None = Field(description="standard deviation of the local scores, n - 1; null when n is 1")
+    accuracy: Share
+    interval: Interval | None = Field(description="for the expected score; all classes at once")
+    shrunken: float | None = Field(
+        default=None, description="estimate that borrows from the other classes; beside the score, not in its place"
+    )
+    confused_with: str | None = Field(description="class most often predicted by mistake; null without mistakes")
+    confused_share: Share = Field(default=0.0, description="share of the samples predicted so")
+    robust_accuracy: Metric | None = Field(
+        default=None, description="share of radii above eps; the interval covers sampling only: it is no bound"
+    )
+    refuted: Metric | None = Field(
+        default=None, description="share of claimed radii in which an adversarial example was found"
+    )
+    abstained: Share | None = Field(
+        default=None, description="share of the samples for which no class was named; null where none can be withheld"
+    )
+    attacked: Metric | None = Field(default=None, description="accuracy under the attack of the cross-check")
+
+
+class WorstCase(Metric):
+    """WCR, with its class."""
+
+    class_: str = Field(alias="class", description="class that attains it, the first of several")
+
+
+class Disparity(Metric):
+    """RDI, with the two classes that make it."""
+
+    classes: tuple[str, str] = Field(description="highest and lowest class")
+
+
+class Penalised(Metric):
+    """FP-GREAT, with its fairness weight."""
+
+    weight: float = Field(ge=0, description="lambda")
+
+
+class Atkinson(Metric):
+    """Atkinson's index, with its inequality aversion and the mean it adjusts."""
+
+    aversion: float = Field(default=1.0, ge=0, description="epsilon")
+    adjusted_mean: float | None = Field(default=None, description="class mean times (1 - index)")
+
+
+class Null(Result):
+    """An index of disparity under chance alone: all classes equal."""
+
+    null_mean: float = Field(description="what chance gives on average, by the test with the larger p-value")
+    null_q95: float = Field(description="what chance exceeds in 5 % of the shuffles, likewise")
+    p_value: float = Field(
+        gt=0, le=1, description="how often chance gives at least what was observed: the larger of both tests"
+    )
+    p_holm: float | None = Field(
+        default=None, description="p_value, corrected (Holm) for RDI and NRGC being asked together"
+    )
+    p_plain: float | None = Field(
+        default=None, description="of the plain test: exact for classes that all have one distribution"
+    )
+    p_studentised: float | None = Field(
+        default=None, description="of the studentised test: approximate, for classes with equal means"
+    )
+    test: Literal["plain", "studentised"] | None = Field(default=None, description="the one with the larger p-value")
+
+
+class NoiseFloor(Result):
+    """The noise floor of RDI and NRGC."""
+
+    rdi: Null
+    nrgc: Null | None = Field(description="null when all scores are 0")
+    permutations: int = Field(description="shuffles, or draws")
+    studentised: bool = Field(description="false only where an earlier version made the plain test alone")
+    seed: int
+    kind: Literal["permutation", "normal"] = Field(
+        default="permutation", description="shuffled samples, or normal draws where the samples are gone"
+    )
