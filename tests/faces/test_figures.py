@@ -69,10 +69,8 @@ def made_up_curves(model: ModelAudit) -> Curves:
 
 
 @pytest.fixture(scope="session")
-def zoo(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("zoo")
-    assert run(["demo", "--out", str(folder), "--store", str(folder / "store"), "--quiet"]) == 0
-    return Audit.load(folder / "audit.json")
+def zoo(demo):
+    return Audit.load(demo.folder / "audit.json")
 
 
 @pytest.fixture(scope="session")
