@@ -61,7 +61,7 @@ def guided(name, seconds):
 def test_what_new_code_paths_lead_to_is_refused_or_read():
     for package in MADE_WITH.values():
         pytest.importorskip(package)
-    guided("all", 5)
+    guided("all", 3)
 
 
 @pytest.mark.long
