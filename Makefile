@@ -31,12 +31,16 @@ $(AXE): tests/faces/package.json
 demo: $(DEMO)/.installed ## audit the embedded zoo of digit classifiers, end to end
 	$(DEMO)/bin/gfscore demo
 
-# Two processes on two cores: threads of their libraries would only wait for each other.
+# Two processes on two cores: threads of their libraries would only wait for each other. Each takes half of the files and steals from
+# the other in the end: what a file starts (a browser, a server, a cluster) is started once. What is compiled is kept, empty as the
+# variable is: some images forbid it, and then each of the hundreds of processes that the tests start would compile all it imports.
+TESTS := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal --durations 10
+
 test: $(STAMP) $(AXE) ## run the tests, doctests included
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m 'not long'
+	$(TESTS) -m 'not long'
 
 test-long: $(STAMP) $(AXE) ## run every test, the long ones too
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	$(TESTS)
 
 check: $(STAMP) ## check format, lint, types and the rules of who imports whom
 	$(BIN)/ruff format --check .

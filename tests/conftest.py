@@ -1,6 +1,9 @@
 """What several test files share."""
 
+import json
 import os
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,3 +24,45 @@ def realdata() -> Path:
     if not REALDATA.is_dir():
         pytest.skip("no real data here: set GFSCORE_REALDATA to its folder")
     return REALDATA
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A run of the demo."""
+
+    folder: Path  # that it wrote
+    code: int
+    screen: str  # what it wrote to a terminal of 80 columns, escape sequences included
+    seconds: float  # of processor time
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory) -> Demo:
+    """The demo as a newcomer starts it; it runs once, and all workers look at that run."""
+    import fcntl  # here and below: tests that need no demo run where there are no terminals, too
+
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent  # of all workers
+    place = shared / "demo"
+    place.mkdir(exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "seen.json").exists():
+            (place / "seen.json").write_text(json.dumps(_run_demo(place)))
+    return Demo(place / "gfscore-demo", **json.loads((place / "seen.json").read_text()))
+
+
+def _run_demo(place: Path) -> dict[str, object]:
+    from terminals import executed
+
+    before = _processor_time_of_children()
+    seen = executed([sys.executable, "-m", "gfscore", "demo", "--store", "store"], place, 80)
+    return {"code": seen.code, "screen": seen.raw, "seconds": _processor_time_of_children() - before}
+
+
+def _processor_time_of_children() -> float:
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

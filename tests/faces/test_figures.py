@@ -28,7 +28,8 @@ from gfscore.outputs.figures import (
     save,
     side_by_side,
 )
-from gfscore.outputs.figures.labels import _box, place_labels
+from gfscore.outputs.figures.labels import Box, place_labels
+from gfscore.outputs.figures.style import TEXT_SIZE, width_of
 from gfscore.paper import published_audit
 from gfscore.planning import audit_radii
 from gfscore.results import Audit, Calibration, Curves, ModelAudit
@@ -69,10 +70,8 @@ def made_up_curves(model: ModelAudit) -> Curves:
 
 
 @pytest.fixture(scope="session")
-def zoo(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("zoo")
-    assert run(["demo", "--out", str(folder), "--store", str(folder / "store"), "--quiet"]) == 0
-    return Audit.load(folder / "audit.json")
+def zoo(demo):
+    return Audit.load(demo.folder / "audit.json")
 
 
 @pytest.fixture(scope="session")
@@ -416,10 +415,17 @@ def test_a_very_long_name_is_shortened(results, tmp_path):
     assert "long" * 50 not in named[1].to_json()
 
 
+def surrounding(place, text):
+    left = place.x - width_of(text) * {"left": 0, "center": 0.5, "right": 1}[place.align]
+    return Box(left, place.y - TEXT_SIZE / 2, left + width_of(text), place.y + TEXT_SIZE / 2)
+
+
 def test_labels_do_not_lie_on_each_other():
     rng = np.random.default_rng(1)
     points = [(float(x), float(y), f"model {i}") for i, (x, y) in enumerate(rng.uniform(20, 380, (25, 2)))]
-    boxes = [_box(place, text) for place, (_, _, text) in zip(place_labels(points, 640, 420), points, strict=True)]
+    boxes = [
+        surrounding(place, text) for place, (_, _, text) in zip(place_labels(points, 640, 420), points, strict=True)
+    ]
     overlaps = [a.overlap(b) for i, a in enumerate(boxes) for b in boxes[:i]]
     assert max(overlaps) == 0
 

@@ -9,6 +9,7 @@ import pickle
 import struct
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -152,6 +153,15 @@ def test_the_watch_sees_what_it_is_for(monkeypatch):
     monkeypatch.setattr(watched, "SECONDS", 0.2)
     with pytest.raises(watched.TooLongError):
         attempt(reading(endless), b"x")
+
+
+def test_memory_is_traced_before_the_thread_that_watches_starts(monkeypatch):
+    """Python 3.11 crashes where a thread starts, and frees memory, while tracing is switched on."""
+    traced = []
+    monkeypatch.setattr("faulthandler.dump_traceback_later", lambda *_, **__: traced.append(tracemalloc.is_tracing()))
+    attempt(READERS["csv"], READERS["csv"].seeds()[0])
+    assert traced == [True]
+    assert not tracemalloc.is_tracing()
 
 
 HANGING = """import sys

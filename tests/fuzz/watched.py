@@ -47,9 +47,9 @@ def attempt(reader: Reader, content: bytes) -> str:
         with (Path(folder) / "traceback").open("w") as traceback:
             earlier = signal.signal(signal.SIGALRM, stop)
             signal.setitimer(signal.ITIMER_REAL, SECONDS)
-            faulthandler.dump_traceback_later(2 * SECONDS, exit=True, file=traceback)
             before = resident_peak(forget=True)
-            tracemalloc.start()
+            tracemalloc.start()  # before there is another thread: one that frees memory in that moment crashes Python
+            faulthandler.dump_traceback_later(2 * SECONDS, exit=True, file=traceback)
             try:
                 reader.read(path)
                 return ""

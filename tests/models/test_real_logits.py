@@ -73,11 +73,12 @@ def test_imagenet_command_takes_less_than_four_seconds(realdata, tmp_path):
         return time.perf_counter() - start
 
     for _ in range(TRIES):
-        few, all_of_them = seconds(tmp_path / "few.npz"), seconds(realdata / IMAGENET)
-        if all_of_them < max(4, 3 * few):
+        all_of_them = seconds(realdata / IMAGENET)
+        if all_of_them < 4 or all_of_them < 3 * seconds(tmp_path / "few.npz"):
             break
-    assert all_of_them < max(4, 3 * few)
-    assert json.loads(done[-1].stdout)["models"][0]["absent_classes"] == []
+    else:
+        pytest.fail(f"the last of {TRIES} runs took {all_of_them:.1f} s")
+    assert json.loads(done[0].stdout)["models"][0]["absent_classes"] == []
 
 
 def test_probabilities_are_refused_under_their_own_key(realdata, capsys, tmp_path, monkeypatch):

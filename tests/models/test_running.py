@@ -224,7 +224,7 @@ def bare_loop(path, inputs, batch):
     ("network", "n", "batch", "limit"),
     [
         ("cifar_resnet20", 2048, 128, 1.15),
-        ("cifar_wide_kw", 10_000, 1, 1.3),
+        pytest.param("cifar_wide_kw", 10_000, 1, 1.3, marks=pytest.mark.long),
         pytest.param("cifar_resnet20", 10_000, 128, 1.15, marks=pytest.mark.long),
     ],
 )

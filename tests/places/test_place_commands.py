@@ -4,6 +4,7 @@ import inspect
 import json
 import os
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import onnx_graphs
@@ -12,7 +13,7 @@ from PIL import Image
 
 from gfscore import zoo
 from gfscore.cli.main import application, run
-from gfscore.cli.places import HERE, WRITTEN, _takes_path
+from gfscore.cli.places import HERE, WRITTEN
 from gfscore.results import Audit
 
 READ = {"audit", "baseline", "class_names", "groups", "inputs", "logits", "paths", "pilot", "policy", "radii"}
@@ -20,6 +21,10 @@ READ = {"audit", "baseline", "class_names", "groups", "inputs", "logits", "paths
 
 def out_of(store, address):
     return store.cat_file(address.removeprefix("s3://")).decode()
+
+
+def names_a_path(annotation):
+    return annotation is Path or any(map(names_a_path, get_args(annotation)))
 
 
 def without_provenance(text):
@@ -36,7 +41,7 @@ def test_every_path_of_every_command_is_read_or_written_or_stays_here():
         name
         for command in commands
         for name, entry in inspect.signature(command).parameters.items()
-        if _takes_path(entry.annotation)
+        if names_a_path(entry.annotation)
     }
     assert taken == READ | WRITTEN | HERE
 

@@ -102,7 +102,7 @@ def test_the_mixture_leaves_out_only_what_its_capital_excludes(n, scores):
         assert np.logaddexp.reduce(log_capital) - np.log(len(STAKES)) >= np.log(1 / alpha) - 1e-3
 
 
-@pytest.mark.parametrize(("k", "n"), [(10, 1000), (1000, 50), (10, 20_000)])
+@pytest.mark.parametrize(("k", "n"), [(10, 1000), (1000, 50), pytest.param(10, 20_000, marks=pytest.mark.long)])
 def test_blocks_are_at_most_15_percent_wider_than_betting(k, n):
     alpha = 0.7 * 0.05 / (2 * k)
     for population in POPULATIONS:

@@ -179,7 +179,7 @@ def test_frame_has_a_row_per_model_and_class(two_models):
         (lambda data: data.update(schema="gfscore.audit/9"), "has schema 'gfscore.audit/9'; this version reads"),
         (lambda data: data.pop("schema"), "has schema None; this version reads"),
         (lambda data: data.update(models=[]), "breaks the schema at models: "),
-        (lambda data: data["models"][0].pop("rdi"), "breaks the schema at models.0.rdi: Field required"),
+        (lambda data: data["models"][0].pop("rdi"), "breaks the schema at models.0.rdi: "),
         (lambda data: data["models"][0].update(aggregate="high"), "breaks the schema at models.0.aggregate: "),
         (lambda data: data["models"][0].update(accuracy=1.5), "breaks the schema at models.0.accuracy: "),
     ],

@@ -1,0 +1,34 @@
+"""Two versions of a model."""
+
+from pathlib import Path
+
+import numpy as np
+
+from bad_inputs.making import LABELS, LOGITS, case, npz
+
+
+def versions(folder: Path, **other: object) -> list[str]:
+    np.savez(folder / "n.npz", **({"logits": LOGITS, "labels": LABELS} | other))
+    return ["compare", *npz(folder)[1:], str(folder / "n.npz")]
+
+
+@case(
+    "the old version has 3 classes, the new one 2, and their names are not the same. Compare models of the same classes, or give --class-names."
+)
+def compare_of_other_classes(folder):
+    return versions(folder, logits=LOGITS[:, :2], labels=[0, 1, 0, 1])
+
+
+@case("a tolerance of -0.1 is no fall. Give a number of at least 0, such as 0.02.")
+def compare_with_a_negative_tolerance(folder):
+    return [*versions(folder), "--tolerance", "-0.1"]
+
+
+@case("{folder}/m.npz is given twice. Name each file once.")
+def compare_of_a_file_with_itself(folder):
+    return ["compare", *npz(folder)[1:] * 2]
+
+
+@case("0 finished runs have a key that begins with 'abc'. See gfscore store list.")
+def compare_of_an_unknown_run(folder):
+    return ["compare", "store:abc", "store:abd", "--store", str(folder)]

@@ -1,0 +1,71 @@
+"""Models, data, the store, plans and reproductions."""
+
+from pathlib import Path
+
+from PIL import Image
+
+from bad_inputs.making import case
+
+
+@case(
+    "Invalid value for 'dataset': Value error, 'mnist' is not one of 'cifar10', 'imagenet'. See gfscore reproduce --help."
+)
+def dataset_unknown(folder):
+    return ["reproduce", "mnist", "--from-published"]
+
+
+@case("--model is given without --data. Running a model takes both.")
+def model_without_data(folder):
+    return ["audit", "--model", "zoo:standard"]
+
+
+@case("--data is given without --model. Running a model takes both.")
+def data_without_model(folder):
+    return ["audit", "--data", "zoo:digits"]
+
+
+@case("one --model and one --data make one logits file. Call the command once for each.")
+def logits_of_two_models(folder):
+    options = ["--model", "zoo:standard", "--model", "zoo:noise", "--data", "zoo:digits"]
+    return ["logits", *options, "-o", str(folder / "m.safetensors")]
+
+
+@case("--out {folder}/m.npz has the ending '.npz'. Logits are written as .safetensors.")
+def logits_to_another_format(folder):
+    return ["logits", "--model", "zoo:standard", "--data", "zoo:digits", "-o", str(folder / "m.npz")]
+
+
+@case("say what to run on: --data (the test set, or generated images), or add --from-published.")
+def reproduce_without_data(folder):
+    return ["reproduce", "cifar10"]
+
+
+@case("say what to delete: the key of an entry (gfscore store list), or --all.")
+def store_clear_of_nothing(folder):
+    return ["store", "clear", "--store", str(folder)]
+
+
+@case("0 entries have a key that begins with 'abc'. See gfscore store list.")
+def store_clear_of_an_unknown_key(folder):
+    return ["store", "clear", "abc", "--store", str(folder)]
+
+
+@case("say what is known: --radius for the samples it needs, or --n for the radius they buy.")
+def plan_without_a_question(folder):
+    return ["plan", "--classes", "10"]
+
+
+@case("say how many classes there are (--classes), or give a first audit (--pilot).")
+def plan_without_classes(folder):
+    return ["plan", "--radius", "0.1"]
+
+
+@case(
+    "{folder}/images/a/1.png: is 4100 x 4100 pixels, and an image for a model has at most 16,777,216. "
+    "Give --resize, such as --resize 256 --crop 224."
+)
+def an_image_too_large_for_a_model(folder: Path) -> list[str]:
+    for name in "ab":
+        (folder / "images" / name).mkdir(parents=True)
+        Image.new("1", (4100, 4100)).save(folder / "images" / name / "1.png")
+    return ["audit", "--model", "zoo:standard", "--data", str(folder / "images"), "--store", str(folder / "store")]
