@@ -20,7 +20,7 @@ def on_gpu(model: Model) -> Model:
             if CUDA not in onnxruntime.get_available_providers():
                 raise ModelError(
                     "was given a GPU that onnxruntime cannot use here. Install onnxruntime-gpu on the nodes, or leave "
-                    "--gpus-per-actor away."
+                    "--gpus-per-actor out."
                 )
             return replace(model, session=open_session(model.path, gpu=True))
         raise ModelError("runs where it likes: it cannot be put on a GPU. Leave --gpus-per-actor out.")
@@ -31,7 +31,7 @@ def _torch_on_gpu(model: TorchModel) -> TorchModel:
     if not torch.cuda.is_available():
         raise ModelError(
             "was given a GPU that torch cannot use here. Install torch with CUDA on the nodes, or leave "
-            "--gpus-per-actor away."
+            "--gpus-per-actor out."
         )
     device = torch.device("cuda")
     try:
