@@ -12,7 +12,8 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,8 @@ from safetensors.numpy import save
 from gfscore.arrays import FloatArray, IntArray, row_chunks
 from gfscore.errors import RunError, first_line
 from gfscore.files import held, make_folder, remove_held, remove_where_allowed, replacing, sweep, write_text
-from gfscore.inputs.probes import GPU_TOLERANCE, NOISE, TOLERANCE, distance, name_of, stored_probe
-from gfscore.inputs.protocols import Model
+from gfscore.inputs.probes import GPU_TOLERANCE, NOISE, TOLERANCE, distance, stored_probe
+from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.safetensors_file import HALVED, write_safetensors
 from gfscore.places.addresses import here, user_cache
 
@@ -172,6 +173,16 @@ class Entry:
         except (FileNotFoundError, SafetensorError, OSError, ValueError, KeyError, IndexError):
             return None
 
+    def missing_shards(self, shards: list[slice]) -> list[int] | None:
+        """What must be computed before the entry, whose lock is held, can be finished; None when it is finished."""
+        damaged = self.damaged_shards(shards)
+        if damaged == []:
+            self.drop_shards()  # a run may have been killed between finishing and this
+            return None
+        if damaged:
+            self.reopen(shards, damaged)
+        return [index for index in range(len(shards)) if self.read_shard(index) is None]
+
     def reopen(self, shards: list[slice], damaged: list[int]) -> None:
         """Turn a damaged finished file back into its sound shards, so that only the others are computed again."""
         with safe_open(self.finished, framework="np") as file:
@@ -205,19 +216,17 @@ class Store:
     """All entries below one folder."""
 
     def __init__(self, root: Path | None = None) -> None:
-        self.root = root or default_root()
+        self._given = root
+
+    @cached_property
+    def root(self) -> Path:
+        """The folder, found out when it is first needed: who keeps nothing needs none."""
+        return self._given or default_root()
 
     def entry(self, recipe: Recipe, about: Mapping[str, Any]) -> Entry:
         """The entry of a recipe, which is made once it is locked; ``about`` says for people what it is."""
         info = {"format": FORMAT, "about": dict(about), "recipe": recipe.as_dict()}
         return Entry(self.root / recipe.key[:2] / recipe.key, info)
-
-    def probed(self, recipe: Recipe, model: Model, probe: FloatArray) -> Recipe:
-        """The recipe with the name of the model's probe; a model without a fingerprint is found by nobody again."""
-        if model.fingerprint is None:
-            return recipe
-        about = {"model": recipe.model, "data": recipe.data, "preprocessing": dict(recipe.preprocessing)}
-        return replace(recipe, probe=name_of(self.root, about, probe))
 
     def entries(self) -> list[Entry]:
         """Every entry that can be read, oldest first."""
@@ -242,6 +251,12 @@ class Store:
     def remove(self, entry: Entry) -> None:
         """Delete an entry, once nobody else holds it."""
         remove_held(entry.path, LOCK)
+
+
+def names_of(data: Dataset) -> dict[str, str]:
+    """What the data call their classes and samples, for the metadata of a file: it can be audited by itself."""
+    named = {name: getattr(data, name) for name in NAMES}
+    return {name: json.dumps(values) for name, values in named.items() if values is not None}
 
 
 def export(finished: Path, target: Path, names: Mapping[str, str]) -> None:

@@ -7,9 +7,8 @@ add up exactly, so the end is the same however often a run was interrupted.
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -36,12 +35,11 @@ class SumLog:
         self,
         root: Path,
         recipe: Recipe,
-        score: Mapping[str, Any],
         look: Look = lambda _so_far: None,
         *,
         class_names: Sequence[str] | None = None,
     ) -> None:
-        self.recipe = replace(recipe, measure={"name": FOLDER, **score})
+        self.recipe = recipe
         self.class_names = class_names  # of this run: names decide no number, and an earlier run may have had others
         self.path = root / FOLDER / self.recipe.key
         self._tally, self._shards, self._saved = Tally(), set[int](), 0.0
