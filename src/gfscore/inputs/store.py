@@ -10,8 +10,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,14 +23,15 @@ from safetensors.numpy import save
 
 from gfscore.arrays import FloatArray, IntArray, row_chunks
 from gfscore.errors import RunError, first_line
-from gfscore.files import held, make_folder, remove_held, remove_where_allowed, replacing, sweep, write_text
+from gfscore.files import remove_held, remove_where_allowed, replacing
+from gfscore.inputs.journal import LOCK, Journal
 from gfscore.inputs.probes import GPU_TOLERANCE, NOISE, TOLERANCE, distance, stored_probe
 from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.safetensors_file import HALVED, write_safetensors
 from gfscore.places.addresses import here, user_cache
 
 FORMAT = 1
-INFO, LOCK = "entry.json", "lock"
+INFO = "entry.json"
 # Metadata of a finished file: the checksum of each shard's rows, and of all that is not in a shard.
 DIGESTS, REST = "shard_sha256", "rest_sha256"
 ON_GPU = " on a GPU"  # after the fingerprint of a model: its logits differ there in their last digits
@@ -85,12 +86,16 @@ class Recipe:
         return [slice(start, min(start + self.shard_rows, self.n_samples)) for start in starts]
 
 
-class Entry:
+class Entry(Journal):
     """One run's logits, finished or under way."""
 
-    def __init__(self, path: Path, info: Mapping[str, Any]) -> None:
-        self.path = path
-        self.info = info
+    label = INFO
+    files = ("*.safetensors",)
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """What its label says: the recipe, and for people what that is."""
+        return self.about
 
     @property
     def content(self) -> str:
@@ -107,14 +112,13 @@ class Entry:
         """Bytes on disk."""
         return sum(map(_size, self.path.glob("*")))
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the entry alone; a second process waits here. The lock ends with the process, however it ends."""
-        with held(self.path / LOCK, "r+b", lambda: make_folder(self.path), or_read=True):
-            sweep(self.path, INFO, "shard-*", self.finished.name)
-            if _read_info(self.path / INFO) is None:
-                write_text(self.path / INFO, json.dumps(self.info, indent=1) + "\n")
-            yield
+    def locked(self) -> AbstractContextManager[object]:
+        """Hold the entry alone, if only to read it."""
+        return self.hold(or_read=True)
+
+    def is_labelled(self) -> bool:
+        """Whether its label can be read, and is its own."""
+        return _read_info(self.path / INFO) is not None
 
     def shard_exists(self, index: int) -> bool:
         """Whether there is a shard, sound or not."""
