@@ -8,6 +8,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from run import machine, row, seconds, verdict
@@ -18,9 +19,9 @@ from gfscore.engines.first_order import score_first_order
 from gfscore.inputs.data import load_data
 from gfscore.inputs.data.views import draw_per_class
 from gfscore.inputs.models import load_model
-from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
+from gfscore.measures import Run
 from gfscore.outputs.checks import agreements
 from gfscore.refuting import Assault, Subject, with_cross_check
 from gfscore.results import CrossCheck, ModelAudit
@@ -45,22 +46,22 @@ def subject(name: str) -> Subject:
     entries = json.loads((REALDATA / "manifest.json").read_text(encoding="utf-8"))
     entry = next(entry for entry in entries if entry["file"] == f"models/{name}.onnx")
     preprocessing = Preprocessing(mean=tuple(entry["mean"]), std=tuple(entry["std"]))
-    model = PixelModel(model=load_model(REALDATA / entry["file"]), preprocessing=preprocessing)
     data = draw_per_class(load_data(REALDATA / "cifar10_test.npz"), PER_CLASS, seed=0)
-    samples = Samples.of(model(model.pixels(data, slice(None))), data.labels)
-    return Subject(model=model, data=data, samples=samples, local=great_scores(samples))
+    run = Run(model=load_model(REALDATA / entry["file"]), data=data, preprocessing=preprocessing)
+    samples = _samples(run)
+    return Subject(run=run, samples=samples, local=great_scores(samples))
+
+
+def _samples(run: Run) -> Samples:
+    return Samples.of(run.logits_of(run.pixels(slice(None))), run.data.labels)
 
 
 def first_order_audit(tested: Subject, rivals: int = 3) -> ModelAudit:
     """All of it, from images: conversion to torch, logits, gradients, radii, intervals and noise floor."""
-    model, data = tested.model, tested.data
-    samples = Samples.of(model(model.pixels(data, slice(None))), data.labels)
+    samples = _samples(tested.run)
     with tempfile.TemporaryDirectory() as folder:  # a store that knows nothing yet
         local = score_first_order(
-            model.model,
-            data,
-            model.preprocessing,
-            Store(Path(folder)),
+            replace(tested.run, store=Store(Path(folder))),
             samples,
             FirstOrder(norm="linf", eps=EPS, rivals=rivals),
             gradients="yes",

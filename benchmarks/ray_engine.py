@@ -15,9 +15,11 @@ import numpy as np
 from run import machine, row, verdict
 
 from gfscore.engines.loading import Loading, load
-from gfscore.engines.local import SHARD_ROWS, compute_logits
+from gfscore.engines.local import measured
 from gfscore.engines.ray import Cluster, logits_on_ray
 from gfscore.inputs.store import Store
+from gfscore.measures import Logits
+from gfscore.measures.logits import SHARD_ROWS
 
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))
 NETWORK = "cifar_resnet56"
@@ -51,10 +53,10 @@ class Timed(NamedTuple):
 def local_times(specs: tuple[str, str], how: Loading, folder: Path) -> tuple[Timed, Timed]:
     """One local worker, end to end, and without opening the model and the data."""
     start = time.perf_counter()
-    (loaded,) = load([specs[0]], [specs[1]], how)
+    (run,) = load([specs[0]], [specs[1]], how, Store(folder))
     opened = time.perf_counter()
-    compute_logits(loaded.model, loaded.data, loaded.preprocessing, Store(folder), batch_size=loaded.batch_size)
-    end, n = time.perf_counter(), len(loaded.data.labels)
+    measured(run, Logits())
+    end, n = time.perf_counter(), run.n_samples
     return Timed(n, end - start), Timed(n, end - opened)
 
 

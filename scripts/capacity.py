@@ -15,14 +15,17 @@ import numpy as np
 from PIL import Image
 
 from gfscore import Samples
-from gfscore.engines.batches import Batched
-from gfscore.engines.local import DEFAULT_BATCH, SHARD_ROWS, compute_logits, fill
+from gfscore.engines.homes import Plan, rows_home
+from gfscore.engines.local import measured
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.store import Recipe, Store
 from gfscore.inputs.summary_files import summary_to_bytes
+from gfscore.measures import Logits, Run
+from gfscore.measures.logits import SHARD_ROWS
+from gfscore.measures.run import DEFAULT_BATCH
 from gfscore.scores import great_scores
 from gfscore.summaries import Summary, merged
 
@@ -116,14 +119,18 @@ def stored(samples: Samples) -> float:
     data = load_data(REALDATA / "cifar10_test.npz")
     n, k = len(data.labels), samples.n_classes
     recipe = Recipe(model="m", data="d", n_samples=n, preprocessing={}, batch_size=DEFAULT_BATCH, shard_rows=SHARD_ROWS)
-    logits = np.zeros((n, k), dtype=np.float32)
+    plan, logits = Plan(name="m", recipe=recipe, data=data, about={}, columns=k), np.zeros((n, k), dtype=np.float32)
 
-    def run() -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            entry = Store(Path(folder)).entry(recipe, {})
-            fill(entry, recipe, data, lambda rows: Batched(logits[rows]), lambda _done, _total: None)
+    def write() -> None:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            rows_home(plan, Store(Path(folder)), lambda _done, _total: None) as home,
+        ):
+            for shard in sorted(home.missing):
+                home.take(shard, logits[home.shards[shard]])
+            home.whole()
 
-    return taken(run, n)
+    return taken(write, n)
 
 
 def whole_run(name: str, n: int) -> tuple[float, int]:
@@ -133,7 +140,7 @@ def whole_run(name: str, n: int) -> tuple[float, int]:
 
     def run() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            compute_logits(model, data, CIFAR, Store(Path(folder)))
+            measured(Run(model=model, data=data, preprocessing=CIFAR, store=Store(Path(folder))), Logits())
 
     return taken(run, repeats=3), len(data.labels)
 

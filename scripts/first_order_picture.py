@@ -14,10 +14,9 @@ import numpy as np
 import torch
 
 from first_order_tables import Network, networks
-from gfscore.engines.first_order import Gradients
 from gfscore.inputs.models.gradients import differentiable
-from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.store import Store
+from gfscore.measures.slopes import Gradients
 
 IMAGES, STEPS, LEVELS = 200, 20, range(9)
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "first_order.png"
@@ -50,9 +49,8 @@ def survivors(module: torch.nn.Module, pixels: torch.Tensor, labels: torch.Tenso
 
 def attacked(net: Network) -> list[float]:
     """Accuracy under PGD at every level; an image that a smaller ball breaks is broken in a larger one."""
-    model = PixelModel(model=net.model, preprocessing=net.preprocessing)
-    pixels = model.pixels(net.data, slice(None))
-    module = differentiable(model, pixels)
+    pixels = net.run(Store()).pixels(slice(None))
+    module = differentiable(net.model, net.preprocessing, pixels)
     images, labels = torch.from_numpy(pixels), torch.from_numpy(net.data.labels)
     with torch.no_grad():
         alive = margins(module(images), labels) > 0

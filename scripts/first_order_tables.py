@@ -14,14 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from gfscore.auditing import Options, audit_scores
-from gfscore.engines.first_order import Gradients, score_first_order
-from gfscore.engines.local import compute_logits
+from gfscore.engines.first_order import score_first_order
+from gfscore.engines.local import measured
 from gfscore.inputs.data.base import ArrayData, arrays_digest
-from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Model
 from gfscore.inputs.store import Store
+from gfscore.measures import Logits, Run
+from gfscore.measures.slopes import Gradients
 from gfscore.ranking import spearman
 from gfscore.results import ModelAudit
 from gfscore.samples import Samples
@@ -43,17 +44,19 @@ class Network:
     pgd: float
     pgd_classes: tuple[float, ...]
 
+    def run(self, store: Store) -> Run:
+        """The network on those images."""
+        return Run(model=self.model, data=self.data, preprocessing=self.preprocessing, store=store)
+
     def samples(self, store: Store) -> Samples:
         """Its logits."""
-        return read_samples(compute_logits(self.model, self.data, self.preprocessing, store))
+        run = self.run(store)
+        return run.read(measured(run, Logits()).path)
 
     def radii(self, store: Store, *, gradients: Gradients, norm: str = "linf", eps: float = EPS) -> LocalScores:
         """Its first-order radii."""
         how = FirstOrder(norm=norm, eps=eps)
-        samples = self.samples(store)
-        return score_first_order(
-            self.model, self.data, self.preprocessing, store, samples, how, gradients=gradients, batch_size=128
-        )
+        return score_first_order(self.run(store), self.samples(store), how, gradients=gradients)
 
     def audit(self, local: LocalScores, store: Store) -> ModelAudit:
         """The audit of some scores of it."""

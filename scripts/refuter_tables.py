@@ -16,9 +16,9 @@ import numpy as np
 from gfscore import zoo
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model
-from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset
+from gfscore.measures import Run
 from gfscore.refuting import Refuter, Subject, refute
 from gfscore.samples import Samples
 from gfscore.scores import great_scores
@@ -27,10 +27,10 @@ SCORED = 2000  # the first images, as in the manifest's figures under PGD
 METHODS = (Refuter.BISECTION, Refuter.ATTACK, Refuter.PREMISE)
 
 
-def subject(model: PixelModel, data: Dataset, n: int) -> Subject:
+def subject(run: Run, n: int) -> Subject:
     """A model and the GREAT scores of the first n images."""
-    samples = Samples.of(model(model.pixels(data, slice(0, n))), data.labels[:n])
-    return Subject(model=model, data=data, samples=samples, local=great_scores(samples))
+    samples = Samples.of(run.logits_of(run.pixels(slice(0, n))), run.data.labels[:n])
+    return Subject(run=run, samples=samples, local=great_scores(samples))
 
 
 def cifar(folder: Path) -> Iterator[tuple[str, Subject, str]]:
@@ -48,15 +48,15 @@ def cifar(folder: Path) -> Iterator[tuple[str, Subject, str]]:
 def cifar_subject(folder: Path, entry: dict[str, Any], data: Dataset, n: int = SCORED) -> Subject:
     """One network of the manifest."""
     preprocessing = Preprocessing(mean=tuple(entry["mean"]), std=tuple(entry["std"]))
-    return subject(PixelModel(model=load_model(folder / entry["file"]), preprocessing=preprocessing), data, n)
+    return subject(Run(model=load_model(folder / entry["file"]), data=data, preprocessing=preprocessing), n)
 
 
 def digits() -> Iterator[tuple[str, Subject, str]]:
     """The networks of the zoo."""
     data = load_data("zoo:digits")
     for known in zoo.models():
-        model = PixelModel(model=load_model(f"zoo:{known.name}"), preprocessing=Preprocessing())
-        yield f"`{known.name}`", subject(model, data, len(data.labels)), _percent(known.attack_accuracy)
+        run = Run(model=load_model(f"zoo:{known.name}"), data=data)
+        yield f"`{known.name}`", subject(run, run.n_samples), _percent(known.attack_accuracy)
 
 
 def row(name: str, tested: Subject, attacked: str, per_class: int) -> str:

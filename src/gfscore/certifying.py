@@ -13,13 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from gfscore.assembling import make_provenance
 from gfscore.auditing import Options, audit_scores
-from gfscore.engines.slopes import PLACES, measured_slope
-from gfscore.engines.smoothing import Classify, compute_votes, noise_votes
+from gfscore.engines.local import measured
 from gfscore.errors import ModelError, OptionError
 from gfscore.inputs.chains import chain_bound
-from gfscore.inputs.pixels import PixelModel
-from gfscore.inputs.protocols import Dataset
-from gfscore.inputs.store import Store
+from gfscore.measures import Run, Votes
+from gfscore.measures.steepness import PLACES, measured_slope
+from gfscore.measures.votes import Classify, noise_votes
 from gfscore.results import Audit
 from gfscore.samples import Samples
 from gfscore.scores.capped import checked_cap
@@ -115,38 +114,36 @@ def certify_given(
 
 
 def smoothed_scores(
+    run: Run,
     samples: Samples,
-    model: PixelModel,
-    data: Dataset,
-    store: Store,
     *,
     noise: Noise,
     alpha: float,
     progress: Callable[[int, int], None],
 ) -> LocalScores:
-    """Radii of the smoothed model on data, with the votes kept in the store."""
+    """Radii of the smoothed model of a run, with the votes kept in its store."""
     largest_radius(noise, alpha)  # refused before anything is run
-    votes = compute_votes(model, data, noise, store, progress=progress)
-    local = smoothing_scores(samples, votes.values, noise=noise, alpha=alpha)
-    return replace(local, halved_batches=votes.halved)
+    votes, halved = measured(run, Votes.of(run, noise), progress).rows()
+    local = smoothing_scores(samples, votes.astype(np.int64), noise=noise, alpha=alpha)
+    return replace(local, halved_batches=halved)
 
 
-def pixel_constant(model: PixelModel, data: Dataset, given: float | None, *, of_inputs: bool) -> tuple[float, str]:
+def pixel_constant(run: Run, given: float | None, *, of_inputs: bool) -> tuple[float, str]:
     """A Lipschitz constant in [0, 1] pixels, and where it comes from: given, or the product of spectral norms.
 
     Refused when the model is seen to be steeper: then it is none, wherever it comes from.
     """
-    rows = np.unique(np.linspace(0, len(data.labels) - 1, PLACES).astype(np.int64))
-    pixels = model.rows(data, rows)
+    rows = np.unique(np.linspace(0, run.n_samples - 1, PLACES).astype(np.int64))
+    pixels = run.pixels(rows)
     constant, how = given or 0.0, "given"
     if given is None:
-        inputs = model.preprocessing.normalise(pixels, model.model.layout)
-        constant, how = chain_bound(model.model, inputs), "product of spectral norms"
+        inputs = run.preprocessing.normalise(pixels, run.model.layout)
+        constant, how = chain_bound(run.model, inputs), "product of spectral norms"
     elif of_inputs:
         how = "given for inputs"
     if given is None or of_inputs:
-        constant, how = of_pixels(constant, model.preprocessing.std), f"{how}, divided by the smallest std"
-    _refuse_refuted(checked_constant(constant), measured_slope(model, pixels), given=given is not None)
+        constant, how = of_pixels(constant, run.preprocessing.std), f"{how}, divided by the smallest std"
+    _refuse_refuted(checked_constant(constant), measured_slope(run.logits_of, pixels), given=given is not None)
     return constant, how
 
 

@@ -10,8 +10,8 @@ import pytest
 from gfscore import Audit, Options
 from gfscore.certifying import Noise, certify_given, certify_lipschitz, certify_smoothing
 from gfscore.cli.main import run
-from gfscore.engines import smoothing
 from gfscore.inputs.chains import layers
+from gfscore.measures import votes
 
 SMOOTHING = ["certify", "--method", "smoothing", "--n0", "10", "--n", "60", "--n-per-class", "4", "--permutations", "0"]
 ZOO = ["--model", "zoo:noise", "--data", "zoo:digits", "--store", "store"]
@@ -52,7 +52,7 @@ def test_smoothing_prints_a_profile_and_keeps_its_votes(here, capsys, monkeypatc
     def fail(*_args, **_kwargs):
         raise AssertionError("computed again")
 
-    monkeypatch.setattr(smoothing, "noise_votes", fail)
+    monkeypatch.setattr(votes, "noise_votes", fail)
     assert run([*SMOOTHING, *ZOO, "--alpha", "0.01", "--json"]) == 0  # alpha is no part of what is kept
     again = Audit.from_json(capsys.readouterr().out).model
     assert again.aggregate > model.aggregate

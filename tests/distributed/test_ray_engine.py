@@ -13,8 +13,8 @@ import pytest
 
 from gfscore import Audit, read_samples, zoo
 from gfscore.cli.main import run
-from gfscore.engines import local as engine
 from gfscore.inputs.store import Store
+from gfscore.measures import Logits
 
 ZOO = ("--model", "zoo:trades", "--model", "zoo:noise")
 MANY = (*ZOO, "--model", "zoo:awp", "--model", "zoo:pgd-large", "--data", "generator:zoo", "--n-per-class", "1600")
@@ -144,8 +144,8 @@ def test_a_local_run_goes_on_where_a_killed_one_was(lab, tmp_path, expected, mon
     finished = list((tmp_path / "store").glob("??/*/logits.safetensors"))
     kept = len(shards(tmp_path)) + SHARDS * len(finished)
     computed = []
-    forward = engine.forward_shard
-    monkeypatch.setattr(engine, "forward_shard", lambda *given: computed.append(given) or forward(*given))
+    forward = Logits.compute
+    monkeypatch.setattr(Logits, "compute", lambda *given: computed.append(given) or forward(*given))
     assert_same(expected, local(tmp_path, *MANY))
     assert 3 <= kept < 4 * SHARDS
     assert len(computed) == 4 * SHARDS - kept

@@ -1,7 +1,8 @@
 """What workers and the homes of their shards promise, without a cluster."""
 
 import os
-from dataclasses import asdict, replace
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,30 +12,30 @@ from gfscore import read_samples
 from gfscore.auditing import Options, audit_models, audit_summary
 from gfscore.cli.main import run
 from gfscore.engines import ray_driver
-from gfscore.engines.homes import Answer, StoreHome, SumHome
+from gfscore.engines.homes import Plan, RowsHome, rows_home, sum_home
 from gfscore.engines.loading import Loader, Loading
-from gfscore.engines.local import about_run, check_run, recipe_for
+from gfscore.engines.local import summed
+from gfscore.engines.ray import Answer
 from gfscore.engines.ray_driver import Order
-from gfscore.engines.summarising import Score, summarise
-from gfscore.engines.workers import TRIES, Job, ShardWorker, Work, logits_to_bytes
+from gfscore.engines.workers import TRIES, Job, ShardWorker, Work
 from gfscore.errors import OptionError, RunError
 from gfscore.inputs.probes import to_bytes
 from gfscore.inputs.store import Store
-from gfscore.inputs.sum_log import SumLog
+from gfscore.measures import Logits, Sums
 
 HERE = f"on worker {os.uname().nodename}"
+LOGITS = Logits()
 HOW = Loading(n_per_class=300, threads=1, batch_size=100)  # two shards of 3,000 images
 
 
-def planned(model="zoo:trades", data="generator:zoo"):
-    loaded = Loader(HOW).open(model, data)
-    n_classes, probe = check_run(loaded.model, loaded.data, loaded.preprocessing)
-    recipe = recipe_for(loaded.model, loaded.data, loaded.preprocessing, loaded.batch_size)
-    return loaded, Job(model=model, data=data, n_classes=n_classes, recipe=recipe, probe=to_bytes(probe).hex())
+def planned(measure=LOGITS, model="zoo:trades", data="generator:zoo"):
+    of = Loader(HOW, Store(Path("store"))).open(model, data)
+    plan = Plan.of(of, measure)
+    return of, plan, Job(model=model, data=data, recipe=plan.recipe, probe=to_bytes(of.check().probe).hex())
 
 
 def worker(job, tmp_path, **changed):
-    return ShardWorker(Work(jobs=(job,), how=HOW, folder=str(tmp_path), run="test", **changed).as_dict())
+    return ShardWorker(Work(jobs=(job,), how=HOW, folder=str(tmp_path), run="test", **changed).to_plain())
 
 
 def asked(*shards):
@@ -46,6 +47,10 @@ def answers(reply):
     return [Answer(job=j, shard=s, content=c, halved=h) for j, s, c, h in zip(*columns, strict=True)]
 
 
+def take(home, answer, measure=LOGITS):
+    home.take(answer.shard, measure.from_bytes(answer.content), halved=answer.halved)
+
+
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # a worker changes the folder
@@ -53,30 +58,29 @@ def in_a_folder_of_its_own(tmp_path, monkeypatch):
 
 
 def test_a_shard_that_comes_twice_is_taken_once(tmp_path):
-    loaded, job = planned()
-    entry = Store(tmp_path / "store").entry(job.recipe, about_run(loaded.model, loaded.data, job.n_classes))
+    of, plan, job = planned()
+    entry = of.store.entry(plan.recipe, plan.about)
     reported = []
     first, second = answers(worker(job, tmp_path)(asked(0, 1)))
     with entry.locked():
-        home = StoreHome(job, lambda done, total: reported.append((done, total)), entry, loaded.data)
+        home = RowsHome(plan, lambda done, total: reported.append((done, total)), entry)
         assert home.missing == {0, 1}
-        home.take(first)
-        home.take(Answer(job=0, shard=0, content=logits_to_bytes(np.zeros((2000, 10), np.float32))))
-        home.take(second)
-        home.finished()
+        take(home, first)
+        home.take(0, np.zeros((2000, 10), np.float32))
+        take(home, second)
+        home.whole()
     assert reported == [(0, 3000), (2000, 3000), (3000, 3000)]
     assert entry.damaged_shards(job.recipe.shards()) == []
     assert (read_samples(entry.finished).logits.any(axis=1)).all()  # no row of the zeros that came second
 
 
 def test_a_shard_of_the_wrong_size_is_refused(tmp_path):
-    loaded, job = planned()
-    entry = Store(tmp_path / "store").entry(job.recipe, about_run(loaded.model, loaded.data, job.n_classes))
-    few = Answer(job=0, shard=0, content=logits_to_bytes(np.zeros((1999, 10), np.float32)))
+    of, plan, _ = planned()
+    entry = of.store.entry(plan.recipe, plan.about)
     with entry.locked():
-        home = StoreHome(job, lambda *_: None, entry, loaded.data)
+        home = RowsHome(plan, lambda *_: None, entry)
         with pytest.raises(RunError, match=r"shape \(1999, 10\), not \(2000, 10\)"):
-            home.take(few)
+            home.take(0, np.zeros((1999, 10), np.float32))
     assert home.missing == {0, 1}
 
 
@@ -85,9 +89,9 @@ def test_a_shard_of_the_wrong_size_is_refused(tmp_path):
     [("model", "model zoo:trades"), ("data", "data generator:zoo"), ("preprocessing", "preprocessing")],
 )
 def test_a_worker_with_something_else_computes_nothing(tmp_path, changed, named):
-    _, job = planned()
-    other = {**job.recipe.as_dict(), changed: {"grey": True} if changed == "preprocessing" else "another"}
-    reply = worker(Job.of({**job.as_dict(), "recipe": other}), tmp_path)(asked(0))
+    job = planned()[-1]
+    other = replace(job.recipe, **{changed: {"grey": True} if changed == "preprocessing" else "another"})
+    reply = worker(replace(job, recipe=other), tmp_path)(asked(0))
     assert reply["content"].tolist() == [b""]
     assert reply["error"][0].startswith(f"{HERE}: {named} is not the same here as where the run was started.")
     assert reply["unusable"].tolist() == [True]
@@ -95,8 +99,8 @@ def test_a_worker_with_something_else_computes_nothing(tmp_path, changed, named)
 
 @pytest.mark.parametrize("more", [{}, {"jobs": [{"image": "?"}], "queue": 7}])
 def test_a_worker_of_another_version_computes_nothing(tmp_path, more):
-    _, job = planned()
-    said = {**Work(jobs=(job,), how=HOW, folder=str(tmp_path), run="test").as_dict(), "version": "0.0.1", **more}
+    job = planned()[-1]
+    said = {**Work(jobs=(job,), how=HOW, folder=str(tmp_path), run="test").to_plain(), "version": "0.0.1", **more}
     reply = ShardWorker(said)(asked(0))
     assert reply["error"][0].startswith(f"{HERE}: this is gfscore ")
     assert "and the run was started with 0.0.1. Install the same version everywhere." in reply["error"][0]
@@ -118,28 +122,26 @@ class OfLittleMemory:
         return self.model(inputs)
 
 
-@pytest.mark.parametrize("score", [None, Score()], ids=["logits", "summaries"])
-def test_halved_batches_change_little_and_are_flagged(tmp_path, monkeypatch, score):
-    loaded, job = planned()
-    little = replace(loaded, model=OfLittleMemory(loaded.model))
-    poor = worker(job, tmp_path, score=score)
+@pytest.mark.parametrize("sums", [None, Sums()], ids=["logits", "summaries"])
+def test_halved_batches_change_little_and_are_flagged(tmp_path, monkeypatch, sums):
+    of, plan, job = planned(sums or LOGITS)
+    little = replace(of, model=OfLittleMemory(of.model))
+    little.check()
+    poor = worker(job, tmp_path, sums=sums)
     monkeypatch.setattr(poor._loader, "open", lambda *_specs: little)
     reply = answers(poor(asked(0, 1)))
     assert [answer.halved for answer in reply] == [20, 10]  # each of the 30 batches of 100
-    if score is None:
-        entry = Store(tmp_path / "store").entry(job.recipe, about_run(loaded.model, loaded.data, job.n_classes))
-        with entry.locked():
-            home = StoreHome(job, lambda *_: None, entry, loaded.data)
+    if sums is None:
+        with rows_home(plan, of.store, lambda *_: None) as home:
             for answer in reply:
-                home.take(answer)
-            (found,) = audit_models({"m": read_samples(home.finished())}).models
+                take(home, answer)
+            (found,) = audit_models({"m": read_samples(home.whole().path)}).models
     else:
-        with SumLog(tmp_path / "sums", job.recipe, asdict(score)) as log:
-            home = SumHome(job, lambda *_: None, log)
+        with sum_home(plan, of.store, lambda *_: None, lambda _: None) as home:
             for answer in reply:
-                home.take(answer)
-            found = audit_summary(log.summary, Options(), name="m")
-    local = audit_summary(summarise(loaded, Score(), Store(tmp_path / "ours")).summary, Options(), name="m")
+                take(home, answer, sums)
+            found = audit_summary(home.whole(), Options(), name="m")
+    local = audit_summary(summed(replace(of, store=Store(tmp_path / "ours")), Sums()), Options(), name="m")
     scores = np.array([[entry.score for entry in audited.classes] for audited in (found, local)])
     assert [entry.n for entry in found.classes] == [entry.n for entry in local.classes]
     assert np.abs(scores[0] - scores[1]).max() <= 1e-5
@@ -148,8 +150,8 @@ def test_halved_batches_change_little_and_are_flagged(tmp_path, monkeypatch, sco
 
 
 def test_a_worker_without_the_file_says_so(tmp_path):
-    _, job = planned()
-    reply = worker(Job.of({**job.as_dict(), "model": "net.onnx"}), tmp_path)(asked(0))
+    job = planned()[-1]
+    reply = worker(replace(job, model="net.onnx"), tmp_path)(asked(0))
     assert reply["error"][0].startswith(f"{HERE}: net.onnx: does not exist")
 
 
@@ -158,9 +160,9 @@ def test_a_worker_without_a_gpu_does_not_run_on_the_cpu_instead(tmp_path, model)
     pytest.importorskip("torch")
     network = "torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(256, 10)).eval()"
     (tmp_path / "flat.py").write_text(f"import torch\n\ndef network():\n    return {network}\n")
-    _, job = planned()
-    work = Work(jobs=(Job.of({**job.as_dict(), "model": model}),), how=replace(HOW, gpu=True), folder=".", run="test")
-    reply = ShardWorker(work.as_dict())(asked(0))
+    job = planned()[-1]
+    work = Work(jobs=(replace(job, model=model),), how=replace(HOW, gpu=True), folder=".", run="test")
+    reply = ShardWorker(work.to_plain())(asked(0))
     assert "was given a GPU that" in reply["error"][0]
     assert "leave --gpus-per-actor out." in reply["error"][0]
 
@@ -172,7 +174,7 @@ def leave_tries(folder, shard):
 
 
 def test_a_shard_that_kills_workers_is_given_up(tmp_path):
-    _, job = planned()
+    job = planned()[-1]
     leave_tries(tmp_path, 1)
     reply = worker(job, tmp_path)(asked(0, 1))
     assert reply["error"][0] == ""
@@ -182,7 +184,7 @@ def test_a_shard_that_kills_workers_is_given_up(tmp_path):
 
 
 def test_tries_are_counted_in_the_folder_of_the_run_where_it_has_one(tmp_path):
-    _, job = planned()
+    job = planned()[-1]
     leave_tries(tmp_path, 0)  # elsewhere
     own = tmp_path / "own"
     own.mkdir()
@@ -195,7 +197,7 @@ def test_tries_are_counted_in_the_folder_of_the_run_where_it_has_one(tmp_path):
 
 
 def test_links_that_others_put_there_lead_nowhere(tmp_path):
-    _, job = planned()
+    job = planned()[-1]
     precious = tmp_path / "precious"
     precious.write_bytes(b"x")
     for name in ("gfscore-test-0-0", "gfscore-test-0-0-0"):
@@ -207,15 +209,14 @@ def test_links_that_others_put_there_lead_nowhere(tmp_path):
 
 
 def test_summaries_add_up_to_the_local_one_however_often_they_come(tmp_path):
-    loaded, job = planned()
-    score = Score(temperature=2.0)
-    reply = answers(worker(job, tmp_path, score=score)(asked(1, 0)))
-    with SumLog(tmp_path / "theirs", job.recipe, asdict(score)) as log:
-        home = SumHome(job, lambda *_: None, log)
+    sums = Sums(temperature=2.0)
+    of, plan, job = planned(sums)
+    reply = answers(worker(job, tmp_path, sums=sums)(asked(1, 0)))
+    with sum_home(plan, of.store, lambda *_: None, lambda _: None) as home:
         for answer in 2 * reply:
-            home.take(answer)
-        added = log.summary
-    expected = summarise(loaded, score, Store(tmp_path / "ours")).summary
+            take(home, answer, sums)
+        added = home.whole()
+    expected = summed(replace(of, store=Store(tmp_path / "ours")), sums)
     for column in ("cells", "cell_counts", "sums", "confusions", "confusion_counts"):
         assert (getattr(added, column) == getattr(expected, column)).all()
 

@@ -20,8 +20,8 @@ import scipy.stats  # noqa: F401 (loaded here, so that no run has to)
 from injected import SIGNALS, inject, note
 
 from gfscore.cli.main import application, run
-from gfscore.engines import first_order, local, smoothing
 from gfscore.inputs import sum_log
+from gfscore.measures import logits, slopes, votes
 
 SHARD_ROWS = 64
 application()  # loads every command, for runs that may not be able to
@@ -44,8 +44,8 @@ def start(arguments: list[str], folder: str, fault: dict[str, Any] | None) -> in
         for descriptor, name in ((1, "stdout.txt"), (2, "stderr.txt")):
             os.dup2(os.open(beside / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666), descriptor)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        local.SHARD_ROWS = first_order.SHARD_ROWS = SHARD_ROWS
-        smoothing.SHARD_PASSES = 2000
+        logits.SHARD_ROWS = slopes.SHARD_ROWS = SHARD_ROWS
+        votes.SHARD_PASSES = 2000
         sum_log.EVERY = 0.0  # seconds: the sum of a stream is kept after each shard
         sys.argv = ["gfscore", *arguments]
         if fault and fault["kind"] != "moment":

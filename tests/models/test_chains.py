@@ -8,9 +8,9 @@ from onnx import helper, numpy_helper
 from onnx_graphs import chain_graph
 
 from gfscore import Samples
-from gfscore.engines.slopes import measured_slope
 from gfscore.inputs.chains import chain_bound
 from gfscore.inputs.models import wrap_module
+from gfscore.measures.steepness import measured_slope
 from gfscore.scores.lipschitz import lipschitz_scores
 
 torch = pytest.importorskip("torch")

@@ -5,11 +5,11 @@ import onnx_graphs
 import pytest
 
 from gfscore.cli.main import run
-from gfscore.engines import local
 from gfscore.errors import RunError
 from gfscore.inputs import generators
 from gfscore.inputs.models import load_model, onnx_model
 from gfscore.inputs.models.shims import no_deprecations
+from gfscore.measures import Logits
 
 
 @pytest.fixture(autouse=True)
@@ -74,13 +74,13 @@ def test_a_generator_replaced_while_it_is_opened_is_refused(tmp_path, monkeypatc
 
 
 def test_a_command_says_so_in_one_line_and_keeps_nothing(tmp_path, monkeypatch, capsys):
-    forward = local.forward_shard
+    forward = Logits.compute
 
     def meddling(*arguments):
         (tmp_path / "other.onnx").replace(tmp_path / "net.onnx")
         return forward(*arguments)
 
-    monkeypatch.setattr(local, "forward_shard", meddling)
+    monkeypatch.setattr(Logits, "compute", meddling)
     assert run(["audit", "--model", "net.onnx", "--data", "data.npz", "--store", "store", "-q"]) == 4
     assert capsys.readouterr().err == (
         "gfscore: net.onnx changed while it was read. Run it again, once nobody writes to it: it begins anew.\n"

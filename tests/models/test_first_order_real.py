@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from first_order_tables import ROBUST, class_shares, disordered, networks, share
-from gfscore.engines.first_order import Gradients
 from gfscore.inputs.store import Store
+from gfscore.measures.slopes import Gradients
 from gfscore.ranking import spearman
 
 pytestmark = pytest.mark.skipif(find_spec("onnx2torch") is None, reason="needs gfscore[gradients]")

@@ -5,17 +5,17 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-import gfscore.engines.first_order as engine
+import gfscore.measures.slopes as engine
 from gfscore import Audit
 from gfscore.cli.main import run
-from gfscore.engines.first_order import Gradients, score_first_order
-from gfscore.engines.local import compute_logits
+from gfscore.engines.first_order import score_first_order
+from gfscore.engines.local import measured
 from gfscore.errors import ModelError
 from gfscore.inputs.data import load_data
-from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models import CallableModel, load_model
-from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
+from gfscore.measures import Logits, Run
+from gfscore.measures.slopes import Gradients
 from gfscore.scores.first_order import FirstOrder
 
 with_gradients = pytest.mark.skipif(find_spec("onnx2torch") is None, reason="needs gfscore[gradients]")
@@ -32,9 +32,8 @@ def digits():
 
 
 def scores(store, how=HOW, model=None, **options):
-    model, data, plain = model or load_model("zoo:standard", threads=1), digits(), Preprocessing()
-    samples = read_samples(compute_logits(model, data, plain, store))
-    return score_first_order(model, data, plain, store, samples, how, **options)
+    of = Run(model=model or load_model("zoo:standard", threads=1), data=digits(), store=store)
+    return score_first_order(of, of.read(measured(of, Logits()).path), how, **options)
 
 
 def test_a_second_run_computes_nothing_even_for_another_eps(store, monkeypatch):

@@ -5,14 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from gfscore.engines.slopes import measured_slope
 from gfscore.errors import ModelError
 from gfscore.inputs import chains
 from gfscore.inputs.chains import chain_bound
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model
-from gfscore.inputs.pixels import PixelModel
-from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.measures import Run
+from gfscore.measures.steepness import measured_slope
 
 pytest.importorskip("onnx")
 CHAINS = ("cifar_cnn_a_adv", "cifar_conv_small_pgd", "cifar_sgd_8px", "cifar_base_kw", "cifar_wide_kw", "mnist_colt")
@@ -21,15 +20,15 @@ CHAINS = ("cifar_cnn_a_adv", "cifar_conv_small_pgd", "cifar_sgd_8px", "cifar_bas
 @pytest.mark.parametrize("name", CHAINS)
 def test_no_two_images_are_further_apart_than_the_bound_allows(realdata, name, monkeypatch):
     entry = next(e for e in json.loads((realdata / "manifest.json").read_text()) if name in e["file"])
-    model = PixelModel(model=load_model(realdata / entry["file"]), preprocessing=Preprocessing())
-    images = model.pixels(load_data(realdata / entry["data"]), slice(0, 200))
+    run = Run(model=load_model(realdata / entry["file"]), data=load_data(realdata / entry["data"]))
+    images = run.pixels(slice(0, 200))
     monkeypatch.setattr(chains, "TOLERANCE", 1e-6)  # float32 and the layers in float64 are nearer than is asked for
-    bound = chain_bound(model.model, images)
-    assert measured_slope(model, images) <= bound
+    bound = chain_bound(run.model, images)
+    assert measured_slope(run.logits_of, images) <= bound
     nearby = images + np.random.default_rng(0).normal(0, 0.01, images.shape).astype(np.float32)
     for others in (images[::-1], nearby):
         apart = np.linalg.norm((images - others).reshape(len(images), -1).astype(np.float64), axis=1)
-        moved = np.linalg.norm(model(images).astype(np.float64) - model(others), axis=1)
+        moved = np.linalg.norm(run.logits_of(images).astype(np.float64) - run.logits_of(others), axis=1)
         assert (moved <= bound * apart).all()
     assert bound < 1e4  # it is loose, but not without meaning
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -18,8 +19,8 @@ from gfscore.inputs.data import load_data
 from gfscore.inputs.data.base import ArrayData
 from gfscore.inputs.models import CallableModel, load_model, wrap_module
 from gfscore.inputs.models.gradients import TOLERANCE, differentiable, rounding_errors
-from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.measures import Run
 from gfscore.refuting import Refuter, Subject, refute, with_refutation
 from gfscore.samples import Samples
 from gfscore.scores import great_scores
@@ -31,9 +32,9 @@ needs_attacks = pytest.mark.skipif(
 SIDE, CLASSES = 8, 4
 
 
-def subject(model, data, n, **scoring):
-    samples = Samples.of(model(model.pixels(data, slice(0, n))), data.labels[:n])
-    return Subject(model=model, data=data, samples=samples, local=great_scores(samples, **scoring))
+def subject(run, n, **scoring):
+    samples = Samples.of(run.logits_of(run.pixels(slice(0, n))), run.data.labels[:n])
+    return Subject(run=run, samples=samples, local=great_scores(samples, **scoring))
 
 
 def images(pixels, labels):
@@ -61,7 +62,7 @@ def lipschitz():
             pairs = self.first((x - 0.5).flatten(1)).unflatten(1, (-1, 2))
             return 2 / math.sqrt(math.pi) * self.second(pairs.sort(dim=2).values.flatten(1))[:, :CLASSES]
 
-    return PixelModel(model=wrap_module(Sorted().eval(), name="orthogonal"), preprocessing=Preprocessing())
+    return wrap_module(Sorted().eval(), name="orthogonal")
 
 
 def corners(rng):
@@ -74,7 +75,8 @@ def interior(rng):
 
 def labelled(model, pixels, **scoring):
     """Images whose labels are what the network says."""
-    return subject(model, images(pixels, model(pixels).argmax(axis=1).astype(np.int64)), len(pixels), **scoring)
+    labels = model(pixels).argmax(axis=1).astype(np.int64)
+    return subject(Run(model=model, data=images(pixels, labels)), len(pixels), **scoring)
 
 
 @needs_attacks
@@ -120,12 +122,12 @@ def test_the_same_network_is_refuted_when_its_score_is_blown_up(lipschitz, drawn
     assert refute(tested, [Refuter.BISECTION], per_class=20).refuted.mean() >= 0.9
     found = refute(tested, [Refuter.PREMISE], per_class=20)
     targets = Targets(
-        classify=tested.model,
-        pixels=tested.data.pixels[found.rows],
+        classify=tested.run.logits_of,
+        pixels=tested.run.data.pixels[found.rows],
         labels=found.labels,
         radii=tested.local.values[found.rows],
     )
-    gradients = margin_gradients(targets, tested.gradients(), activation="softmax", temperature=0.02)
+    gradients = margin_gradients(targets, tested.run.differentiable(), activation="softmax", temperature=0.02)
     slopes = np.linalg.norm(gradients.reshape(len(gradients), -1), axis=1) / math.sqrt(2 / math.pi)
     assert (slopes > 1.05).sum() > 10
     assert found.violated[slopes > 1.05].all()
@@ -139,8 +141,8 @@ def real(folder, name, n, batch_size=128):
         if entry["file"] == f"models/{name}.onnx"
     )
     preprocessing = Preprocessing(mean=tuple(entry["mean"]), std=tuple(entry["std"]))
-    model = PixelModel(model=load_model(folder / entry["file"]), preprocessing=preprocessing, batch_size=batch_size)
-    return subject(model, load_data(folder / "cifar10_test.npz"), n)
+    model, data = load_model(folder / entry["file"]), load_data(folder / "cifar10_test.npz")
+    return subject(Run(model=model, data=data, preprocessing=preprocessing, batch_size=batch_size), n)
 
 
 @needs_attacks
@@ -154,7 +156,7 @@ def test_the_score_of_a_standard_resnet_is_refuted_on_nearly_all_its_correct_sam
     assert found.refuted.mean() > 0.9
     for pair in found.strongest:  # looked at once more, here
         assert np.linalg.norm((pair.witness - pair.sample).ravel().astype(np.float64)) < pair.radius
-        logits = tested.model(pair.witness[None])
+        logits = tested.run.logits_of(pair.witness[None])
         assert logits.argmax() == pair.predicted != tested.samples.labels[pair.row]
 
 
@@ -168,7 +170,7 @@ def test_a_saved_witness_is_one_to_anybody_who_loads_it(realdata, tmp_path):
     witnesses = with_refutation(audited, tested, found, delta=0.05, folder=tmp_path).claim.witnesses
     assert len(witnesses) > 5
     session = onnxruntime.InferenceSession(realdata / "models" / "cifar_resnet20.onnx")
-    how = tested.model.preprocessing
+    how = tested.run.preprocessing
 
     def label(pixels):
         mean, std = (np.array(values).reshape(3, 1, 1) for values in (how.mean, how.std))
@@ -194,21 +196,21 @@ def linear(weights):
     torch = pytest.importorskip("torch")
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, len(weights), bias=False)).eval()
     module[1].weight.data = torch.from_numpy(weights)
-    model = PixelModel(model=wrap_module(module, name="linear"), preprocessing=Preprocessing())
     pixels = (0.3 + 0.4 * np.random.default_rng(1).random((20, 1, 8, 8))).astype(np.float32)
-    return subject(model, images(pixels, model(pixels).argmax(axis=1).astype(np.int64)), 20)
+    return labelled(wrap_module(module, name="linear"), pixels)
 
 
 @needs_attacks
 def test_the_gradient_of_the_margin_is_its_slope():
     tested = linear(0.1 * np.random.default_rng(0).standard_normal((5, 64)).astype(np.float32))
-    pixels, labels = tested.data.pixels, tested.samples.labels
-    targets = Targets(classify=tested.model, pixels=pixels, labels=labels, radii=tested.local.values)
+    pixels, labels = tested.run.data.pixels, tested.samples.labels
+    targets = Targets(classify=tested.run.logits_of, pixels=pixels, labels=labels, radii=tested.local.values)
     direction = np.random.default_rng(1).standard_normal(pixels.shape).astype(np.float32)
+    logits_of, module = tested.run.logits_of, tested.run.differentiable()
     for activation, temperature in (("softmax", 0.5), ("sigmoid", 2.0)):
-        gradients = margin_gradients(targets, tested.gradients(), activation=activation, temperature=temperature)
+        gradients = margin_gradients(targets, module, activation=activation, temperature=temperature)
         ahead, behind = (
-            local_scores(tested.model(pixels + h * direction), labels, activation=activation, temperature=temperature)
+            local_scores(logits_of(pixels + h * direction), labels, activation=activation, temperature=temperature)
             for h in (1e-3, -1e-3)
         )
         slopes = (ahead - behind) / 2e-3 * math.sqrt(2 / math.pi)
@@ -218,7 +220,7 @@ def test_the_gradient_of_the_margin_is_its_slope():
 @needs_attacks
 def test_rounding_of_logits_is_measured_in_double_precision_or_bounded_by_what_was_checked():
     tested = linear(np.random.default_rng(0).standard_normal((5, 64)).astype(np.float32))
-    pixels, logits, module = tested.data.pixels, tested.samples.logits, tested.gradients()
+    pixels, logits, module = tested.run.data.pixels, tested.samples.logits, tested.run.differentiable()
     exact = pixels.reshape(20, 64).astype(np.float64) @ module.inner[1].weight.detach().numpy().astype(np.float64).T
     np.testing.assert_allclose(
         rounding_errors(module, pixels, logits), np.abs(logits - exact).max(axis=1), rtol=0, atol=1e-13
@@ -236,18 +238,18 @@ def test_attacks_of_a_size_break_what_lies_within_it_and_nothing_else(norm):
     """A linear network: which samples lie within eps of another class is known exactly."""
     weights = np.random.default_rng(0).standard_normal((5, 64)).astype(np.float32)
     tested = linear(weights)
-    pixels, labels, logits = tested.data.pixels, tested.samples.labels, tested.samples.logits
+    pixels, labels, logits = tested.run.data.pixels, tested.samples.labels, tested.samples.logits
     apart = weights[labels][:, None] - weights
     norms = np.abs(apart).sum(axis=2) if norm == "linf" else np.linalg.norm(apart, axis=2)
     with np.errstate(invalid="ignore"):
         truth = np.nanmin((logits.max(axis=1)[:, None] - logits) / norms, axis=1)
     eps = float(np.median(truth))
     clear = np.abs(truth - eps) > 0.03 * eps
-    targets = Targets(classify=tested.model, pixels=pixels, labels=labels, radii=np.full(20, eps), norm=norm)
-    by_autoattack, remarks = autoattack(targets, tested.gradients(), "NCHW", n_classes=5)
+    targets = Targets(classify=tested.run.logits_of, pixels=pixels, labels=labels, radii=np.full(20, eps), norm=norm)
+    by_autoattack, remarks = autoattack(targets, tested.run.differentiable(), "NCHW", n_classes=5)
     assert remarks == ()
     np.testing.assert_array_equal(by_autoattack.found[clear], (truth < eps)[clear])
-    by_pgd = pgd(targets, tested.gradients())
+    by_pgd = pgd(targets, tested.run.differentiable())
     assert by_pgd.found[clear].any()
     assert not (by_pgd.found & ~(truth < eps))[clear].any()  # it may miss some, it invents none
 
@@ -260,10 +262,10 @@ def test_fab_finds_a_boundary_beyond_1_that_lies_inside_the_radius():
     plane.weight.data = torch.tensor([[0.125], [-0.125]]).expand(2, 64).clone()
     plane.bias.data = torch.tensor([-4.0, 4.0])  # through grey
     module = torch.nn.Sequential(torch.nn.Flatten(), plane).eval()
-    model = PixelModel(model=wrap_module(module, name="plane"), preprocessing=Preprocessing())
+    model = wrap_module(module, name="plane")
     pixels = np.full((3, 1, 8, 8), 0.5 + 1.1 / 8, np.float32)
     targets = Targets(classify=model, pixels=pixels, labels=np.zeros(3, np.int64), radii=np.full(3, 1.2))
-    module = differentiable(model, pixels)
+    module = differentiable(model, Preprocessing(), pixels)
     fab = list(minimal._attacks(module, targets, 0))[2]
     found = verified(targets, fab(*tensors(targets, module)).numpy())
     assert found.found.all()
@@ -274,13 +276,13 @@ def test_fab_finds_a_boundary_beyond_1_that_lies_inside_the_radius():
 def test_autoattack_says_that_it_needs_four_classes(lipschitz):
     tested = labelled(lipschitz, corners(np.random.default_rng(0))[:8])
     targets = Targets(
-        classify=tested.model,
-        pixels=tested.model.pixels(tested.data, slice(0, 8)),
+        classify=tested.run.logits_of,
+        pixels=tested.run.pixels(slice(0, 8)),
         labels=tested.samples.labels,
         radii=np.full(8, 0.1),
     )
     with pytest.raises(ModelError, match="AutoAttack needs 4"):
-        autoattack(targets, tested.gradients(), "NCHW", n_classes=3)
+        autoattack(targets, tested.run.differentiable(), "NCHW", n_classes=3)
 
 
 def dark_or_bright():
@@ -291,8 +293,8 @@ def dark_or_bright():
 
     pixels = np.random.default_rng(0).random((60, 1, 3, 3), dtype=np.float32)
     labels = (pixels.mean(axis=(1, 2, 3)) > 0.5).astype(np.int64)
-    model = PixelModel(model=CallableModel(bright, name="black box"), preprocessing=Preprocessing())
-    return subject(model, images(pixels, labels), 60, temperature=0.01)
+    run = Run(model=CallableModel(bright, name="black box"), data=images(pixels, labels))
+    return subject(run, 60, temperature=0.01)
 
 
 def test_a_black_box_is_tried_by_forward_passes_and_the_result_says_so():
@@ -335,8 +337,8 @@ def test_a_rare_class_weighs_as_little_in_the_whole_as_it_has_samples():
     rng = np.random.default_rng(0)
     brightness = np.concatenate([rng.uniform(0, 0.1, 190), rng.uniform(0.91, 0.95, 10)]).astype(np.float32)
     labels = np.repeat([0, 1], [190, 10])
-    model = PixelModel(model=CallableModel(steep, name="wall"), preprocessing=Preprocessing())
-    tested = subject(model, images(np.tile(brightness[:, None, None, None], (1, 1, 3, 3)), labels), 200)
+    data = images(np.tile(brightness[:, None, None, None], (1, 1, 3, 3)), labels)
+    tested = subject(Run(model=CallableModel(steep, name="wall"), data=data), 200)
     found = refute(tested, [Refuter.BISECTION], per_class=10)
     audited = audit_scores(tested.samples, tested.local, Options(permutations=0), name="wall")
     claim = with_refutation(audited, tested, found, delta=0.05).claim
@@ -354,6 +356,6 @@ def test_samples_are_drawn_by_seed():
 
 def test_without_a_correct_sample_there_is_nothing_to_refute():
     tested = dark_or_bright()
-    wrong = images(tested.data.pixels, 1 - tested.data.labels)
+    wrong = images(tested.run.data.pixels, 1 - tested.run.data.labels)
     with pytest.raises(OptionError, match="no sample has a positive radius"):
-        refute(subject(tested.model, wrong, 60))
+        refute(subject(replace(tested.run, data=wrong), 60))

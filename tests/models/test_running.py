@@ -15,12 +15,13 @@ from scipy.special import expit, softmax
 from gfscore import SCORE_MAX, Audit, Options, audit_models, read_samples
 from gfscore.cli.main import run
 from gfscore.dashboard.subjects import zoo_subjects
-from gfscore.engines.local import compute_logits
+from gfscore.engines.local import measured
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model, shims
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
 from gfscore.integrations.running import samples_and_run
+from gfscore.measures import Logits, Run
 
 CIFAR10 = ("--preset", "cifar10")
 
@@ -243,7 +244,8 @@ def test_end_to_end_costs_little_more_than_a_bare_loop(realdata, manifest, tmp_p
         model = load_model(path)
         start = time.perf_counter()
         fresh = load_data(tmp_path / "images.npz", preprocessing=preprocessing)
-        logits = compute_logits(model, fresh, preprocessing, Store(tmp_path / f"store{attempt}"), batch_size=128)
+        store = Store(tmp_path / f"store{attempt}")
+        logits = measured(Run(model=model, data=fresh, preprocessing=preprocessing, store=store), Logits()).path
         audit_models({"net": read_samples(logits)}, Options(permutations=0)).save(tmp_path / "audit.json")
         ratios.append((time.perf_counter() - start) / bare)
         if min(ratios) <= limit:

@@ -10,10 +10,11 @@ import pytest
 from gfscore import Audit
 from gfscore.cli.main import run
 from gfscore.engines.loading import Loader, Loading
-from gfscore.engines.local import check_run, recipe_for
 from gfscore.engines.workers import Job, ShardWorker, Work
 from gfscore.inputs.models.fingerprints import of_module
 from gfscore.inputs.probes import to_bytes
+from gfscore.inputs.store import Store
+from gfscore.measures import Logits
 
 torch = pytest.importorskip("torch")
 
@@ -136,21 +137,18 @@ def test_two_settings_in_one_command_do_not_share_their_logits(tmp_path, capsys)
 def test_a_worker_with_another_setting_refuses(tmp_path):
     setting(tmp_path, "lambda", 0.0)
     how = Loading(threads=1)
-    loaded = Loader(how).open("torch:settingsnet:make", "data.npz")
-    n_classes, probe = check_run(loaded.model, loaded.data, loaded.preprocessing)
-    recipe = recipe_for(loaded.model, loaded.data, loaded.preprocessing, loaded.batch_size)
+    of = Loader(how, Store(tmp_path / "store")).open("torch:settingsnet:make", "data.npz")
     job = Job(
         model="torch:settingsnet:make",
         data="data.npz",
-        n_classes=n_classes,
-        recipe=recipe,
-        probe=to_bytes(probe).hex(),
+        recipe=of.recipe(Logits()),
+        probe=to_bytes(of.check().probe).hex(),
     )
     work = Work(jobs=(job,), how=how, folder=str(tmp_path), run="run", notes=str(tmp_path))
     asked = {"job": np.array([0]), "shard": np.array([0])}
-    assert ShardWorker(work.as_dict())(asked)["error"].tolist() == [""]
+    assert ShardWorker(work.to_plain())(asked)["error"].tolist() == [""]
     setting(tmp_path, "lambda", 0.5)
-    (error,) = ShardWorker(work.as_dict())(asked)["error"].tolist()
+    (error,) = ShardWorker(work.to_plain())(asked)["error"].tolist()
     assert "model torch:settingsnet:make is not the same here as where the run was started" in error
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom, binomtest, norm
 
 from gfscore.bounds import audit_intervals
-from gfscore.engines.smoothing import noise_votes
+from gfscore.measures.votes import noise_votes
 from gfscore.scores.smoothing import Noise, certified_radii, largest_radius
 from simulations import missed_by
 

@@ -12,14 +12,15 @@ from safetensors import safe_open
 
 from gfscore import Options, audit, read_samples, streaming
 from gfscore.auditing import audit_scores, score_samples
-from gfscore.engines import local
-from gfscore.engines.batches import forward_batches
+from gfscore.engines.local import measured
 from gfscore.errors import ModelError, RunError
 from gfscore.inputs.models.batches import OUT_OF_MEMORY, out_of_memory
 from gfscore.inputs.models.callable_model import CallableModel
+from gfscore.inputs.models.forward_passes import forward_batches
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
 from gfscore.inputs.summary_files import summary_from_bytes, summary_to_bytes
+from gfscore.measures import Logits, Run, logits
 
 PLAIN = Preprocessing()
 
@@ -87,7 +88,7 @@ LIMITED = """
     import resource, sys
     from pathlib import Path
     import numpy as np
-    from gfscore.engines.batches import forward_batches
+    from gfscore.inputs.models.forward_passes import forward_batches
     from gfscore.inputs.models import load_model
     model = load_model(sys.argv[1], threads=1)
     inputs = np.ones((8, 3, 2, 2), np.float32)
@@ -142,7 +143,7 @@ def out_of_luck(_logits):
 
 
 def compute(store, model, **options):
-    return local.compute_logits(model, FakeData(), PLAIN, store, **{"batch_size": 4} | options)
+    return measured(Run(model=model, data=FakeData(), store=store, **{"batch_size": 4} | options), Logits()).path
 
 
 @pytest.mark.parametrize(
@@ -159,7 +160,7 @@ def compute(store, model, **options):
     ids=["raises", "nan", "infinite", "fewer classes", "fewer rows", "one row", "integers"],
 )
 def test_a_batch_that_fails_names_its_rows_and_keeps_the_shards_before_it(tmp_path, monkeypatch, result, told):
-    monkeypatch.setattr(local, "SHARD_ROWS", 8)
+    monkeypatch.setattr(logits, "SHARD_ROWS", 8)
     store = Store(tmp_path)
     with pytest.raises(
         RunError, match=rf"^odd failed on rows 28 to 31 \({told}.*\)\. What was finished before is kept"
@@ -175,7 +176,7 @@ def test_a_batch_that_fails_names_its_rows_and_keeps_the_shards_before_it(tmp_pa
 
 
 def test_the_count_is_kept_with_the_logits_and_becomes_a_flag(tmp_path, monkeypatch):
-    monkeypatch.setattr(local, "SHARD_ROWS", 8)
+    monkeypatch.setattr(logits, "SHARD_ROWS", 8)
     store = Store(tmp_path)
     whole = read_samples(compute(Store(tmp_path / "whole"), FakeModel()))
     narrow = Narrow(short=range(12, 16))  # after 5 calls of the guards and 6 batches

@@ -7,11 +7,12 @@ from fakes import LOOKS, FakeModel
 from PIL import Image
 
 from gfscore import read_samples
-from gfscore.engines import local
+from gfscore.engines.local import measured
 from gfscore.errors import RunError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
+from gfscore.measures import Logits, Run, logits
 
 PLAIN = Preprocessing()
 PIXELS = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 3), dtype=np.uint8)
@@ -30,10 +31,14 @@ def write_folder(folder, pixels):
     return folder / "data"
 
 
+def compute(model, data, store):
+    return measured(Run(model=model, data=data, store=store, batch_size=4), Logits()).path
+
+
 @pytest.mark.parametrize("write", [write_npz, write_folder])
 @pytest.mark.parametrize("options", [{}, {"n_per_class": 9}], ids=["whole", "part"])
 def test_nothing_is_kept_of_data_that_changes(tmp_path, monkeypatch, write, options):
-    monkeypatch.setattr(local, "SHARD_ROWS", 8)
+    monkeypatch.setattr(logits, "SHARD_ROWS", 8)
     store = Store(tmp_path / "store")
 
     class Meddling(FakeModel):
@@ -44,11 +49,11 @@ def test_nothing_is_kept_of_data_that_changes(tmp_path, monkeypatch, write, opti
 
     path = write(tmp_path, PIXELS)
     with pytest.raises(RunError, match=r"data.* changed while it was read\. Run it again"):
-        local.compute_logits(Meddling(), load_data(path, **options), PLAIN, store, batch_size=4)
+        compute(Meddling(), load_data(path, **options), store)
     assert len(list(store.entries()[0].path.glob("shard-*"))) == 2
     write(tmp_path, PIXELS)  # as before: what was kept is still right
     data = load_data(path, **options)
-    finished = local.compute_logits(FakeModel(), data, PLAIN, store, batch_size=4)
+    finished = compute(FakeModel(), data, store)
     everything = PLAIN.apply(data.images(slice(0, len(data.labels))), data.layout, "NCHW")
     np.testing.assert_array_equal(read_samples(finished).logits, FakeModel()(everything))
 
@@ -56,22 +61,22 @@ def test_nothing_is_kept_of_data_that_changes(tmp_path, monkeypatch, write, opti
 @pytest.mark.parametrize("moment", ["while its first images are looked at", "before it is hashed"])
 def test_data_replaced_while_a_run_starts_is_refused_and_leaves_nothing(tmp_path, monkeypatch, moment):
     store, path = Store(tmp_path / "store"), write_npz(tmp_path, PIXELS)
-    looked = local.check_run
+    looked = Run.check
 
-    def replaced(*arguments):
+    def replaced(run):
         if moment == "before it is hashed":
             write_npz(tmp_path, 255 - PIXELS)
-            return looked(*arguments)
-        found = looked(*arguments)
+            return looked(run)
+        found = looked(run)
         write_npz(tmp_path, 255 - PIXELS)
         return found
 
-    monkeypatch.setattr(local, "check_run", replaced)
+    monkeypatch.setattr(Run, "check", replaced)
     with pytest.raises(RunError, match=r"data\.npz changed while it was read\. Run it again"):
-        local.compute_logits(FakeModel(), load_data(path), PLAIN, store, batch_size=4)
+        compute(FakeModel(), load_data(path), store)
     monkeypatch.undo()
     data = load_data(path)  # what stands there now has nothing of the one before
-    finished = local.compute_logits(FakeModel(), data, PLAIN, store, batch_size=4)
+    finished = compute(FakeModel(), data, store)
     everything = PLAIN.apply(255 - PIXELS, data.layout, "NCHW")
     np.testing.assert_array_equal(read_samples(finished).logits, FakeModel()(everything))
 
@@ -86,12 +91,12 @@ def test_data_replaced_before_the_fingerprint_is_asked_for_has_none(tmp_path, wr
 
 def test_a_finished_entry_is_not_taken_for_data_that_changed_since_they_were_hashed(tmp_path):
     store, path = Store(tmp_path / "store"), write_npz(tmp_path, PIXELS)
-    local.compute_logits(FakeModel(), load_data(path), PLAIN, store, batch_size=4)
+    compute(FakeModel(), load_data(path), store)
     data = load_data(path)
     _ = data.fingerprint
     write_npz(tmp_path, 255 - PIXELS)
     with pytest.raises(RunError, match="changed while it was read"):
-        local.compute_logits(FakeModel(), data, PLAIN, store, batch_size=4)
+        compute(FakeModel(), data, store)
 
 
 @pytest.mark.parametrize("options", [{}, {"preprocessing": Preprocessing(resize=4)}], ids=["decoded", "resized"])

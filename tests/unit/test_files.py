@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from fakes import FakeData, FakeModel
 
-from gfscore.engines import local
+from gfscore.engines.local import measured
 from gfscore.errors import FileError
 from gfscore.files import held, replacing, sweep, write_text
-from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
+from gfscore.measures import Logits, Run
 
 
 def test_a_failure_leaves_the_old_file_and_no_other(tmp_path):
@@ -66,7 +66,11 @@ def test_a_disk_without_locks_is_refused_in_one_line(tmp_path, monkeypatch, numb
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.EPERM])
 def test_leftovers_stay_where_nothing_may_be_removed(tmp_path, monkeypatch, code):
     store = Store(tmp_path / "store")
-    finished = local.compute_logits(FakeModel(), FakeData(), Preprocessing(), store)
+
+    def compute():
+        return measured(Run(model=FakeModel(), data=FakeData(), store=store), Logits()).path
+
+    finished = compute()
     leftovers = [finished.with_name(".entry.json.x7k2"), finished.with_name("shard-000000.safetensors")]
     for path in leftovers:
         path.write_bytes(b"")
@@ -75,10 +79,10 @@ def test_leftovers_stay_where_nothing_may_be_removed(tmp_path, monkeypatch, code
         raise OSError(code, os.strerror(code), str(path))
 
     monkeypatch.setattr(Path, "unlink", refused)
-    assert local.compute_logits(FakeModel(), FakeData(), Preprocessing(), store) == finished
+    assert compute() == finished
     monkeypatch.undo()
     assert all(path.exists() for path in leftovers)
-    local.compute_logits(FakeModel(), FakeData(), Preprocessing(), store)
+    compute()
     assert not any(path.exists() for path in leftovers)
 
 

@@ -5,16 +5,17 @@ import pytest
 from fakes import FakeData, FakeModel
 
 from gfscore import audit
-from gfscore.engines.local import compute_logits
+from gfscore.engines.local import measured
 from gfscore.errors import GFScoreError, OptionError
 from gfscore.inputs.guards import BatchDependenceError, ClassCountError
-from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
 from gfscore.judge.expectation import AccuracyError, check_accuracy
+from gfscore.measures import Logits, Run
 
 
 def run(tmp_path, model=None, data=None):
-    return compute_logits(model or FakeModel(), data or FakeData(), Preprocessing(), Store(tmp_path))
+    of = Run(model=model or FakeModel(), data=data or FakeData(), store=Store(tmp_path))
+    return measured(of, Logits()).path
 
 
 class BatchNormed(FakeModel):

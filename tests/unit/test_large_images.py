@@ -11,12 +11,13 @@ from fakes import FakeData, FakeModel
 from PIL import Image
 
 from gfscore.cli.main import run
-from gfscore.engines import local
 from gfscore.errors import FileError
 from gfscore.inputs import reading
 from gfscore.inputs.data import encoded, load_data
 from gfscore.inputs.data.encoded import MOST_PIXELS
 from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.measures import Logits, Run
+from gfscore.measures.logits import forward_rows
 
 
 def folder_of(path, size, n_per_class=1, mode="1"):
@@ -32,11 +33,11 @@ def folder_of(path, size, n_per_class=1, mode="1"):
 RUN = """
     import resource, sys
     import numpy as np
-    from gfscore.engines.local import compute_logits
+    from gfscore.engines.local import measured
     from gfscore.inputs.data import load_data
     from gfscore.inputs.models import CallableModel
-    from gfscore.inputs.preprocessing import Preprocessing
     from gfscore.inputs.store import Store
+    from gfscore.measures import Logits, Run
     from pathlib import Path
 
     def used():
@@ -44,7 +45,7 @@ RUN = """
 
     model = CallableModel(lambda images: images[:, :2, ::999, 0].mean(axis=2), name="corner", fingerprint="corner")
     before = used()
-    compute_logits(model, load_data(sys.argv[1]), Preprocessing(), Store(Path(sys.argv[2])))
+    measured(Run(model=model, data=load_data(sys.argv[1]), store=Store(Path(sys.argv[2]))), Logits())
     print(used() - before)
 """
 
@@ -84,27 +85,34 @@ def test_images_that_are_resized_may_be_large(tmp_path):
     assert data.images(slice(0, 2)).shape == (2, 32, 32, 3)
 
 
+def checked(run):
+    """A run whose first images were looked at, and whose model has forgotten it."""
+    run.check()
+    run.model.batches.clear()
+    return run
+
+
 @pytest.mark.parametrize(("room", "largest"), [(1, 1), (3, 3), (4, 4), (11, 8), (1000, 4)])
 def test_batches_shrink_to_what_fits_and_logits_stay_the_same(monkeypatch, room, largest):
     data, model = FakeData(), FakeModel()
     expected = FakeModel()(Preprocessing().apply(data.all, "NHWC", "NCHW"))
     monkeypatch.setattr(reading, "READ_BYTES", room * 4 * 9)
     batch_size = 8 if room == 11 else 4
-    done = local.forward_shard(model, data, Preprocessing(), slice(0, 50), batch_size, 4)
-    np.testing.assert_array_equal(done.values, expected)
+    run = checked(Run(model=model, data=data, batch_size=batch_size))
+    np.testing.assert_array_equal(Logits().compute(run, slice(0, 50)), expected)
     assert max(model.batches) == largest
     rows = np.random.default_rng(0).permutation(50)
-    np.testing.assert_array_equal(local.forward_rows(model, data, Preprocessing(), rows), expected[rows])
+    np.testing.assert_array_equal(forward_rows(run, rows), expected[rows])
 
 
 def test_a_fixed_batch_is_never_cut(monkeypatch):
     monkeypatch.setattr(reading, "READ_BYTES", 4 * 9)
     model = FakeModel(fixed_batch=10)
-    local.forward_shard(model, FakeData(), Preprocessing(), slice(0, 50), 10, 4)
+    Logits().compute(checked(Run(model=model, data=FakeData())), slice(0, 50))
     assert set(model.batches) == {10}
 
 
 def test_a_batch_larger_than_what_is_usually_read_stays_whole():
     model = FakeModel()
-    local.forward_shard(model, FakeData(n=700), Preprocessing(), slice(0, 700), 600, 4)
+    Logits().compute(checked(Run(model=model, data=FakeData(n=700), batch_size=600)), slice(0, 700))
     assert model.batches == [600, 100]

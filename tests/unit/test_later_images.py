@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from gfscore.cli.main import run
-from gfscore.engines.local import forward_rows
 from gfscore.errors import OptionError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model
-from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.measures import Run
+from gfscore.measures.logits import forward_rows
 
 PLAIN = Preprocessing()
 MODEL = ["--model", "zoo:standard", "--data", "late.npz", "--store", "store", "-q"]
@@ -58,14 +58,13 @@ def test_every_command_refuses_images_outside_the_range(here, capsys, command, f
 
 def test_one_bad_row_is_named(here):
     save(*here, 255.0, 399, 400)
-    model, data = load_model("zoo:standard"), load_data("late.npz")
+    of = Run(model=load_model("zoo:standard"), data=load_data("late.npz"))
     with pytest.raises(OptionError, match=r"^late\.npz: images reach from 0 to .* in row 399, outside \[0, 1\]"):
-        forward_rows(model, data, PLAIN, np.array([5, 399, 7]))
-    pixels = PixelModel(model=model, preprocessing=PLAIN)
+        forward_rows(of, np.array([5, 399, 7]))
     with pytest.raises(OptionError, match=r"in row 399, outside \[0, 1\]"):
-        pixels.pixels(data, slice(390, 400))
+        of.pixels(slice(390, 400))
     with pytest.raises(OptionError, match=r"in row 399, outside \[0, 1\]"):
-        pixels.rows(data, np.array([5, 399]))
+        of.pixels(np.array([5, 399]))
 
 
 def test_nan_and_a_given_range_are_looked_at_too():

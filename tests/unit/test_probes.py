@@ -1,6 +1,6 @@
 """Probes: nearly the same logits are the same model, others are not, and a file that was changed is none."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -8,14 +8,14 @@ from fakes import LOOKED_AT, FakeData, FakeModel
 
 from gfscore import read_samples
 from gfscore.cli.main import run
-from gfscore.engines import local
+from gfscore.engines.local import measured
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.probes import TOLERANCE, distance, name_of
 from gfscore.inputs.store import Store
+from gfscore.measures import Logits, Run
 
-PLAIN = Preprocessing()
 PROBE = np.random.default_rng(0).normal(0, 1, (16, 4)).astype(np.float32)
 LARGEST = float(np.abs(PROBE).max())
 
@@ -32,7 +32,8 @@ class Scaled(FakeModel):
 
 def logits(store, factor=1.0, **options):
     model = Scaled(factor=factor)
-    found = read_samples(local.compute_logits(model, FakeData(), PLAIN, store, **options)).logits
+    run = Run(model=model, data=FakeData(), store=store, **options)
+    found = read_samples(measured(run, Logits()).path).logits
     return found, sum(model.batches) - LOOKED_AT
 
 
@@ -97,7 +98,7 @@ def test_a_damaged_probe_is_none_and_verify_names_it(tmp_path, capsys):
 
 
 def test_verify_notices_logits_of_another_model(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(local, "forward_shard", lambda *_: local.Batched(np.zeros((50, 4), np.float32)))
+    monkeypatch.setattr(Logits, "compute", lambda *_: np.zeros((50, 4), np.float32))
     logits(Store(tmp_path))  # as if the model had been replaced after its first images
     assert run(["store", "verify", "--store", str(tmp_path)]) == 0
     assert capsys.readouterr().out.endswith("(fake on fake data)\n0 of 1 entries are sound.\n")
@@ -105,10 +106,12 @@ def test_verify_notices_logits_of_another_model(tmp_path, monkeypatch, capsys):
 
 def test_entries_without_a_probe_are_not_used_and_verify_says_so(tmp_path, capsys):
     store = Store(tmp_path)
-    recipe = local.recipe_for(FakeModel(), FakeData(), PLAIN, 128)  # as they were made before there were probes
+    of = Run(model=FakeModel(), data=FakeData(), store=store)
+    recipe = replace(of.recipe(Logits()), probe=None)  # as they were made before there were probes
     entry = store.entry(recipe, {"model": "fake", "data": "fake data", "n": 50})
-    done = local.Batched(np.zeros((50, 4), np.float32))
-    local.fill(entry, recipe, FakeModel(), FakeData(), lambda _rows: done, lambda *_: None)
+    with entry.locked():
+        entry.write_shard(0, np.zeros((50, 4), np.float32))
+        entry.finish(1, FakeData().labels, {})
     assert logits(store)[1] == 50
     assert run(["store", "verify", "--store", str(tmp_path)]) == 0
     assert capsys.readouterr().out == (
@@ -121,9 +124,9 @@ def test_entries_without_a_probe_are_not_used_and_verify_says_so(tmp_path, capsy
 
 def test_threads_and_batches_move_a_probe_by_far_less_than_the_tolerance():
     data = load_data("zoo:digits")
-    probes = [local.check_run(load_model("zoo:standard", threads=n), data, PLAIN).probe for n in (1, 2)]
+    probes = [Run(model=load_model("zoo:standard", threads=n), data=data).check().probe for n in (1, 2)]
     assert distance(*probes) < TOLERANCE / 10
-    inputs = PLAIN.apply(data.images(slice(0, 256)), data.layout, "NCHW")
+    inputs = Preprocessing().apply(data.images(slice(0, 256)), data.layout, "NCHW")
     model = load_model("zoo:standard")
     apart = np.concatenate([model(inputs[row : row + 1]) for row in range(12)])
     assert distance(model(inputs)[:12], apart) < TOLERANCE / 10

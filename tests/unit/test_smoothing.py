@@ -16,32 +16,31 @@ from scipy.stats import beta, norm
 from gfscore import Options, Samples
 from gfscore.auditing import audit_scores, sample_table
 from gfscore.bounds import audit_intervals
-from gfscore.engines import smoothing
+from gfscore.engines.local import measured
 from gfscore.errors import ModelError, OptionError, RunError, SamplesError
-from gfscore.inputs.pixels import PixelModel
-from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
+from gfscore.measures import Run, Votes, votes
 from gfscore.scores.smoothing import Noise, certified_radii, largest_radius, smoothing_scores, vote_shares
 
 NOISE = Noise(sigma=0.3, n0=9, n=40, seed=7)
 
 
 def votes_of(store, model=None, data=None, *, batch_size=16, noise=NOISE):
-    pixel_model = PixelModel(model=model or FakeModel(), preprocessing=Preprocessing(), batch_size=batch_size)
-    return smoothing.compute_votes(pixel_model, data or FakeData(n=12), noise, store).values
+    run = Run(model=model or FakeModel(), data=data or FakeData(n=12), batch_size=batch_size, store=store)
+    return measured(run, Votes.of(run, noise)).rows()[0].astype(np.int64)
 
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    monkeypatch.setattr(smoothing, "SHARD_PASSES", 3 * (NOISE.n0 + NOISE.n))  # three samples a shard
+    monkeypatch.setattr(votes, "SHARD_PASSES", 3 * (NOISE.n0 + NOISE.n))  # three samples a shard
     return Store(tmp_path / "store")
 
 
 def test_shares_and_radii_agree_with_scipy():
-    votes = np.arange(1, 101)
-    expected = beta.ppf(0.01, votes, 100 - votes + 1)
-    np.testing.assert_allclose(vote_shares(votes, 100, 0.01), expected, rtol=1e-9)
-    radii, abstained = certified_radii(votes, 100, sigma=0.4, alpha=0.01)
+    counts = np.arange(1, 101)
+    expected = beta.ppf(0.01, counts, 100 - counts + 1)
+    np.testing.assert_allclose(vote_shares(counts, 100, 0.01), expected, rtol=1e-9)
+    radii, abstained = certified_radii(counts, 100, sigma=0.4, alpha=0.01)
     np.testing.assert_array_equal(abstained, expected <= 0.5)
     np.testing.assert_allclose(radii[~abstained], 0.4 * norm.ppf(expected[~abstained]), rtol=1e-9)
     assert not radii[abstained].any()
@@ -104,12 +103,12 @@ RUN = """
     sys.path.insert(0, {tests!r})
     from pathlib import Path
     from fakes import LOOKED_AT, FakeData, FakeModel
-    from test_smoothing import NOISE, Store, smoothing, votes_of
-    smoothing.SHARD_PASSES = 3 * (NOISE.n0 + NOISE.n)
+    from test_smoothing import NOISE, Store, votes, votes_of
+    votes.SHARD_PASSES = 3 * (NOISE.n0 + NOISE.n)
     print("ready", flush=True)
     model = FakeModel(delay=0.002)
-    votes = votes_of(Store(Path({root!r})), model, FakeData(n=60))
-    print((sum(model.batches) - LOOKED_AT) // (NOISE.n0 + NOISE.n), votes.ravel().tolist())
+    found = votes_of(Store(Path({root!r})), model, FakeData(n=60))
+    print((sum(model.batches) - LOOKED_AT) // (NOISE.n0 + NOISE.n), found.ravel().tolist())
 """
 
 
@@ -130,9 +129,9 @@ def test_a_killed_run_ends_in_the_same_votes(tmp_path, seed):
         process.communicate()
     kept = len(list(tmp_path.glob("store/??/*/shard-*.safetensors")))
     assert kept < 20  # it was killed on the way
-    computed, votes = start(tmp_path / "store").communicate()[0].split(maxsplit=1)
+    computed, found = start(tmp_path / "store").communicate()[0].split(maxsplit=1)
     assert int(computed) == 60 - 3 * kept  # what was kept is not computed again
-    assert json.loads(votes) == votes_of(Store(tmp_path / "undisturbed"), data=FakeData(n=60)).ravel().tolist()
+    assert json.loads(found) == votes_of(Store(tmp_path / "undisturbed"), data=FakeData(n=60)).ravel().tolist()
 
 
 def test_a_damaged_shard_is_computed_again(store):
@@ -160,7 +159,7 @@ def test_logits_that_are_not_finite_are_refused(store):
     with pytest.raises(ModelError, match="not finite for the first images"):
         votes_of(store, Broken(healthy=False))
     with pytest.raises(ModelError, match="not finite on noisy images"):  # of a function that nothing stands before
-        smoothing.noise_votes(Broken(healthy=False), np.zeros((1, 1, 3, 3), np.float32), ["a"], NOISE)
+        votes.noise_votes(Broken(healthy=False), np.zeros((1, 1, 3, 3), np.float32), ["a"], NOISE)
 
 
 @pytest.fixture
@@ -169,9 +168,9 @@ def audited():
     labels = np.arange(300) % 3
     samples = Samples.of(rng.normal(size=(300, 3)), labels, class_names=["a", "b", "c"])
     chosen = np.where(rng.random(300) < 0.2, (labels + 1) % 3, labels)
-    votes = rng.integers(450, 1001, 300)
-    votes[labels == 2] = 500  # class c has no majority anywhere
-    local = smoothing_scores(samples, np.stack([chosen, votes], axis=1), alpha=0.01)
+    counts = rng.integers(450, 1001, 300)
+    counts[labels == 2] = 500  # class c has no majority anywhere
+    local = smoothing_scores(samples, np.stack([chosen, counts], axis=1), alpha=0.01)
     return samples, local, audit_scores(samples, local, Options(permutations=0), name="m")
 
 

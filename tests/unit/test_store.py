@@ -11,10 +11,11 @@ import pytest
 from fakes import LOOKED_AT, FakeData, FakeModel
 
 from gfscore import read_samples
-from gfscore.engines import local
+from gfscore.engines.local import measured
 from gfscore.errors import RunError
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Recipe, Store, export, recipe_of
+from gfscore.measures import Logits, Run, logits
 
 PLAIN = Preprocessing()
 SHARD = 8  # rows a shard in these tests
@@ -22,7 +23,7 @@ SHARD = 8  # rows a shard in these tests
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
-    monkeypatch.setattr(local, "SHARD_ROWS", SHARD)
+    monkeypatch.setattr(logits, "SHARD_ROWS", SHARD)
 
 
 @pytest.fixture
@@ -31,7 +32,8 @@ def store(tmp_path):
 
 
 def compute(store, model=None, data=None, **options):
-    return local.compute_logits(model or FakeModel(), data or FakeData(), PLAIN, store, **{"batch_size": 4} | options)
+    options = {"batch_size": 4} | options
+    return measured(Run(model=model or FakeModel(), data=data or FakeData(), store=store, **options), Logits()).path
 
 
 def expected(data=None):
@@ -81,8 +83,8 @@ def test_what_decides_the_logits_decides_the_entry(store, change):
 
 
 def test_preprocessing_decides_the_entry(store):
-    local.compute_logits(FakeModel(), FakeData(), PLAIN, store)
-    local.compute_logits(FakeModel(), FakeData(), Preprocessing(mean=(0.5,)), store)
+    compute(store, batch_size=128)
+    compute(store, batch_size=128, preprocessing=Preprocessing(mean=(0.5,)))
     assert len(store.entries()) == 2
 
 
@@ -200,13 +202,14 @@ RUN = """
     sys.path.insert(0, {tests!r})
     from pathlib import Path
     from fakes import LOOKED_AT, FakeData, FakeModel
-    from gfscore.engines import local
-    from gfscore.inputs.preprocessing import Preprocessing
+    from gfscore.engines.local import measured
     from gfscore.inputs.store import Store
-    local.SHARD_ROWS = 8
+    from gfscore.measures import Logits, Run, logits
+    logits.SHARD_ROWS = 8
     print("ready", flush=True)
     model = FakeModel(delay=0.002)
-    path = local.compute_logits(model, FakeData(n=1600), Preprocessing(), Store(Path({root!r})), batch_size=4)
+    run = Run(model=model, data=FakeData(n=1600), store=Store(Path({root!r})), batch_size=4)
+    path = measured(run, Logits()).path
     print(sum(model.batches) - LOOKED_AT, path)
 """
 

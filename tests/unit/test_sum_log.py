@@ -4,6 +4,7 @@ import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,10 @@ from gfscore.samples import Samples
 from gfscore.scores import great_scores
 from gfscore.summaries import Summary, Tally, merged
 
-RECIPE = Recipe(model="m", data="d", n_samples=50, preprocessing={}, batch_size=10, shard_rows=20)  # three shards
-SCORE = {"activation": "softmax", "temperature": 1.0}
+MEASURE = {"name": "sums", "activation": "softmax", "temperature": 1.0}
+RECIPE = Recipe(
+    model="m", data="d", n_samples=50, preprocessing={}, batch_size=10, shard_rows=20, measure=MEASURE
+)  # three shards
 
 
 def summary(shard):
@@ -26,14 +29,14 @@ def summary(shard):
 
 
 def test_a_run_goes_on_where_an_interrupted_one_was(tmp_path):
-    with suppress(KeyboardInterrupt), SumLog(tmp_path, RECIPE, SCORE) as log:
+    with suppress(KeyboardInterrupt), SumLog(tmp_path, RECIPE) as log:
         log.add(2, summary(2))
         log.add(0, summary(0))
         raise KeyboardInterrupt
-    with SumLog(tmp_path, RECIPE, SCORE) as log:
+    with SumLog(tmp_path, RECIPE) as log:
         assert log.missing == [1]
         log.add(1, summary(1))
-    with SumLog(tmp_path, RECIPE, SCORE) as log:
+    with SumLog(tmp_path, RECIPE) as log:
         assert log.missing == []
         expected = merged(map(summary, range(3)))
         for column in ("cells", "cell_counts", "sums", "confusions", "confusion_counts"):
@@ -42,7 +45,7 @@ def test_a_run_goes_on_where_an_interrupted_one_was(tmp_path):
 
 @pytest.mark.parametrize("moment", ["start", "end"])
 def test_an_interrupt_while_a_shard_is_added_counts_it_neither_twice_nor_never(tmp_path, monkeypatch, moment):
-    with SumLog(tmp_path, RECIPE, SCORE) as log:
+    with SumLog(tmp_path, RECIPE) as log:
         log.add(0, summary(0))
     sound = Tally.add
 
@@ -51,11 +54,11 @@ def test_an_interrupt_while_a_shard_is_added_counts_it_neither_twice_nor_never(t
             sound(self, piece)
         raise KeyboardInterrupt
 
-    with suppress(KeyboardInterrupt), SumLog(tmp_path, RECIPE, SCORE) as log:
+    with suppress(KeyboardInterrupt), SumLog(tmp_path, RECIPE) as log:
         monkeypatch.setattr(Tally, "add", interrupted)
         log.add(1, summary(1))
     monkeypatch.undo()
-    with SumLog(tmp_path, RECIPE, SCORE) as log:
+    with SumLog(tmp_path, RECIPE) as log:
         assert log.missing == [1, 2]
         for shard in log.missing:
             log.add(shard, summary(shard))
@@ -63,38 +66,38 @@ def test_an_interrupt_while_a_shard_is_added_counts_it_neither_twice_nor_never(t
 
 
 def test_a_sum_of_other_rows_than_its_shards_have_counts_as_none(tmp_path):
-    with SumLog(tmp_path, RECIPE, SCORE) as log:
+    with SumLog(tmp_path, RECIPE) as log:
         log.add(0, summary(0))
         log.add(1, summary(2))  # of fewer rows
-    with SumLog(tmp_path, RECIPE, SCORE) as log:
+    with SumLog(tmp_path, RECIPE) as log:
         assert log.missing == [0, 1, 2]
 
 
 def test_what_a_killed_writer_left_is_swept(tmp_path):
-    with SumLog(tmp_path, RECIPE, SCORE) as log:
+    with SumLog(tmp_path, RECIPE) as log:
         log.add(0, summary(0))
     for name in (".sum.safetensors.x7k2", ".about.json.x7k2"):
         (log.path / name).touch()
-    with SumLog(tmp_path, RECIPE, SCORE) as log:
+    with SumLog(tmp_path, RECIPE) as log:
         assert sorted(path.name for path in log.path.iterdir()) == ["about.json", "lock", SUM]
 
 
 def test_it_is_kept_now_and_then_for_a_run_that_is_killed(tmp_path, monkeypatch):
     monkeypatch.setattr(sum_log, "EVERY", 0.0)
-    with SumLog(tmp_path, RECIPE, SCORE) as log:
+    with SumLog(tmp_path, RECIPE) as log:
         log.add(1, summary(1))
         shutil.copytree(tmp_path, tmp_path / "killed")  # what a run would find that came after a kill at this moment
-    with SumLog(tmp_path / "killed", RECIPE, SCORE) as other:
+    with SumLog(tmp_path / "killed", RECIPE) as other:
         assert other.missing == [0, 2]
 
 
 def test_a_run_with_other_class_names_goes_on_under_its_own(tmp_path):
-    with SumLog(tmp_path, RECIPE, SCORE, class_names=["a", "b", "c"]) as log:
+    with SumLog(tmp_path, RECIPE, class_names=["a", "b", "c"]) as log:
         log.add(0, summary(0).named(["a", "b", "c"]))
-    with SumLog(tmp_path, RECIPE, SCORE, class_names=["x", "y", "z"]) as log:
+    with SumLog(tmp_path, RECIPE, class_names=["x", "y", "z"]) as log:
         log.add(1, summary(1).named(["x", "y", "z"]))
         assert log.summary.class_names == log.summary.names == ("x", "y", "z")
-    with SumLog(tmp_path, RECIPE, SCORE) as log:
+    with SumLog(tmp_path, RECIPE) as log:
         log.add(2, summary(2))
         assert log.summary.names == ("0", "1", "2")
         assert (log.summary.sums == merged(map(summary, range(3))).sums).all()
@@ -102,29 +105,29 @@ def test_a_run_with_other_class_names_goes_on_under_its_own(tmp_path):
 
 @pytest.mark.parametrize("damage", ["cut", "byte", "text"])
 def test_a_damaged_sum_counts_as_none(tmp_path, damage):
-    with SumLog(tmp_path, RECIPE, SCORE) as log:
+    with SumLog(tmp_path, RECIPE) as log:
         log.add(0, summary(0))
     path = log.path / SUM
     content = bytearray(path.read_bytes())
     content[-20] ^= 1
     path.write_bytes({"cut": content[:-9], "byte": content, "text": b"no sum at all"}[damage])
-    with SumLog(tmp_path, RECIPE, SCORE) as log:
+    with SumLog(tmp_path, RECIPE) as log:
         assert log.missing == [0, 1, 2]
 
 
 def test_another_score_has_another_sum_and_all_can_be_deleted(tmp_path):
-    with SumLog(tmp_path, RECIPE, SCORE) as log:
+    with SumLog(tmp_path, RECIPE) as log:
         log.add(0, summary(0))
-    with SumLog(tmp_path, RECIPE, {**SCORE, "temperature": 2.0}) as log:
+    with SumLog(tmp_path, replace(RECIPE, measure={"name": "sums", "temperature": 2.0})) as log:
         assert log.missing == [0, 1, 2]
     assert remove_sums(tmp_path) == 2
-    with SumLog(tmp_path, RECIPE, SCORE) as log:
+    with SumLog(tmp_path, RECIPE) as log:
         assert log.missing == [0, 1, 2]
 
 
 def test_a_sum_is_deleted_only_once_nobody_adds_to_it(tmp_path):
     with ThreadPoolExecutor(1) as pool:
-        with SumLog(tmp_path, RECIPE, SCORE) as log:
+        with SumLog(tmp_path, RECIPE) as log:
             log.add(0, summary(0))
             cleared = pool.submit(remove_sums, tmp_path)
             time.sleep(0.3)

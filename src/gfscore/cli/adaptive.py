@@ -1,7 +1,7 @@
 """The adaptive gate on the command line: a model is run only until the verdict is sure, and no row twice."""
 
-import uuid
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from gfscore import auditing, gating
@@ -9,15 +9,14 @@ from gfscore.arrays import FloatArray, IntArray
 from gfscore.cli.options import RunOptions, ScoreOptions
 from gfscore.cli.running import advance
 from gfscore.cli.screens import progress_bar
-from gfscore.digests import refuse_changed
-from gfscore.engines.first_order import Gradients, first_order_rows
-from gfscore.engines.loading import Loaded, load
-from gfscore.engines.local import check_run, forward_rows
+from gfscore.engines.first_order import first_order_rows
+from gfscore.engines.loading import load
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.pixels import PixelModel
-from gfscore.inputs.probes import name_of
 from gfscore.inputs.score_log import ScoreLog
 from gfscore.inputs.store import Store
+from gfscore.measures import Run
+from gfscore.measures.logits import forward_rows
+from gfscore.measures.slopes import Gradients
 from gfscore.results import ModelVerdict
 
 
@@ -27,14 +26,14 @@ def judge_adaptively(
     policy: gating.Policy,
     options: auditing.Options,
     asked: ScoreOptions,
-    run: RunOptions,
+    running: RunOptions,
     *,
     size: int,
     finite: bool,
 ) -> list[ModelVerdict]:
     """Judge every model on every data set; a run that was stopped goes on where it was."""
     gating.adaptive_rule(policy)  # before anything is loaded
-    run.refuse_ray("--adaptive")
+    running.refuse_ray("--adaptive")
     if not (models and data):
         raise OptionError("--adaptive runs a model, and only as far as it must. Give --model and --data.")
     if options.expect_accuracy is not None:
@@ -45,58 +44,38 @@ def judge_adaptively(
     if radius is not None and asked.choice is not Gradients.NO:
         raise OptionError("--adaptive measures radii by forward passes alone. Leave --gradients out.")
     verdicts = []
-    with progress_bar(quiet=run.quiet) as bar:
-        for loaded in load(models, data, run.loading):
-            with naming(loaded.name):
-                verdicts.append(
-                    _judged(
-                        loaded,
-                        policy,
-                        options,
-                        radius,
-                        Store(run.store),
-                        size=size,
-                        finite=finite,
-                        progress=advance(bar, loaded.name),
-                    )
-                )
+    with progress_bar(quiet=running.quiet) as bar:
+        for run in load(models, data, running.loading, Store(running.store)):
+            with naming(run.name):
+                moved = advance(bar, run.name)
+                verdicts.append(_judged(run, policy, options, radius, size=size, finite=finite, progress=moved))
     return verdicts
 
 
 def _judged(
-    loaded: Loaded,
+    run: Run,
     policy: gating.Policy,
     options: auditing.Options,
     radius: auditing.FirstOrder | None,
-    store: Store,
     *,
     size: int,
     finite: bool,
     progress: gating.Progress,
 ) -> ModelVerdict:
-    model, data, preprocessing = loaded.model, loaded.data, loaded.preprocessing
+    data = run.data
     if finite and data.seed is not None:
         raise OptionError("the target finite is for a fixed data set, and a generator draws without end.")
-    n_classes, probe = check_run(model, data, preprocessing)
-    recipe = {
-        "model": model.fingerprint or f"unknown-{uuid.uuid4().hex}",  # found by nobody again
-        "data": data.fingerprint,
-        "preprocessing": preprocessing.describe(),
-        "score": _about(options, radius),
-    }
-    if model.fingerprint is not None:
-        about = {part: recipe[part] for part in ("model", "data", "preprocessing")}
-        recipe["probe"] = name_of(store.root, about, probe)
+    recipe = {**run.identity(), "score": _about(options, radius)}
     if policy.allow:  # scores that were allowed are not found by who does not allow them
         recipe["allowed"] = sorted(policy.allow)
-    with ScoreLog(store.root, recipe) as log:
-        refuse_changed(model, data)
+    with ScoreLog(run.store.root, recipe) as log:
+        run.refuse_changed()
         return gating.gate_adaptively(
-            log.scoring(_unchanged(loaded, _scorer(loaded, options, radius, policy.allow))),
+            log.scoring(_unchanged(run, _scorer(run, options, radius, policy.allow))),
             data.labels,
             policy,
-            name=loaded.name,
-            class_names=data.class_names or tuple(map(str, range(n_classes))),
+            name=run.name,
+            class_names=data.class_names or tuple(map(str, range(run.check().n_classes))),
             maximum=gating.SCORE_MAX if radius is None else radius.largest,
             delta=options.delta,
             seed=options.seed,
@@ -107,16 +86,16 @@ def _judged(
             passes=1 if radius is None else 1 + 2 * radius.count,
             progress=progress,
             from_store=lambda: log.reused,
-            run=loaded.about,
+            run=run.about,
         )
 
 
-def _unchanged(loaded: Loaded, score: gating.Score) -> gating.Score:
+def _unchanged(run: Run, score: gating.Score) -> gating.Score:
     """The same scores, refused before they are kept when a file behind them is no longer what it was."""
 
     def checked(rows: IntArray) -> tuple[FloatArray, IntArray]:
         found = score(rows)
-        refuse_changed(loaded.model, loaded.data)
+        run.refuse_changed()
         return found
 
     return checked
@@ -130,20 +109,14 @@ def _about(options: auditing.Options, radius: auditing.FirstOrder | None) -> dic
 
 
 def _scorer(
-    loaded: Loaded, options: auditing.Options, radius: auditing.FirstOrder | None, allow: Sequence[str]
+    run: Run, options: auditing.Options, radius: auditing.FirstOrder | None, allow: Sequence[str]
 ) -> gating.Score:
     """The local score of any rows, each from as many forward passes as it takes."""
-    model, data, preprocessing = loaded.model, loaded.data, loaded.preprocessing
     if radius is None:
-
-        def forward(rows: IntArray) -> FloatArray:
-            return forward_rows(model, data, preprocessing, rows, batch_size=loaded.batch_size)
-
-        return gating.row_scores(forward, data.labels, options, allow=allow)
-    pixel_model = PixelModel(model=model, preprocessing=preprocessing, batch_size=loaded.batch_size)
+        return gating.row_scores(partial(forward_rows, run), run.data.labels, options, allow=allow)
 
     def measure(rows: IntArray) -> tuple[FloatArray, IntArray]:
-        local = first_order_rows(pixel_model, data, rows, radius)
+        local = first_order_rows(run, rows, radius)
         return local.values, local.predicted
 
     return measure

@@ -108,7 +108,7 @@ def audit_command(
     tables, sources, curves = [], {}, {}
     for name, source in [] if models else logits_sources(logits or [], model or [], data or [], run):
         samples, finite, sizes = read(source), target is Target.FINITE, source.class_sizes
-        with naming(source.path if source.loaded is None else name):
+        with naming(source.path if source.run is None else name):
             if finite:
                 _refuse_unknown_sizes(source, groups)
             local = local_scores(source, samples, options, local_score, run)

@@ -16,11 +16,8 @@ from gfscore.cli.running import advance
 from gfscore.cli.screens import progress_bar
 from gfscore.cli.sources import Source, audit_source, logits_sources
 from gfscore.digests import Watched
-from gfscore.engines.loading import Loaded
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.radii import read_radii
-from gfscore.inputs.store import Store
 from gfscore.outputs.per_sample import check_suffix
 from gfscore.results import Audit
 from gfscore.samples import Samples
@@ -152,7 +149,7 @@ def certify_command(
     models, tables = [], []
     for name, source in _sources(logits or [], model or [], data or [], run):
         samples = source.read(class_names=names, groups=groups)
-        with naming(source.path if source.loaded is None else name):
+        with naming(source.path if source.run is None else name):
             local = _radii(samples, source, certificate, run)
             models.append(audit_source(name, source, samples, local, options))
         if certificate.radii is not None and len(models) > 1:
@@ -174,37 +171,29 @@ def _sources(
 
 
 def _radii(
-    samples: Samples, source: Source, certificate: CertificateOptions, run: shared.RunOptions
+    samples: Samples, source: Source, certificate: CertificateOptions, running: shared.RunOptions
 ) -> certifying.LocalScores:
     """The radii of one model, by the method that was chosen."""
-    loaded = source.loaded
+    run = source.run
     match certificate.method:
         case Method.GIVEN if certificate.radii is not None:
             with naming(certificate.radii):
                 found = read_radii(certificate.radii, samples)
                 return certifying.given_scores(samples, found, norm=certificate.norm, cap=certificate.cap)
         case Method.SMOOTHING:
-            if loaded is None:
+            if run is None:
                 raise OptionError("smoothing runs the model on noisy images. Give --model and --data, not logits.")
-            with progress_bar(quiet=run.quiet) as bar:
+            with progress_bar(quiet=running.quiet) as bar:
                 return certifying.smoothed_scores(
+                    run,
                     samples,
-                    _pixel_model(loaded),
-                    loaded.data,
-                    Store(run.store),
                     noise=certificate.noise,
                     alpha=certificate.failure_rate,
-                    progress=advance(bar, loaded.name),
+                    progress=advance(bar, run.name),
                 )
     constant, how = certificate.lipschitz, "given"
-    if loaded is not None:
-        constant, how = certifying.pixel_constant(
-            _pixel_model(loaded), loaded.data, constant, of_inputs=certificate.of_inputs
-        )
+    if run is not None:
+        constant, how = certifying.pixel_constant(run, constant, of_inputs=certificate.of_inputs)
     elif constant is None or certificate.of_inputs:
         raise OptionError("logits do not show their network. Give --lipschitz for pixels, or --model and --data.")
     return certifying.lipschitz_scores(samples, constant, cap=certificate.cap, how=how)
-
-
-def _pixel_model(loaded: Loaded) -> PixelModel:
-    return PixelModel(model=loaded.model, preprocessing=loaded.preprocessing, batch_size=loaded.batch_size)

@@ -14,8 +14,8 @@ from gfscore.cli.grouping import expand
 from gfscore.cli.running import advance, audit_subject, first_order_scores, run_models, subject_of
 from gfscore.cli.screens import progress_bar, screen
 from gfscore.cli.streams import write_data
-from gfscore.engines.loading import Loaded
 from gfscore.errors import OptionError
+from gfscore.measures import Run
 from gfscore.outputs import checks
 from gfscore.refuting import PER_CLASS, Assault, Refuter, refute, with_cross_check, with_refutation
 from gfscore.results import Audit
@@ -64,18 +64,18 @@ def check_command(
     run = replace(run, quiet=run.quiet or as_json)  # nothing may stand beside the JSON
     folder = None if as_json and out is None else out or Path("gfscore-check")
 
-    def score(loaded: Loaded, samples: Samples) -> auditing.LocalScores:
+    def score(of: Run, samples: Samples) -> auditing.LocalScores:
         if radius is None:
             return auditing.score_samples(samples, options)
-        return first_order_scores(loaded, samples, radius, local_score.choice, run)
+        return first_order_scores(of, samples, radius, local_score.choice, run)
 
     models = []
-    for entry in list(run_models(model or [], data or [], run)):  # all forward passes first: they have their own bar
-        subject = subject_of(entry, options, score)
-        audited = audit_subject(entry, subject, options)
+    for of, logits in list(run_models(model or [], data or [], run)):  # all forward passes first: they have a bar
+        subject = subject_of(of, logits, options, score)
+        audited = audit_subject(subject, options)
         if assault is None or methods is not None:
             with progress_bar(quiet=run.quiet) as bar:
-                moved = advance(bar, f"refuting {entry.name}")
+                moved = advance(bar, f"refuting {of.name}")
                 found = refute(subject, methods, per_class=per_class, seed=options.seed, progress=moved)
             audited = with_refutation(audited, subject, found, delta=options.delta, folder=folder)
         if assault is not None:

@@ -11,11 +11,11 @@ from gfscore import assembling, auditing, calibrating, zoo
 from gfscore.cli import options as shared
 from gfscore.cli import screens
 from gfscore.cli.options import RunOptions
-from gfscore.cli.running import Run, audit_run, first_order_scores, run_models, subject_of
+from gfscore.cli.running import audit_subject, first_order_scores, run_models, subject_of
 from gfscore.files import write_text
 from gfscore.outputs import demo as screen
 from gfscore.outputs import report
-from gfscore.refuting import Refuter, refute, with_refutation
+from gfscore.refuting import Refuter, Subject, refute, with_refutation
 from gfscore.results import Audit, ModelAudit
 
 TEST, GENERATED = "zoo:digits", "generator:zoo"
@@ -51,8 +51,8 @@ def _radii(options: RunOptions) -> list[float]:
     """Mean first-order radius of each network on a few test images: another score, to hold the first against."""
     few, how = replace(options, n_per_class=MEASURED), auditing.FirstOrder(norm="l2", seed=options.seed)
     return [
-        float(first_order_scores(run.loaded, run.loaded.read(run.logits), how, "no", few).values.mean())
-        for run in run_models([f"zoo:{model.name}" for model in zoo.models()], [TEST], few)
+        float(first_order_scores(run, run.read(logits), how, "no", few).values.mean())
+        for run, logits in run_models([f"zoo:{model.name}" for model in zoo.models()], [TEST], few)
     ]
 
 
@@ -60,10 +60,10 @@ def zoo_audit(data: Sequence[str], run_options: RunOptions) -> Audit:
     """Every network on each data set, and the temperature calibrated on the first of them."""
     options = auditing.Options(seed=run_options.seed)
     models, samples, curves = [], {}, {}
-    for run in run_models([f"zoo:{model.name}" for model in zoo.models()], data, run_options):
-        samples[run.name] = run.loaded.read(run.logits)
+    for run, logits in run_models([f"zoo:{model.name}" for model in zoo.models()], data, run_options):
+        samples[run.name] = run.read(logits)
         curves[run.name] = calibrating.curve_of(samples[run.name], options)
-        models.append(_tried(run, audit_run(run, options), options))
+        models.append(_tried(subject_of(run, logits, options), options))
     first = models[0].samples.source
     calibrated = {model.name: curves[model.name] for model in models if model.samples.source == first}
     calibration = calibrating.calibration_of(calibrated, OBJECTIVE)
@@ -78,11 +78,11 @@ def zoo_audit(data: Sequence[str], run_options: RunOptions) -> Audit:
     )
 
 
-def _tried(run: Run, audited: ModelAudit, options: auditing.Options) -> ModelAudit:
+def _tried(subject: Subject, options: auditing.Options) -> ModelAudit:
     """The audit after forward passes alone have tried to refute it; on images that exist."""
-    if run.loaded.data.seed is not None:
+    audited = audit_subject(subject, options)
+    if subject.run.data.seed is not None:
         return audited
-    subject = subject_of(run, options)
     found = refute(subject, [Refuter.BISECTION], per_class=TRIED, seed=options.seed)
     return with_refutation(audited, subject, found, delta=options.delta)
 

@@ -186,8 +186,8 @@ def _judged(
         if isinstance(baseline, Samples):
             raise OptionError("an audit has no samples to compare with those of --baseline. Give logits for both.")
         return gating.gate_audit(source, policy, options.delta, baseline=baseline)
-    samples, loaded = read(source), source.loaded
-    with naming(source.path if loaded is None else name):
+    samples, run = read(source), source.run
+    with naming(source.path if run is None else name):
         return gating.gate_scores(
             samples,
             score(source, samples),
@@ -196,8 +196,8 @@ def _judged(
             name=name,
             baseline=baseline,
             source=source.source,
-            data_seed=None if loaded is None else loaded.data.seed,
-            run=None if loaded is None else loaded.about,
+            data_seed=None if run is None else run.data.seed,
+            run=None if run is None else run.about,
             class_sizes=source.class_sizes,
             finite=False,
         )

@@ -9,9 +9,8 @@ from gfscore.cli import options as shared
 from gfscore.cli.grouping import expand
 from gfscore.cli.running import run_models
 from gfscore.cli.screens import say, screen
-from gfscore.engines.local import names_of
 from gfscore.errors import OptionError
-from gfscore.inputs.store import export
+from gfscore.inputs.store import export, names_of
 from gfscore.places.addresses import shown
 
 
@@ -31,6 +30,6 @@ def logits_command(
         raise OptionError(f"--out {out} has the ending {out.suffix!r}. Logits are written as .safetensors.")
     if len(model or []) != 1 or len(data or []) != 1:
         raise OptionError("one --model and one --data make one logits file. Call the command once for each.")
-    for done in run_models(model or [], data or [], run):
-        export(done.logits, out, names_of(done.loaded.data))
+    for done, logits in run_models(model or [], data or [], run):
+        export(logits, out, names_of(done.data))
     say(screen(quiet=run.quiet), f"Written: {shown(out)}")  # once the bar is gone, which would take it away

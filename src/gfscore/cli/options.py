@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from gfscore import auditing
-from gfscore.engines.first_order import Gradients
 from gfscore.engines.loading import Loading
-from gfscore.engines.local import DEFAULT_BATCH
 from gfscore.engines.ray import Cluster
 from gfscore.errors import OptionError
 from gfscore.inputs.logits_files import read_class_names
+from gfscore.measures.run import DEFAULT_BATCH
+from gfscore.measures.slopes import Gradients
 
 DEFAULTS = auditing.Options()
 FIRST_ORDER = auditing.FirstOrder(norm="linf")

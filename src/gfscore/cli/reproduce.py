@@ -68,8 +68,8 @@ def reproduce_command(
     specs = [f"robustbench:{dataset.value}/{numbers.threat}/{name}" for name in names]
     audit_options = auditing.Options(activation=numbers.activation, seed=run.seed)
     audited: dict[str, list[ModelAudit]] = {}
-    for done in run_models(specs, data, run):
-        audited.setdefault(done.loaded.data.source, []).append(audit_run(done, audit_options))
+    for done, logits in run_models(specs, data, run):
+        audited.setdefault(done.data.source, []).append(audit_run(done, logits, audit_options))
     audit = Audit(
         models=tuple(model for models in audited.values() for model in models),
         provenance=assembling.make_provenance(command=f"gfscore reproduce {dataset.value}"),

@@ -8,9 +8,9 @@ from gfscore import auditing
 from gfscore.arrays import IntArray
 from gfscore.cli.options import RunOptions, ScoreOptions
 from gfscore.cli.running import first_order_scores, run_models
-from gfscore.engines.loading import Loaded
 from gfscore.errors import OptionError
 from gfscore.inputs.logits_files import read_samples
+from gfscore.measures import Run
 from gfscore.results import ModelAudit
 from gfscore.samples import Samples
 
@@ -23,19 +23,19 @@ class Source:
 
     path: Path
     source: str
-    loaded: Loaded | None = None  # the model and data behind it, if it was made here
+    run: Run | None = None  # the model and data behind it, if it was made here
 
     @property
     def class_sizes(self) -> IntArray | None:
         """Samples of each class in the data set that these, or a random part of it, are; None where nobody knows."""
-        return None if self.loaded is None else self.loaded.data.class_sizes
+        return None if self.run is None else self.run.data.class_sizes
 
     def read(
         self, *, probabilities: bool = False, class_names: Sequence[str] | None = None, groups: Path | None = None
     ) -> Samples:
         """The samples; data that are run here have names for their classes."""
-        if self.loaded is not None:
-            return self.loaded.read(self.path, probabilities=probabilities, groups=groups)
+        if self.run is not None:
+            return self.run.read(self.path, probabilities=probabilities, groups=groups)
         return read_samples(self.path, probabilities=probabilities, class_names=class_names, groups=groups)
 
 
@@ -50,20 +50,20 @@ def logits_sources(
     for name, path in model_names(logits).items():
         yield name, Source(path=path, source=path.name)
     if models or data:
-        for run in run_models(models, data, options):
-            yield run.name, Source(path=run.logits, source=run.loaded.data.source, loaded=run.loaded)
+        for run, path in run_models(models, data, options):
+            yield run.name, Source(path=path, source=run.data.source, run=run)
 
 
 def local_scores(
-    source: Source, samples: Samples, options: auditing.Options, asked: ScoreOptions, run: RunOptions
+    source: Source, samples: Samples, options: auditing.Options, asked: ScoreOptions, running: RunOptions
 ) -> auditing.LocalScores:
     """The local score that was asked for."""
     radius = asked.first_order()
     if radius is None:
         return auditing.score_samples(samples, options)
-    if source.loaded is None:
+    if source.run is None:
         raise OptionError("holds logits, and a radius takes the model itself. Say --model and --data.")
-    return first_order_scores(source.loaded, samples, radius, asked.choice, run)
+    return first_order_scores(source.run, samples, radius, asked.choice, running)
 
 
 def audit_source(
@@ -76,15 +76,15 @@ def audit_source(
     finite: bool = False,
 ) -> ModelAudit:
     """Audit local scores, and say where they came from; ``finite``: about the data set, not the world behind it."""
-    loaded = source.loaded
+    run = source.run
     return auditing.audit_scores(
         samples,
         local,
         options,
         name=name,
         source=source.source,
-        data_seed=None if loaded is None else loaded.data.seed,
-        run=None if loaded is None else loaded.about,
+        data_seed=None if run is None else run.data.seed,
+        run=None if run is None else run.about,
         class_sizes=source.class_sizes,
         finite=finite,
     )

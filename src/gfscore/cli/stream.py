@@ -13,12 +13,13 @@ from gfscore.cli.screens import progress_bar, screen
 from gfscore.cli.sources import LOGITS_FILES, model_names, refuse_repeated
 from gfscore.digests import Watched, refuse_changed, sha256
 from gfscore.engines.loading import load
+from gfscore.engines.local import summed
 from gfscore.engines.ray import summaries_on_ray
-from gfscore.engines.summarising import Score, summarise
 from gfscore.errors import FileError, GFScoreError, OptionError, naming
 from gfscore.inputs.raw import refuse_unreadable
 from gfscore.inputs.shards import Shards, find_shards, refuse_two_formats
 from gfscore.inputs.store import Store
+from gfscore.measures import Sums
 from gfscore.places.addresses import shown
 from gfscore.results import ModelAudit
 from gfscore.streaming import StreamingAudit, early_look, pieces_of
@@ -94,7 +95,7 @@ def _stream_runs(
     models: Sequence[str], data: Sequence[str], options: auditing.Options, run: RunOptions, *, probabilities: bool
 ) -> list[ModelAudit]:
     """Run every model on every data set and audit the sums of its scores; on a cluster, no logits leave a worker."""
-    score = Score(
+    sums = Sums(
         activation=str(options.activation),
         temperature=options.temperature,
         probabilities=probabilities,
@@ -104,24 +105,22 @@ def _stream_runs(
     with progress_bar(quiet=run.quiet) as bar:
         bars, looks = partial(advance, bar), partial(_looks, bar.console, options)
         if cluster is not None:
-            all_summed = summaries_on_ray(models, data, how, store, cluster, bars, score, looks)
+            found = summaries_on_ray(models, data, how, store, cluster, bars, sums, looks)
         else:
-            all_summed = (
-                summarise(loaded, score, store, bars(loaded.name), looks(loaded.name))
-                for loaded in load(models, data, how)
+            found = (
+                (each, summed(each, sums, bars(each.name), looks(each.name))) for each in load(models, data, how, store)
             )
-        for summed in all_summed:
-            loaded = summed.loaded
-            with naming(loaded.name):
+        for each, summary in found:
+            with naming(each.name):
                 audits.append(
                     auditing.audit_summary(
-                        summed.summary,
+                        summary,
                         options,
-                        name=loaded.name,
-                        source=loaded.data.source,
-                        data_seed=loaded.data.seed,
-                        run=loaded.about,
-                        class_sizes=loaded.data.class_sizes,
+                        name=each.name,
+                        source=each.data.source,
+                        data_seed=each.data.seed,
+                        run=each.about,
+                        class_sizes=each.data.class_sizes,
                     )
                 )
     return audits

@@ -7,16 +7,15 @@ from itertools import chain, count
 from pathlib import Path
 
 from gfscore import views, zoo
-from gfscore.engines.loading import run_info
-from gfscore.engines.local import DEFAULT_BATCH, compute_logits
+from gfscore.engines.local import measured
 from gfscore.errors import FileError, GFScoreError, InvalidInputError
 from gfscore.gating import SCORE_MAX
 from gfscore.inputs.data import load_data
 from gfscore.inputs.logits_files import SUFFIXES, read_samples
 from gfscore.inputs.models import load_model
-from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.store import Store
+from gfscore.measures import Logits, Run
 from gfscore.results import Audit, ModelAudit, RunInfo, ScoreInfo
 from gfscore.samples import Samples
 
@@ -61,16 +60,15 @@ def zoo_subjects(progress: Progress, store: Path | None = None) -> list[Subject]
     found = []
     for done, entry in enumerate(models):
         progress(done / len(models), entry.name)
-        model, preprocessing = load_model(f"zoo:{entry.name}"), Preprocessing()
-        path = compute_logits(model, data, preprocessing, kept)
+        run = Run(model=load_model(f"zoo:{entry.name}"), data=data, store=kept)
         found.append(
             Subject(
-                name=model.name,
+                name=run.name,
                 key=f"zoo:{entry.name}",
                 source=data.source,
-                samples=read_samples(path).named(data.class_names),
+                samples=run.read(measured(run, Logits()).path),
                 images=data,
-                run=run_info(model, data, preprocessing, DEFAULT_BATCH),
+                run=run.about,
             )
         )
     return found

@@ -1,91 +1,149 @@
-"""Where the shards that workers computed come home to: logits into the store, summaries into a sum."""
+"""Where the shards of a measure come home to, whoever computed them: rows into the store, summaries into a sum."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
 
-from gfscore.engines.local import Progress, finish, missing_shards
-from gfscore.engines.workers import Job, logits_from_bytes
+import numpy as np
+from safetensors import safe_open
+
+from gfscore.arrays import FloatArray
 from gfscore.errors import RunError
 from gfscore.inputs.protocols import Dataset
-from gfscore.inputs.store import Entry
+from gfscore.inputs.safetensors_file import halved_batches
+from gfscore.inputs.store import Entry, Recipe, Store, names_of
 from gfscore.inputs.sum_log import SumLog
-from gfscore.inputs.summary_files import summary_from_bytes
+from gfscore.measures import Measure, RowMeasure, Run
+from gfscore.summaries import Look, Summary
+
+Progress = Callable[[int, int], None]  # rows done, rows in all
+Part = TypeVar("Part")  # of a shard
+Whole = TypeVar("Whole")  # of all of them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Plan:
+    """What is to be computed, without the model: a leaderboard of them would not fit into memory."""
+
+    name: str
+    recipe: Recipe
+    data: Dataset
+    about: dict[str, Any]  # for people
+    columns: int = 0  # of a row, where rows are kept
+
+    @classmethod
+    def of(cls, run: Run, measure: Measure[Any]) -> Self:
+        """The plan of a measure of a run."""
+        recipe = run.recipe(measure)
+        if not isinstance(measure, RowMeasure):
+            return cls(name=run.name, recipe=recipe, data=run.data, about={})
+        about, columns = measure.about(run), measure.columns(run)
+        return cls(name=run.name, recipe=recipe, data=run.data, about=about, columns=columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """A shard that a worker computed."""
+class Stored:
+    """The finished file of a measure that keeps rows."""
 
-    job: int
-    shard: int
-    content: bytes
-    halved: int = 0  # batches that did not fit into its memory
+    path: Path
+    name: str  # of the rows in it
+
+    def rows(self) -> tuple[FloatArray, int]:
+        """All of them, and how many batches did not fit into memory when they were computed."""
+        with safe_open(self.path, framework="np") as file:
+            return np.asarray(file.get_tensor(self.name)), halved_batches(file.metadata())
 
 
-class Home(ABC):
-    """The home of one job's shards: it knows which are missing."""
+class Home(ABC, Generic[Part, Whole]):
+    """The home of the shards of one plan, locked by this process: it knows which are missing."""
 
-    def __init__(self, job: Job, progress: Progress, missing: Iterable[int]) -> None:
-        self.job, self.missing = job, set(missing)
-        self._progress, self._shards = progress, job.recipe.shards()
-        self._done = job.recipe.n_samples - sum(map(self._rows, self.missing))
-        self._report()
+    def __init__(self, plan: Plan, progress: Progress, missing: Iterable[int]) -> None:
+        self.plan, self.missing, self.shards = plan, set(missing), plan.recipe.shards()
+        self._progress = progress
+        self._done = plan.recipe.n_samples - sum(map(self._rows, self.missing))
+        self.report()
 
-    def take(self, answer: Answer) -> None:
+    def take(self, shard: int, part: Part, *, halved: int = 0) -> None:
         """Take in a shard. One that is not missing was computed twice, as happens after a loss: it is dropped."""
-        if answer.shard not in self.missing:
+        if shard not in self.missing:
             return
-        n_rows = self._rows(answer.shard)
-        self._keep(answer, n_rows)
-        self.missing.remove(answer.shard)
+        n_rows = self._rows(shard)
+        self._keep(shard, part, n_rows, halved)
+        self.missing.remove(shard)
         self._done += n_rows
-        self._report()
+        self.report()
+
+    def report(self, on_the_way: int = 0) -> None:
+        """Say how many rows are done, and how many of a shard that is under way."""
+        self._progress(self._done + on_the_way, self.plan.recipe.n_samples)
 
     @abstractmethod
-    def _keep(self, answer: Answer, n_rows: int) -> None:
+    def whole(self) -> Whole:
+        """What all shards make, once none is missing."""
+
+    @abstractmethod
+    def _keep(self, shard: int, part: Part, n_rows: int, halved: int) -> None:
         """Put a shard where it belongs."""
 
     def _rows(self, shard: int) -> int:
-        rows = self._shards[shard]
+        rows = self.shards[shard]
         return int(rows.stop - rows.start)
 
-    def _report(self) -> None:
-        self._progress(self._done, self.job.recipe.n_samples)
 
+class RowsHome(Home[FloatArray, Stored]):
+    """Rows, written to an entry of the store."""
 
-class StoreHome(Home):
-    """Logits, written to an entry of the store that is locked by this process."""
+    def __init__(self, plan: Plan, progress: Progress, entry: Entry) -> None:
+        missing = entry.missing_shards(plan.recipe.shards())
+        self._entry, self._complete = entry, missing is None
+        super().__init__(plan, progress, missing or ())
 
-    def __init__(self, job: Job, progress: Progress, entry: Entry, data: Dataset) -> None:
-        missing = missing_shards(entry, job.recipe)
-        self._entry, self._data, self._complete = entry, data, missing is None
-        super().__init__(job, progress, missing or ())
+    def _keep(self, shard: int, part: FloatArray, n_rows: int, halved: int) -> None:
+        expected = (n_rows, self.plan.columns)
+        if part.shape != expected:
+            raise RunError(f"{self._entry.content} of a shard came with shape {part.shape}, not {expected}.")
+        self._entry.write_shard(shard, part, halved=halved)
 
-    def _keep(self, answer: Answer, n_rows: int) -> None:
-        logits = logits_from_bytes(answer.content)
-        if logits.shape != (n_rows, self.job.n_classes):
-            raise RunError(f"a worker sent logits of shape {logits.shape}, not {(n_rows, self.job.n_classes)}.")
-        self._entry.write_shard(answer.shard, logits, halved=answer.halved)
-
-    def finished(self) -> Path:
-        """The logits file, once nothing is missing."""
+    def whole(self) -> Stored:
+        """The finished file."""
         if not self._complete:
-            finish(self._entry, self.job.recipe, self._data)
+            data = self.plan.data
+            self._entry.finish(len(self.shards), data.labels, names_of(data))
             self._complete = True
-        return self._entry.finished
+        return Stored(path=self._entry.finished, name=self._entry.content)
 
 
-class SumHome(Home):
-    """Summaries, added up in a log that is locked by this process; no array of all samples exists anywhere."""
+class SumHome(Home[Summary, Summary]):
+    """Summaries, added up in a log; no array of all samples exists anywhere."""
 
-    def __init__(self, job: Job, progress: Progress, log: SumLog) -> None:
-        self.log = log
-        super().__init__(job, progress, log.missing)
+    def __init__(self, plan: Plan, progress: Progress, log: SumLog) -> None:
+        self._log = log
+        super().__init__(plan, progress, log.missing)
 
-    def _keep(self, answer: Answer, n_rows: int) -> None:
-        summary = summary_from_bytes(answer.content)
-        if summary.n_samples != n_rows:
-            raise RunError(f"a worker sent a summary of {summary.n_samples} samples, not {n_rows}.")
-        self.log.add(answer.shard, summary)
+    def _keep(self, shard: int, part: Summary, n_rows: int, halved: int) -> None:
+        del halved  # which the summary knows itself
+        if part.n_samples != n_rows:
+            raise RunError(f"the summary of a shard came with {part.n_samples} samples, not {n_rows}.")
+        self._log.add(shard, part)
+
+    def whole(self) -> Summary:
+        """The sum."""
+        return self._log.summary
+
+
+@contextmanager
+def rows_home(plan: Plan, store: Store, progress: Progress) -> Iterator[RowsHome]:
+    """The entry of a plan in the store, which no other process writes to meanwhile."""
+    entry = store.entry(plan.recipe, plan.about)
+    with entry.locked():
+        yield RowsHome(plan, progress, entry)
+
+
+@contextmanager
+def sum_home(plan: Plan, store: Store, progress: Progress, look: Look) -> Iterator[SumHome]:
+    """The sum of a plan in the store, which no other process adds to meanwhile."""
+    with SumLog(store.root, plan.recipe, look, class_names=plan.data.class_names) as log:
+        yield SumHome(plan, progress, log)

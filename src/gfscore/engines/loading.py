@@ -1,22 +1,20 @@
 """From model and data specs to what can be run: the same on this machine and on every worker of a cluster."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from gfscore.engines.local import DEFAULT_BATCH
 from gfscore.errors import OptionError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.generators import GENERATOR
-from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models import load_model
 from gfscore.inputs.models.gpus import on_gpu
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
-from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo
-from gfscore.samples import Samples
+from gfscore.inputs.store import Store
+from gfscore.measures.run import DEFAULT_BATCH, Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,64 +35,34 @@ class Loading:
     threads: int | None = None  # that an ONNX graph may use; all cores by default
     gpu: bool = False
 
-    def as_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Self:
-        """What :meth:`as_dict` gave."""
-        return cls(**said)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
-    """A model and the data it is to be run on."""
-
-    name: str
-    model: Model
-    data: Dataset
-    preprocessing: Preprocessing
-    batch_size: int
-
-    @property
-    def about(self) -> RunInfo:
-        """What decides the numbers, for the result."""
-        return run_info(self.model, self.data, self.preprocessing, self.batch_size)
-
-    def read(self, logits: Path, *, probabilities: bool = False, groups: Path | None = None) -> Samples:
-        """The model's logits on the data, from the store: classes are named as here, whatever an earlier run said."""
-        return read_samples(logits, probabilities=probabilities, groups=groups).named(self.data.class_names)
-
-
-def run_info(model: Model, data: Dataset, preprocessing: Preprocessing, batch_size: int) -> RunInfo:
-    """What decides the outputs of a model on data, as every result has it."""
-    return RunInfo(
-        model=ModelInfo(name=model.name, fingerprint=model.fingerprint),
-        data=DataInfo(source=data.source, fingerprint=data.fingerprint, seed=data.seed),
-        preprocessing=PreprocessingInfo.model_validate(preprocessing, from_attributes=True),
-        batch_size=model.fixed_batch or batch_size,
-    )
-
 
 class Loader:
     """Opens models and data, and keeps the last few of each: what is asked for again is not opened again."""
 
-    def __init__(self, how: Loading, *, models: int = 1, data: int = 1, several: bool = False) -> None:
-        self.how, self.several = how, several  # several data sets: names tell them apart
+    def __init__(
+        self, how: Loading, store: Store | None = None, *, models: int = 1, data: int = 1, several: bool = False
+    ) -> None:
+        self.how, self.store, self.several = how, store or Store(), several  # several data sets: names tell them apart
+        self._run = lru_cache(maxsize=models)(self._open_run)
         self._model = lru_cache(maxsize=models)(self._open_model)
         self._data = lru_cache(maxsize=data)(self._open_data)
 
-    def open(self, model_spec: str, data_spec: str) -> Loaded:
-        """A model with a data set, preprocessed as the model or the user says."""
+    def open(self, model_spec: str, data_spec: str) -> Run:
+        """A model on a data set, preprocessed as the model or the user says."""
+        self._model(model_spec)  # so that the runs that are kept are of the models that are kept
+        return self._run(model_spec, data_spec)
+
+    def _open_run(self, model_spec: str, data_spec: str) -> Run:
         model = self._model(model_spec)
         preprocessing = _preprocessing(self.how.preprocessing, model)
-        return Loaded(
+        return Run(
             name=f"{model.name} on {data_spec}" if self.several else model.name,
             model=model,
             data=self._data(data_spec, preprocessing),
             preprocessing=preprocessing,
-            batch_size=model.fixed_batch or self.how.batch_size,
+            batch_size=self.how.batch_size,
+            store=self.store,
+            gpu=self.how.gpu,
         )
 
     def _open_model(self, spec: str) -> Model:
@@ -122,9 +90,9 @@ class Loader:
         )
 
 
-def load(models: Sequence[str], data: Sequence[str], how: Loading) -> Iterator[Loaded]:
-    """Every model with every data set, one after the other."""
-    loader = Loader(how, data=len(data), several=len(data) > 1)
+def load(models: Sequence[str], data: Sequence[str], how: Loading, store: Store | None = None) -> Iterator[Run]:
+    """Every model on every data set, one after the other."""
+    loader = Loader(how, store, data=len(data), several=len(data) > 1)
     for model_spec, data_spec in pairs(models, data):
         yield loader.open(model_spec, data_spec)
 

@@ -17,19 +17,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
-from gfscore.engines.homes import Answer, Home, StoreHome, SumHome
-from gfscore.engines.loading import Loaded, Loader, Loading, pairs
-from gfscore.engines.local import Progress, about_run, check_run, recipe_for
+from gfscore.engines.homes import Home, Plan, Progress, RowsHome, Stored, SumHome, rows_home, sum_home
+from gfscore.engines.loading import Loader, Loading, pairs
 from gfscore.engines.ray_driver import LOCAL, Order
-from gfscore.engines.summarising import Score, Summed
 from gfscore.engines.workers import Job, Work
 from gfscore.errors import InvalidInputError, ModelError, RunError, naming
 from gfscore.extras import require
 from gfscore.inputs.probes import to_bytes
-from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.store import Store
-from gfscore.inputs.sum_log import SumLog
-from gfscore.summaries import Look
+from gfscore.measures import Logits, Run, Sums
+from gfscore.summaries import Look, Summary
 
 DRIVER = "gfscore.engines.ray_driver"
 RESUMES = "What was computed is kept: run it again, and it goes on from there."
@@ -39,7 +36,7 @@ SHORT = 40  # characters of a folder below which the names of Ray's sockets fit 
 
 Bars = Callable[[str], Progress]  # a progress bar for a name
 Looks = Callable[[str], Look]  # what looks at the sum of a name
-H = TypeVar("H", bound=Home)
+Whole = TypeVar("Whole")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,32 +48,37 @@ class Cluster:
     gpus_per_actor: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Planned:
-    """A job, and what this process needs to know of it. Not the model: a leaderboard of them would not fit."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A shard that a worker computed."""
 
-    name: str
+    job: int
+    shard: int
+    content: bytes
+    halved: int = 0  # batches that did not fit into its memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Task:
+    """A plan, and what workers are told of it."""
+
+    plan: Plan
     job: Job
-    data: Dataset
-    about: dict[str, Any]
 
 
 def logits_on_ray(
     models: Sequence[str], data: Sequence[str], how: Loading, store: Store, cluster: Cluster, bars: Bars
-) -> Iterator[tuple[Loaded, Path]]:
+) -> Iterator[tuple[Run, Stored]]:
     """Logits of every model on every data set, in this order, each as soon as it is finished.
 
-    What :func:`~gfscore.engines.local.compute_logits` does, and in the same entries of the store.
+    What :func:`~gfscore.engines.local.measured` does, and in the same entries of the store.
     """
 
-    def home(plan: _Planned) -> AbstractContextManager[StoreHome]:
-        return _store_home(plan, store, bars)
+    def home(plan: Plan) -> AbstractContextManager[RowsHome]:
+        return rows_home(plan, store, bars(plan.name))
 
-    loader = Loader(how, data=len(data), several=len(data) > 1)
-    planned = [_planned(loader.open(*specs), *specs, store, cluster) for specs in pairs(models, data)]
-    with _opened(planned, home) as homes:
-        for each in _filled(homes, how, cluster):
-            yield loader.open(each.job.model, each.job.data), each.finished()
+    loader = Loader(how, store, data=len(data), several=len(data) > 1)
+    yield from _on_ray(loader, pairs(models, data), Logits(), home, cluster)
 
 
 def summaries_on_ray(
@@ -86,73 +88,75 @@ def summaries_on_ray(
     store: Store,
     cluster: Cluster,
     bars: Bars,
-    score: Score,
+    sums: Sums,
     looks: Looks = lambda _name: lambda _so_far: None,
-) -> Iterator[Summed]:
+) -> Iterator[tuple[Run, Summary]]:
     """Summaries of the scores of every model on every data set: workers send sums, and no logits.
 
-    What :func:`~gfscore.engines.summarising.summarise` does, and in the same places of the store.
+    What :func:`~gfscore.engines.local.summed` does, and in the same places of the store.
     """
 
-    def home(plan: _Planned) -> AbstractContextManager[SumHome]:
-        names = plan.data.class_names
-        log = SumLog(store.root, plan.job.recipe, asdict(score), looks(plan.name), class_names=names)
-        return _sum_home(plan, log, bars)
+    def home(plan: Plan) -> AbstractContextManager[SumHome]:
+        return sum_home(plan, store, bars(plan.name), looks(plan.name))
 
-    loader = Loader(how, data=len(data), several=len(data) > 1)
-    planned = [_planned(loader.open(*specs), *specs, store, cluster) for specs in pairs(models, data)]
-    with _opened(planned, home) as homes:
-        for each in _filled(homes, how, cluster, score):
-            loaded = loader.open(each.job.model, each.job.data)
-            yield Summed(loaded=loaded, summary=each.log.summary)
+    loader = Loader(how, store, data=len(data), several=len(data) > 1)
+    yield from _on_ray(loader, pairs(models, data), sums, home, cluster)
 
 
-def _planned(loaded: Loaded, model_spec: str, data_spec: str, store: Store, cluster: Cluster) -> _Planned:
-    model, data = loaded.model, loaded.data
-    if model.fingerprint is None:
-        with naming(loaded.name):
+def _on_ray(
+    loader: Loader,
+    specs: Sequence[tuple[str, str]],
+    measure: Logits | Sums,
+    home: Callable[[Plan], AbstractContextManager[Home[Any, Whole]]],
+    cluster: Cluster,
+) -> Iterator[tuple[Run, Whole]]:
+    """Each run with what the shards of a measure make, as soon as none of them is missing."""
+    tasks = [_task(loader.open(*pair), *pair, measure, cluster) for pair in specs]
+    with _opened(tasks, home) as homes:
+        for (model_spec, data_spec), filled in zip(
+            specs, _filled(tasks, homes, loader.how, cluster, measure), strict=True
+        ):
+            yield loader.open(model_spec, data_spec), filled.whole()
+
+
+def _task(run: Run, model_spec: str, data_spec: str, measure: Logits | Sums, cluster: Cluster) -> _Task:
+    if run.model.fingerprint is None:
+        with naming(run.name):
             raise ModelError("has no fingerprint, so a worker cannot tell whether it has the same. Run it locally.")
-    n_classes, probe = check_run(model, data, loaded.preprocessing)
-    gpu = cluster.gpus_per_actor > 0
-    recipe = recipe_for(model, data, loaded.preprocessing, loaded.batch_size, gpu=gpu)
-    recipe = store.probed(recipe, model, probe)
-    job = Job(model=model_spec, data=data_spec, n_classes=n_classes, recipe=recipe, probe=to_bytes(probe).hex())
-    return _Planned(name=loaded.name, job=job, data=data, about=about_run(model, data, n_classes))
+    there = replace(run, gpu=cluster.gpus_per_actor > 0)
+    plan, probe = Plan.of(there, measure), there.check().probe
+    return _Task(plan=plan, job=Job(model=model_spec, data=data_spec, recipe=plan.recipe, probe=to_bytes(probe).hex()))
 
 
 @contextmanager
-def _store_home(plan: _Planned, store: Store, bars: Bars) -> Iterator[StoreHome]:
-    entry = store.entry(plan.job.recipe, plan.about)
-    with entry.locked():
-        yield StoreHome(plan.job, bars(plan.name), entry, plan.data)
-
-
-@contextmanager
-def _sum_home(plan: _Planned, log: SumLog, bars: Bars) -> Iterator[SumHome]:
-    with log:
-        yield SumHome(plan.job, bars(plan.name), log)
-
-
-@contextmanager
-def _opened(planned: Sequence[_Planned], home: Callable[[_Planned], AbstractContextManager[H]]) -> Iterator[list[H]]:
-    """The home of each job, locked by this process.
+def _opened(
+    tasks: Sequence[_Task], home: Callable[[Plan], AbstractContextManager[Home[Any, Whole]]]
+) -> Iterator[list[Home[Any, Whole]]]:
+    """The home of each task, locked by this process.
 
     Locks are taken in the order of the keys, so that two runs never wait for each other; and two names of one thing
     share a home.
     """
     with ExitStack() as locks:
-        by_key = {plan.job.recipe.key: plan for plan in planned}
+        by_key = {task.plan.recipe.key: task.plan for task in tasks}
         homes = {key: locks.enter_context(home(by_key[key])) for key in sorted(by_key)}
-        yield [homes[plan.job.recipe.key] for plan in planned]
+        yield [homes[task.plan.recipe.key] for task in tasks]
 
 
-def _filled(homes: Sequence[H], how: Loading, cluster: Cluster, score: Score | None = None) -> Iterator[H]:
+def _filled(
+    tasks: Sequence[_Task],
+    homes: Sequence[Home[Any, Whole]],
+    how: Loading,
+    cluster: Cluster,
+    measure: Logits | Sums,
+) -> Iterator[Home[Any, Whole]]:
     """Each home in turn, once nothing is missing from it; meanwhile shards of all of them are computed."""
-    each = list(dict.fromkeys(homes))
+    jobs = {home: task.job for home, task in zip(homes, tasks, strict=True)}
+    each = list(jobs)
     work = Work(
-        jobs=tuple(home.job for home in each),
+        jobs=tuple(jobs.values()),
         how=replace(how, threads=how.threads or 1, gpu=cluster.gpus_per_actor > 0),
-        score=score,
+        sums=measure if isinstance(measure, Sums) else None,
         folder=str(Path.cwd()),
         run=uuid.uuid4().hex,
     )
@@ -160,13 +164,13 @@ def _filled(homes: Sequence[H], how: Loading, cluster: Cluster, score: Score | N
         for home in homes:
             while home.missing:
                 answer = next(answers)
-                each[answer.job].take(answer)
+                each[answer.job].take(answer.shard, measure.from_bytes(answer.content), halved=answer.halved)
             yield home
         for _ in answers:  # there is none: until Ray has ended well
             pass
 
 
-def _answers(homes: Sequence[Home], work: Work, cluster: Cluster) -> Generator[Answer, None, None]:
+def _answers(homes: Sequence[Home[Any, Any]], work: Work, cluster: Cluster) -> Generator[Answer, None, None]:
     """Everything that is missing. When nodes are lost, what is still missing is asked of those that are left."""
     first, fruitless = True, 0
     while missing := [(number, shard) for number, home in enumerate(homes) for shard in sorted(home.missing)]:
@@ -175,7 +179,7 @@ def _answers(homes: Sequence[Home], work: Work, cluster: Cluster) -> Generator[A
             workers=cluster.workers,
             threads=work.how.threads or 1,  # and so many CPUs
             gpus_per_actor=cluster.gpus_per_actor,
-            work=work.as_dict(),
+            work=work.to_plain(),
             shards=missing,
         )
         yield from _round(order, first=first)

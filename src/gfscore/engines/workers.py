@@ -5,29 +5,24 @@ import socket
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load, save
+from pydantic import TypeAdapter
 
 from gfscore.__about__ import __version__
-from gfscore.arrays import FloatArray
-from gfscore.digests import refuse_changed
-from gfscore.engines.loading import Loaded, Loader, Loading
-from gfscore.engines.local import check_run, forward_shard, recipe_for
-from gfscore.engines.summarising import Score, shard_summary
+from gfscore.engines.loading import Loader, Loading
+from gfscore.engines.local import compute_shard
 from gfscore.errors import GFScoreError, ModelError, OptionError, RunError
 from gfscore.inputs.probes import GPU_TOLERANCE, TOLERANCE, distance, from_bytes
 from gfscore.inputs.store import Recipe
-from gfscore.inputs.summary_files import summary_to_bytes
+from gfscore.measures import Logits, Measure, Run, Sums
 
 KEPT = 4  # models and data sets that a worker holds at once
 TRIES = 3  # of a shard on one node, each of which ended with the death of the worker
-LOGITS = "logits"
 
 Column = NDArray[Any]
 
@@ -38,19 +33,8 @@ class Job:
 
     model: str
     data: str
-    n_classes: int
     recipe: Recipe
     probe: str  # what the model makes of a few images where the run was started, in hexadecimal digits
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
-        said = {"model": self.model, "data": self.data, "n_classes": self.n_classes, "probe": self.probe}
-        return {**said, "recipe": self.recipe.as_dict()}
-
-    @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Self:
-        """What :meth:`as_dict` gave."""
-        return cls(**{**said, "recipe": Recipe(**said["recipe"])})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,41 +43,25 @@ class Work:
 
     jobs: tuple[Job, ...]
     how: Loading
-    score: Score | None = None  # then shards are summarised, and their logits not sent
+    sums: Sums | None = None  # then shards are summarised, and their logits not sent
     folder: str  # in which relative paths and the user's modules are found
     run: str  # tells this run from all others
     notes: str | None = None  # a folder for the tries of shards, of this run alone; None: among the temporary files
     version: str = __version__
 
-    def as_dict(self) -> dict[str, Any]:
-        """All of it, for JSON."""
-        return {
-            "jobs": [job.as_dict() for job in self.jobs],
-            "how": self.how.as_dict(),
-            "score": None if self.score is None else asdict(self.score),
-            "folder": self.folder,
-            "run": self.run,
-            "notes": self.notes,
-            "version": self.version,
-        }
+    def to_plain(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return dict(TypeAdapter(Work).dump_python(self, mode="json"))
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Self:
-        """What :meth:`as_dict` gave, if it was that of this version: others may say other things."""
+    def from_plain(cls, said: Mapping[str, Any]) -> "Work":
+        """What :meth:`to_plain` gave, if it was that of this version: others may say other things."""
         if said["version"] != __version__:
             raise OptionError(
                 f"this is gfscore {__version__}, and the run was started with {said['version']}. Install the same "
                 "version everywhere."
             )
-        return cls(
-            jobs=tuple(map(Job.of, said["jobs"])),
-            how=Loading.of(said["how"]),
-            score=None if said["score"] is None else Score(**said["score"]),
-            folder=said["folder"],
-            run=said["run"],
-            notes=said["notes"],
-            version=said["version"],
-        )
+        return TypeAdapter(cls).validate_python(said)
 
 
 class ShardWorker:
@@ -102,14 +70,14 @@ class ShardWorker:
     def __init__(self, work: Mapping[str, Any]) -> None:
         self._refused: GFScoreError | None = None
         try:
-            self.work = Work.of(work)
+            self.work = Work.from_plain(work)
         except GFScoreError as error:  # to be told as an answer: Ray would start a worker that fails here for ever
             self._refused = error
             return
         if Path(self.work.folder).is_dir():
             os.chdir(self.work.folder)
         self._loader = Loader(self.work.how, models=KEPT, data=KEPT)
-        self._probe = lru_cache(maxsize=KEPT)(_probe)
+        self._measure: Measure[Any] = self.work.sums or Logits()
         self._rows = [job.recipe.shards() for job in self.work.jobs]
 
     def __call__(self, batch: dict[str, Column]) -> dict[str, Column]:
@@ -134,14 +102,10 @@ class ShardWorker:
 
     def _shard(self, number: int, shard: int) -> tuple[bytes, int]:
         job = self.work.jobs[number]
-        loaded, rows = self._loader.open(job.model, job.data), self._rows[number][shard]
-        self._check(job, loaded)
-        if self.work.score is not None:
-            summary = shard_summary(loaded, rows, self.work.score, job.n_classes)
-            return summary_to_bytes(summary), summary.halved_batches
-        done = forward_shard(loaded.model, loaded.data, loaded.preprocessing, rows, loaded.batch_size, job.n_classes)
-        refuse_changed(loaded.model, loaded.data)
-        return logits_to_bytes(done.values), done.halved
+        run = self._loader.open(job.model, job.data)
+        self._check(job, run)
+        part, halved = compute_shard(run, self._measure, self._rows[number][shard])
+        return self._measure.to_bytes(part), halved
 
     @contextmanager
     def _counted(self, number: int, shard: int) -> Iterator[None]:
@@ -165,25 +129,20 @@ class ShardWorker:
                 with suppress(OSError):  # it was not made, or is not ours
                     folder.rmdir()
 
-    def _check(self, job: Job, loaded: Loaded) -> None:
+    def _check(self, job: Job, run: Run) -> None:
         """Refuse to compute anything else than what was planned."""
-        model, data, how = loaded.model, loaded.data, self.work.how
-        found = recipe_for(model, data, loaded.preprocessing, loaded.batch_size, gpu=how.gpu)
+        found = run.parts()
         parts = {"model": f"model {job.model}", "data": f"data {job.data}", "preprocessing": "preprocessing"}
-        others = [what for part, what in parts.items() if getattr(found, part) != getattr(job.recipe, part)]
+        others = [what for part, what in parts.items() if found[part] != getattr(job.recipe, part)]
         if not others:  # a fingerprint does not see everything
             planned = from_bytes(bytes.fromhex(job.probe))
-            off = distance(planned, self._probe(loaded))
-            others = [parts["model"]] if off > (GPU_TOLERANCE if how.gpu else TOLERANCE) else []
+            off = distance(planned, run.check().probe)
+            others = [parts["model"]] if off > (GPU_TOLERANCE if run.gpu else TOLERANCE) else []
         if others:
             raise ModelError(
                 f"{others[0]} is not the same here as where the run was started. Give every node the same files, and "
                 "the same versions of what runs them."
             )
-
-
-def _probe(loaded: Loaded) -> FloatArray:
-    return check_run(loaded.model, loaded.data, loaded.preprocessing).probe
 
 
 def _made(folder: Path) -> bool:
@@ -192,13 +151,3 @@ def _made(folder: Path) -> bool:
     except FileExistsError:
         return False
     return True
-
-
-def logits_to_bytes(logits: FloatArray) -> bytes:
-    """Logits for the way home."""
-    return bytes(save({LOGITS: np.ascontiguousarray(logits)}))
-
-
-def logits_from_bytes(content: bytes) -> FloatArray:
-    """What :func:`logits_to_bytes` gave."""
-    return np.asarray(load(content)[LOGITS])

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gfscore.arrays import FloatArray
-from gfscore.files import held, make_folder, remove_held, replacing, sweep
+from gfscore.files import held, make_folder, replacing, sweep
+from gfscore.inputs.journal import LOCK, remove_journals
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Model
 
-FOLDER, LOCK = "probes", "lock"
+FOLDER = "probes"
 NOISE = 4  # images of noise, after those of the data: the first images may be black, or all of one class
 TOLERANCE = 1e-4  # of the largest logit: runtimes that sum in another order differ by about 1e-6
 GPU_TOLERANCE = 0.05  # against a processor: a GPU may multiply in TensorFloat-32, with 10 bits after the point
@@ -97,8 +98,7 @@ def damaged_probes(root: Path) -> list[Path]:
 
 def remove_probes(root: Path) -> None:
     """Delete all probes below a store."""
-    for lock in root.glob(f"{FOLDER}/*/{LOCK}"):
-        remove_held(lock.parent, LOCK)
+    remove_journals(root, FOLDER)
 
 
 def _stored(folder: Path) -> Iterator[tuple[Path, FloatArray]]:

@@ -65,6 +65,12 @@ def halved_batches(metadata: Mapping[str, str] | None) -> int:
     return sum(counts)
 
 
+def metadata_of(content: bytes) -> dict[str, str]:
+    """The metadata of a file by its contents; the library reads them from files alone."""
+    length = int.from_bytes(content[:LENGTH_BYTES], "little")
+    return dict(json.loads(content[LENGTH_BYTES : LENGTH_BYTES + length]).get("__metadata__") or {})
+
+
 def _header(path: Path) -> tuple[dict[str, Any], int]:
     """The header, once the library has found that it fits the file, and where the tensors begin."""
     try:

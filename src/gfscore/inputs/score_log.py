@@ -8,18 +8,17 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.files import cannot_write, held, make_folder, remove_held, sweep, write_text
+from gfscore.files import cannot_write
+from gfscore.inputs.journal import Journal, remove_journals
 
-FOLDER, ABOUT, SCORES = "gate", "about.json", "scores.bin"
+FOLDER, SCORES = "gate", "scores.bin"
 FORMAT = 1
 CONTENT = [("row", "<i8"), ("value", "<f8"), ("predicted", "<i8")]
 RECORD = np.dtype([*CONTENT, ("checksum", "<u4")])
@@ -27,30 +26,21 @@ RECORD = np.dtype([*CONTENT, ("checksum", "<u4")])
 Score = Callable[[IntArray], tuple[FloatArray, IntArray]]
 
 
-class ScoreLog:
+class ScoreLog(Journal):
     """Local scores and predictions by row; a context in which no other process writes to them."""
+
+    lock = SCORES
+    mode = "a+b"
 
     def __init__(self, root: Path, recipe: Mapping[str, Any]) -> None:
         canonical = json.dumps({"format": FORMAT, **recipe}, sort_keys=True)
-        self.path = root / FOLDER / hashlib.sha256(canonical.encode()).hexdigest()
-        self.recipe = recipe
+        super().__init__(root / FOLDER / hashlib.sha256(canonical.encode()).hexdigest(), recipe)
         self.known: dict[int, tuple[float, int]] = {}
         self.reused = 0  # rows that were asked for and known from an earlier run
 
-    def __enter__(self) -> Self:
-        with ExitStack() as until_ready:
-            self.file = until_ready.enter_context(held(self.path / SCORES, "a+b", lambda: make_folder(self.path)))
-            sweep(self.path, ABOUT)
-            if not (self.path / ABOUT).exists():
-                write_text(self.path / ABOUT, json.dumps(self.recipe, indent=1) + "\n")
-            self._read()
-            until_ready.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.file.close()
+    def _begin(self, file: IO[bytes]) -> None:
+        self.file = file
+        self._read()
 
     def scoring(self, score: Score) -> Score:
         """The same scores, but each row is computed once, and kept before it is used."""
@@ -91,10 +81,7 @@ class ScoreLog:
 
 def remove_scores(root: Path) -> int:
     """Delete the scores of all gates below a store, each once nobody adds to it; says of how many."""
-    folders = [path.parent for path in root.glob(f"{FOLDER}/*/{SCORES}")]
-    for folder in folders:
-        remove_held(folder, SCORES)
-    return len(folders)
+    return remove_journals(root, FOLDER, SCORES)
 
 
 def _checksums(records: NDArray[Any]) -> NDArray[np.uint32]:

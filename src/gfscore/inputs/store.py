@@ -10,9 +10,10 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,15 @@ from safetensors.numpy import save
 
 from gfscore.arrays import FloatArray, IntArray, row_chunks
 from gfscore.errors import RunError, first_line
-from gfscore.files import held, make_folder, remove_held, remove_where_allowed, replacing, sweep, write_text
-from gfscore.inputs.probes import GPU_TOLERANCE, NOISE, TOLERANCE, distance, name_of, stored_probe
-from gfscore.inputs.protocols import Model
+from gfscore.files import remove_held, remove_where_allowed, replacing
+from gfscore.inputs.journal import LOCK, Journal
+from gfscore.inputs.probes import GPU_TOLERANCE, NOISE, TOLERANCE, distance, stored_probe
+from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.safetensors_file import HALVED, write_safetensors
 from gfscore.places.addresses import here, user_cache
 
 FORMAT = 1
-INFO, LOCK = "entry.json", "lock"
+INFO = "entry.json"
 # Metadata of a finished file: the checksum of each shard's rows, and of all that is not in a shard.
 DIGESTS, REST = "shard_sha256", "rest_sha256"
 ON_GPU = " on a GPU"  # after the fingerprint of a model: its logits differ there in their last digits
@@ -84,12 +86,16 @@ class Recipe:
         return [slice(start, min(start + self.shard_rows, self.n_samples)) for start in starts]
 
 
-class Entry:
+class Entry(Journal):
     """One run's logits, finished or under way."""
 
-    def __init__(self, path: Path, info: Mapping[str, Any]) -> None:
-        self.path = path
-        self.info = info
+    label = INFO
+    files = ("*.safetensors",)
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """What its label says: the recipe, and for people what that is."""
+        return self.about
 
     @property
     def content(self) -> str:
@@ -106,14 +112,13 @@ class Entry:
         """Bytes on disk."""
         return sum(map(_size, self.path.glob("*")))
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the entry alone; a second process waits here. The lock ends with the process, however it ends."""
-        with held(self.path / LOCK, "r+b", lambda: make_folder(self.path), or_read=True):
-            sweep(self.path, INFO, "shard-*", self.finished.name)
-            if _read_info(self.path / INFO) is None:
-                write_text(self.path / INFO, json.dumps(self.info, indent=1) + "\n")
-            yield
+    def locked(self) -> AbstractContextManager[object]:
+        """Hold the entry alone, if only to read it."""
+        return self.hold(or_read=True)
+
+    def is_labelled(self) -> bool:
+        """Whether its label can be read, and is its own."""
+        return _read_info(self.path / INFO) is not None
 
     def shard_exists(self, index: int) -> bool:
         """Whether there is a shard, sound or not."""
@@ -172,6 +177,16 @@ class Entry:
         except (FileNotFoundError, SafetensorError, OSError, ValueError, KeyError, IndexError):
             return None
 
+    def missing_shards(self, shards: list[slice]) -> list[int] | None:
+        """What must be computed before the entry, whose lock is held, can be finished; None when it is finished."""
+        damaged = self.damaged_shards(shards)
+        if damaged == []:
+            self.drop_shards()  # a run may have been killed between finishing and this
+            return None
+        if damaged:
+            self.reopen(shards, damaged)
+        return [index for index in range(len(shards)) if self.read_shard(index) is None]
+
     def reopen(self, shards: list[slice], damaged: list[int]) -> None:
         """Turn a damaged finished file back into its sound shards, so that only the others are computed again."""
         with safe_open(self.finished, framework="np") as file:
@@ -205,19 +220,17 @@ class Store:
     """All entries below one folder."""
 
     def __init__(self, root: Path | None = None) -> None:
-        self.root = root or default_root()
+        self._given = root
+
+    @cached_property
+    def root(self) -> Path:
+        """The folder, found out when it is first needed: who keeps nothing needs none."""
+        return self._given or default_root()
 
     def entry(self, recipe: Recipe, about: Mapping[str, Any]) -> Entry:
         """The entry of a recipe, which is made once it is locked; ``about`` says for people what it is."""
         info = {"format": FORMAT, "about": dict(about), "recipe": recipe.as_dict()}
         return Entry(self.root / recipe.key[:2] / recipe.key, info)
-
-    def probed(self, recipe: Recipe, model: Model, probe: FloatArray) -> Recipe:
-        """The recipe with the name of the model's probe; a model without a fingerprint is found by nobody again."""
-        if model.fingerprint is None:
-            return recipe
-        about = {"model": recipe.model, "data": recipe.data, "preprocessing": dict(recipe.preprocessing)}
-        return replace(recipe, probe=name_of(self.root, about, probe))
 
     def entries(self) -> list[Entry]:
         """Every entry that can be read, oldest first."""
@@ -242,6 +255,12 @@ class Store:
     def remove(self, entry: Entry) -> None:
         """Delete an entry, once nobody else holds it."""
         remove_held(entry.path, LOCK)
+
+
+def names_of(data: Dataset) -> dict[str, str]:
+    """What the data call their classes and samples, for the metadata of a file: it can be audited by itself."""
+    named = {name: getattr(data, name) for name in NAMES}
+    return {name: json.dumps(values) for name, values in named.items() if values is not None}
 
 
 def export(finished: Path, target: Path, names: Mapping[str, str]) -> None:

@@ -5,14 +5,10 @@ add up exactly, so the end is the same however often a run was interrupted.
 """
 
 import hashlib
-import json
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,50 +16,44 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from gfscore.errors import FileError
-from gfscore.files import held, make_folder, remove_held, replacing, sweep, write_text
+from gfscore.files import replacing
+from gfscore.inputs.journal import Journal, remove_journals
+from gfscore.inputs.safetensors_file import metadata_of
 from gfscore.inputs.store import Recipe
 from gfscore.inputs.summary_files import summary_from_bytes, summary_to_bytes
 from gfscore.summaries import Look, Summary, Tally
 
-FOLDER, ABOUT, LOCK, SUM = "sums", "about.json", "lock", "sum.safetensors"
+FOLDER, SUM = "sums", "sum.safetensors"
 EVERY = 30.0  # seconds of work that a run which is killed may lose
 
 
-class SumLog:
+class SumLog(Journal):
     """A sum of summaries, shard by shard, to ``look`` at after each; a context in which no other process adds to it."""
+
+    files = (SUM,)
 
     def __init__(
         self,
         root: Path,
         recipe: Recipe,
-        score: Mapping[str, Any],
         look: Look = lambda _so_far: None,
         *,
         class_names: Sequence[str] | None = None,
     ) -> None:
-        self.recipe = replace(recipe, measure={"name": FOLDER, **score})
+        super().__init__(root / FOLDER / recipe.key, recipe.as_dict())
+        self.recipe = recipe
         self.class_names = class_names  # of this run: names decide no number, and an earlier run may have had others
-        self.path = root / FOLDER / self.recipe.key
         self._tally, self._shards, self._saved = Tally(), set[int](), 0.0
         self._adding = False  # the sum may hold a part of a shard that is not among its shards
         self._look = look
 
-    def __enter__(self) -> Self:
-        with ExitStack() as until_ready:
-            self._lock = until_ready.enter_context(held(self.path / LOCK, "r+b", lambda: make_folder(self.path)))
-            sweep(self.path, ABOUT, SUM)
-            if not (self.path / ABOUT).exists():
-                write_text(self.path / ABOUT, json.dumps(self.recipe.as_dict(), indent=1) + "\n")
-            self._read()
-            until_ready.pop_all()
+    def _begin(self, file: IO[bytes]) -> None:
+        del file  # the lock says nothing
+        self._read()
         self._saved = time.monotonic()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        with self._lock:
-            self._save()
+    def _end(self) -> None:
+        self._save()
 
     @property
     def missing(self) -> list[int]:
@@ -100,8 +90,7 @@ class SumLog:
         """What an earlier run left; a file that is damaged, or of other rows than its shards have, counts as none."""
         try:
             stored = (self.path / SUM).read_bytes()
-            metadata = json.loads(stored[8 : 8 + int.from_bytes(stored[:8], "little")])["__metadata__"]
-            arrays = load(stored)
+            metadata, arrays = metadata_of(stored), load(stored)
             content, shards = arrays["summary"].tobytes(), arrays["shards"]
             if metadata["sha256"] != _digest(content, shards.tobytes()):
                 return
@@ -117,10 +106,7 @@ class SumLog:
 
 def remove_sums(root: Path) -> int:
     """Delete the sums of all streams below a store, each once nobody adds to it; says of how many."""
-    folders = [path.parent for path in root.glob(f"{FOLDER}/*/{LOCK}")]
-    for folder in folders:
-        remove_held(folder, LOCK)
-    return len(folders)
+    return remove_journals(root, FOLDER)
 
 
 def _digest(content: bytes, shards: bytes) -> str:

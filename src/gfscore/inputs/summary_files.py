@@ -15,6 +15,7 @@ from gfscore.arrays import IntArray
 from gfscore.errors import FileError, first_line, naming
 from gfscore.files import replacing
 from gfscore.inputs.raw import refuse_unreadable
+from gfscore.inputs.safetensors_file import metadata_of
 from gfscore.places.addresses import shown
 from gfscore.places.copies import to_read
 from gfscore.places.outgoing import to_write
@@ -70,8 +71,7 @@ def summary_to_bytes(summary: Summary) -> bytes:
 def summary_from_bytes(content: bytes) -> Summary:
     """A summary from the contents of its file, once everything in it was found to fit together."""
     try:
-        length = int.from_bytes(content[:8], "little")
-        metadata = json.loads(content[8 : 8 + length]).get("__metadata__") or {}
+        metadata = metadata_of(content)
         if metadata.get("format") == UNDEALT:
             raise FileError(
                 f"has format {UNDEALT!r}, whose samples were not dealt into blocks when they were counted. "

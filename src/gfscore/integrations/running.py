@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gfscore.arrays import FloatArray
-from gfscore.digests import refuse_changed
-from gfscore.engines.loading import run_info
-from gfscore.engines.local import DEFAULT_BATCH, SHARD_ROWS, check_run, forward_rows
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.data import load_data
 from gfscore.inputs.guards import check_batch_independence
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models import CallableModel, load_model, wrap_module
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.protocols import Dataset, Model
+from gfscore.inputs.protocols import Model
+from gfscore.measures import Run
+from gfscore.measures.logits import SHARD_ROWS, forward_rows
+from gfscore.measures.run import DEFAULT_BATCH
 from gfscore.results import RunInfo
 from gfscore.samples import Samples
 
@@ -79,16 +79,15 @@ def samples_and_run(
     if not (callable(model) or isinstance(model, str | Path)):
         labels = _array(_labels(data))
         return Samples.of(_array(model), labels, class_names=class_names, probabilities=probabilities), None
-    runnable, run = _model(model, name), None
+    runnable = _model(model, name)
     if isinstance(data, str | Path):
         used = preprocessing or Preprocessing.from_options(**getattr(runnable, "suggested_preprocessing", None) or {})
         dataset = load_data(data, preprocessing=used, class_names=class_names)
-        logits, labels = _on_data(runnable, dataset, used, batch_size), dataset.labels
-        class_names, run = dataset.class_names, run_info(runnable, dataset, used, batch_size)
-    else:
-        inputs, labels = _pair(data)
-        logits = _on_arrays(runnable, inputs, batch_size)
-    return Samples.of(logits, labels, class_names=class_names, probabilities=probabilities), run
+        run = Run(model=runnable, data=dataset, preprocessing=used, batch_size=batch_size)
+        return _samples_of_run(run, probabilities=probabilities), run.about
+    inputs, labels = _pair(data)
+    logits = _on_arrays(runnable, inputs, batch_size)
+    return Samples.of(logits, labels, class_names=class_names, probabilities=probabilities), None
 
 
 def _model(model: Any, name: str) -> Model:
@@ -100,15 +99,21 @@ def _model(model: Any, name: str) -> Model:
     return CallableModel(model, name=name)
 
 
-def _on_data(model: Model, data: Dataset, preprocessing: Preprocessing, batch_size: int) -> FloatArray:
-    check_run(model, data, preprocessing)
-    rows = np.arange(len(data.labels))
+def _samples_of_run(run: Run, *, probabilities: bool) -> Samples:
+    run.check()
+    rows = np.arange(run.n_samples)
     parts = [
-        forward_rows(model, data, preprocessing, rows[start : start + SHARD_ROWS], batch_size=batch_size)
+        forward_rows(run, rows[start : start + SHARD_ROWS])
         for start in range(0, len(rows), SHARD_ROWS)  # so that not all images are in memory at once
     ]
-    refuse_changed(model, data)
-    return np.concatenate(parts)
+    run.refuse_changed()
+    return Samples.of(
+        np.concatenate(parts),
+        run.data.labels,
+        class_names=run.data.class_names,
+        probabilities=probabilities,
+        halved_batches=run.notes.take(),
+    )
 
 
 def _on_arrays(model: Model, inputs: NDArray[Any], batch_size: int) -> FloatArray:

@@ -65,7 +65,7 @@ def _recorded(model: str, pair: Pair, subject: Subject, folder: Path | None) -> 
     if folder is not None:
         image = pictures.place(model, label, names[label])
         data = image.with_suffix(".npz")
-        pictures.save(folder / image, pair.sample, pair.witness, subject.model.model.layout)
+        pictures.save(folder / image, pair.sample, pair.witness, subject.run.model.layout)
         pictures.save_exact(
             folder / data,
             pair.sample,

@@ -64,7 +64,7 @@ def with_cross_check(
     rows = np.arange(len(labels)) if per_class is None else random_rows(labels, per_class, seed)
     correct = rows[subject.local.predicted[rows] == labels[rows]]
     with naming(audited.name):
-        module = subject.gradients()
+        module = subject.run.differentiable()
         started = time.perf_counter()
         standing, remarks = _standing(subject, correct, module, assault, seed)
         seconds = {assault.name: time.perf_counter() - started}
@@ -100,15 +100,15 @@ def _standing(
     if len(rows) == 0:
         return np.zeros(0, dtype=bool), ()
     targets = Targets(
-        classify=subject.model,
-        pixels=subject.model.rows(subject.data, rows),
+        classify=subject.run.logits_of,
+        pixels=subject.run.pixels(rows),
         labels=subject.samples.labels[rows],
         radii=np.full(len(rows), assault.eps),
         norm=assault.norm,
     )
     if assault.quick:
         return ~pgd(targets, module, seed=seed).found, ()
-    layout, n_classes = subject.model.model.layout, subject.samples.n_classes
+    layout, n_classes = subject.run.model.layout, subject.samples.n_classes
     witnesses, remarks = autoattack(targets, module, layout, n_classes=n_classes, seed=seed)
     return ~witnesses.found, remarks
 
@@ -117,10 +117,10 @@ def _scores(
     subject: Subject, rows: IntArray, module: Any, assault: Assault, seconds: dict[str, float]
 ) -> dict[str, NDArray[Any]]:
     """Scores of the same samples that need no attack, by the field of the result; ``seconds`` learns what each took."""
-    pixels, labels = subject.model.rows(subject.data, rows), subject.samples.labels[rows]
+    pixels, labels = subject.run.pixels(rows), subject.samples.labels[rows]
     activation, temperature = subject.local.activation or "softmax", subject.local.temperature or 1.0
     started = time.perf_counter()
-    samples = Samples.of(subject.model(pixels), labels)
+    samples = Samples.of(subject.run.logits_of(pixels), labels)
     forward = time.perf_counter()
     great = great_scores(samples, activation=activation, temperature=temperature)
     scored = time.perf_counter()

@@ -14,10 +14,8 @@ from gfscore.attacks.libraries import load
 from gfscore.attacks.witnesses import BoolArray, Targets, Witnesses
 from gfscore.errors import GFScoreError, MissingExtraError, ModelError, OptionError
 from gfscore.inputs.data.views import random_rows
-from gfscore.inputs.models.gradients import differentiable
-from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.preprocessing import Pixels
-from gfscore.inputs.protocols import Dataset
+from gfscore.measures import Run
 from gfscore.results import Flag
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
@@ -47,10 +45,9 @@ class Refuter(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Subject:
-    """A model, the data it was run on, and the radii that its scores would be."""
+    """A run, and the radii that its scores would be."""
 
-    model: PixelModel
-    data: Dataset
+    run: Run
     samples: Samples
     local: LocalScores
 
@@ -58,10 +55,6 @@ class Subject:
     def norm(self) -> str:
         """Of the radii; the GREAT score speaks of L2."""
         return self.local.norm or "l2"
-
-    def gradients(self) -> Any:
-        """The model as a differentiable module, checked on the first images."""
-        return differentiable(self.model, self.model.pixels(self.data, slice(0, 16)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -158,10 +151,10 @@ def _possible(subject: Subject, methods: Sequence[Refuter] | None) -> tuple[tupl
         needed = set(methods) - {Refuter.BISECTION}
         if Refuter.ATTACK in methods:
             load("foolbox"), load("pyautoattack")
-        return tuple(dict.fromkeys(methods)), subject.gradients() if needed else None, ()
+        return tuple(dict.fromkeys(methods)), subject.run.differentiable() if needed else None, ()
     tried, flags, module = [Refuter.BISECTION], [], None
     try:
-        module = subject.gradients()
+        module = subject.run.differentiable()
         if subject.local.name == "great":
             tried.append(Refuter.PREMISE)
         load("foolbox"), load("pyautoattack")
@@ -180,22 +173,22 @@ def _not_tried(error: GFScoreError, tried: Sequence[Refuter]) -> Flag:
 
 def _pool(subject: Subject, seed: int) -> Pool:
     """Random images of all classes, to walk towards."""
-    first = subject.model.pixels(subject.data, slice(0, 1))
+    first = subject.run.pixels(slice(0, 1))
     size = min(POOL, max(2, POOL_VALUES // first.size), subject.samples.n_samples)
     rows = np.sort(np.random.default_rng(seed).choice(subject.samples.n_samples, size, replace=False))
-    return Pool(pixels=subject.model.rows(subject.data, rows), predicted=subject.local.predicted[rows])
+    return Pool(pixels=subject.run.pixels(rows), predicted=subject.local.predicted[rows])
 
 
 def _blocks(n: int, subject: Subject) -> Iterator[slice]:
-    size = subject.model.pixels(subject.data, slice(0, 1)).size
+    size = subject.run.pixels(slice(0, 1)).size
     step = max(1, min(BLOCK, BLOCK_VALUES // size))
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
 def _targets(subject: Subject, rows: IntArray) -> Targets:
     return Targets(
-        classify=subject.model,
-        pixels=subject.model.rows(subject.data, rows),
+        classify=subject.run.logits_of,
+        pixels=subject.run.pixels(rows),
         labels=subject.samples.labels[rows],
         radii=subject.local.values[rows],
         norm=subject.norm,

@@ -103,7 +103,7 @@ def smoothing_scores(
 ) -> LocalScores:
     """Certified radius of each sample for its true class; 0 where another class was chosen or none could be.
 
-    ``votes`` is ``(N, 2)``, as :func:`gfscore.engines.smoothing.noise_votes` counts them: the class that ``n0`` noise
+    ``votes`` is ``(N, 2)``, as :func:`gfscore.measures.votes.noise_votes` counts them: the class that ``n0`` noise
     samples gave most often, and how many of ``n`` others gave it.
 
     >>> samples = Samples.of([[2.0, 0.0], [0.0, 1.0], [0.0, 1.0]], [0, 1, 0])

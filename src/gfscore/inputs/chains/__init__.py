@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from gfscore.arrays import FloatArray
-from gfscore.engines.batches import forward_batches
 from gfscore.errors import InvalidInputError, ModelError, first_line, naming
 from gfscore.inputs.chains.layers import Layer
 from gfscore.inputs.chains.refusals import refuse
+from gfscore.inputs.models.forward_passes import forward_batches
 from gfscore.inputs.models.torch_model import TorchModel
 from gfscore.inputs.protocols import Model
 

@@ -10,12 +10,12 @@ import numpy as np
 from gfscore.arrays import FloatArray, IntArray, map_chunks, row_chunks
 from gfscore.errors import ModelError, first_line
 from gfscore.inputs.layouts import along_channels
+from gfscore.inputs.models.forward_passes import forward_batches
 from gfscore.inputs.models.onnx_conversion import EXTRA, WITHOUT, converted
 from gfscore.inputs.models.onnx_model import OnnxModel
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.torch_model import TorchModel, picked
-from gfscore.inputs.pixels import PixelModel
-from gfscore.inputs.preprocessing import Pixels
+from gfscore.inputs.preprocessing import Pixels, Preprocessing
 from gfscore.inputs.protocols import Model
 
 TOLERANCE = 1e-4  # of the largest logit: runtimes that sum in another order differ by about 1e-6
@@ -24,7 +24,7 @@ PIECE_PIXELS = 1 << 16  # about so many values of images are differentiated toge
 MOST_IMAGES = 128  # however small they are
 
 
-def differentiable(model: PixelModel, pixels: Pixels) -> Any:
+def differentiable(model: Model, preprocessing: Preprocessing, pixels: Pixels) -> Any:
     """A ``torch.nn.Module`` from [0, 1] pixels in the model's layout to logits, checked on ``pixels`` (n, ...) first.
 
     Torch models are used as they are, ONNX graphs are converted. The module must give the logits that the model itself
@@ -33,9 +33,10 @@ def differentiable(model: PixelModel, pixels: Pixels) -> Any:
     """
     torch = torch_for("the gradient of a model", extra=EXTRA)
     few = np.ascontiguousarray(pixels[:COMPARED])
-    expected, inner, told = model(few), _torch_model(model.model, torch), ""
+    expected = forward_batches(model, preprocessing.normalise(few, model.layout), len(few)).values
+    inner, told = _torch_model(model, torch), ""
     for fixed_batch in dict.fromkeys((None, inner.fixed_batch)):  # any batch first: a converted graph often takes it
-        module = _pixel_module(torch, model, inner, fixed_batch)
+        module = _pixel_module(torch, preprocessing, inner, fixed_batch)
         try:
             inputs = torch.from_numpy(few).to(inner.device).requires_grad_(requires_grad=True)
             logits = module(inputs)
@@ -48,7 +49,7 @@ def differentiable(model: PixelModel, pixels: Pixels) -> Any:
         if off <= TOLERANCE:
             return module
         told = f"as a torch module its logits are off by {off:.1e} of the largest"
-    raise ModelError(f"has no gradients to rely on ({told}). Go without them: {WITHOUT}").found_in(model.model.name)
+    raise ModelError(f"has no gradients to rely on ({told}). Go without them: {WITHOUT}").found_in(model.name)
 
 
 def rounding_errors(module: Any, pixels: Pixels, logits: FloatArray) -> FloatArray:
@@ -130,9 +131,9 @@ def _torch_model(model: Model, torch: Any) -> TorchModel:
     )
 
 
-def _pixel_module(torch: Any, model: PixelModel, inner: TorchModel, fixed_batch: int | None) -> Any:
+def _pixel_module(torch: Any, preprocessing: Preprocessing, inner: TorchModel, fixed_batch: int | None) -> Any:
     """Mean and std in front of a module; ``fixed_batch`` images at a time, where it takes no other number."""
-    mean, std = np.asarray(model.preprocessing.mean), np.asarray(model.preprocessing.std)
+    mean, std = np.asarray(preprocessing.mean), np.asarray(preprocessing.std)
 
     class PixelModule(torch.nn.Module):  # type: ignore[misc]  # torch is an extra, so its classes are Any here
         def __init__(self) -> None:

@@ -1,31 +1,24 @@
-"""Votes under Gaussian noise, shard by shard into the store; a run that was killed goes on where it was.
+"""Votes under Gaussian noise.
 
 The noise of a sample is drawn from the seed and its id alone, so its votes do not depend on the batch size, on the
 order of the samples, or on what else is run.
 """
 
 import hashlib
-import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import safe_open
 
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.engines.batches import Batched
-from gfscore.engines.local import Progress, check_run, fill
 from gfscore.errors import ModelError
-from gfscore.inputs.pixels import PixelModel
-from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.reading import rows_together
-from gfscore.inputs.safetensors_file import halved_batches
-from gfscore.inputs.store import Recipe, Store
+from gfscore.measures.base import RowMeasure, RowsDone
+from gfscore.measures.run import Run
 from gfscore.scores.smoothing import Noise
 
-NAME = "votes"  # of what is stored
 SHARD_PASSES = 1 << 15  # forward passes after which something is kept, about
 
 Classify = Callable[[NDArray[np.float32]], FloatArray]  # [0, 1] pixels (m, ...) in, logits (m, K) out
@@ -58,49 +51,43 @@ def noise_votes(
     return found
 
 
-def compute_votes(
-    model: PixelModel,
-    data: Dataset,
-    noise: Noise,
-    store: Store,
-    *,
-    progress: Progress = lambda _done, _total: None,
-) -> Batched:
-    """:func:`noise_votes` of a model on data, (N, 2) int64: from the store where they are there, computed where not."""
-    n_samples, batch_size = len(data.labels), model.model.fixed_batch or model.batch_size
-    ids = data.sample_ids or tuple(map(str, range(n_samples)))
-    recipe = Recipe(
-        model=model.model.fingerprint or f"unknown-{uuid.uuid4().hex}",  # found by nobody again
-        data=data.fingerprint,
-        n_samples=n_samples,
-        preprocessing=model.preprocessing.describe(),
-        batch_size=batch_size,
-        shard_rows=rows_together(data, SHARD_PASSES // (noise.n0 + noise.n)),
-        measure={"name": NAME, **asdict(noise), "ids": hashlib.sha256("\n".join(ids).encode()).hexdigest()},
-    )
-    recipe = store.probed(recipe, model.model, check_run(model.model, data, model.preprocessing).probe)
-    about = {"model": model.model.name, "data": f"{data.source}, noise {noise.sigma:g} x {noise.n:,}", "n": n_samples}
-    entry = store.entry(recipe, about)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Votes(RowMeasure):
+    """:func:`noise_votes` of a model, (n, 2); the names of the samples decide their noise."""
 
-    def count(rows: slice) -> Batched:
-        before = sum(model.halved)
-        votes = noise_votes(
-            model,
-            model.pixels(data, rows),
-            ids[rows],
-            noise,
-            batch_size=batch_size,
-            progress=partial(_report, progress, rows.start, n_samples),
-        )
-        # the store's type: counts below 16 million are exact in it
-        return Batched(votes.astype(np.float32), sum(model.halved) - before)
+    name = "votes"
+    noise: Noise
+    ids: tuple[str, ...]  # of all samples
 
-    with safe_open(fill(entry, recipe, model.model, data, count, progress), framework="np") as file:
-        return Batched(file.get_tensor(NAME).astype(np.int64), halved_batches(file.metadata()))
+    @classmethod
+    def of(cls, run: Run, noise: Noise) -> "Votes":
+        """The votes of the samples of a run, by their names or numbers."""
+        return cls(noise=noise, ids=run.data.sample_ids or tuple(map(str, range(run.n_samples))))
 
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The noise, and whose it is."""
+        return {**asdict(self.noise), "ids": hashlib.sha256("\n".join(self.ids).encode()).hexdigest()}
 
-def _report(progress: Progress, before: int, total: int, done: int) -> None:
-    progress(before + done, total)
+    def rows_per_shard(self, run: Run) -> int:
+        """As many as take some ten thousand forward passes, unless images are large."""
+        return rows_together(run.data, SHARD_PASSES // (self.noise.n0 + self.noise.n))
+
+    def columns(self, run: Run) -> int:
+        """The class, and how many voted for it."""
+        del run
+        return 2
+
+    def about(self, run: Run) -> dict[str, Any]:
+        """What an entry of votes says to people."""
+        data = f"{run.data.source}, noise {self.noise.sigma:g} x {self.noise.n:,}"
+        return {"model": run.model.name, "data": data, "n": run.n_samples}
+
+    def compute(self, run: Run, rows: slice, done: RowsDone = lambda _rows: None) -> FloatArray:
+        """Votes of some rows, in the store's type: counts below 16 million are exact in it."""
+        pixels, ids = run.pixels(rows), self.ids[rows]
+        votes = noise_votes(run.logits_of, pixels, ids, self.noise, batch_size=run.batch_size, progress=done)
+        return votes.astype(np.float32)
 
 
 def _tally(

@@ -1,0 +1,182 @@
+"""A model on data: the one object that everything which is asked of a model goes through."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gfscore.arrays import FloatArray, IntArray
+from gfscore.digests import refuse_changed
+from gfscore.errors import naming
+from gfscore.inputs.guards import check_batch_independence, check_class_count, in_one_batch
+from gfscore.inputs.layouts import moved
+from gfscore.inputs.logits_files import read_samples
+from gfscore.inputs.models.forward_passes import Batched, forward_batches, in_batches
+from gfscore.inputs.preprocessing import Pixels, Preprocessing
+from gfscore.inputs.probes import NOISE, name_of, noise_inputs
+from gfscore.inputs.protocols import Dataset, Model
+from gfscore.inputs.reading import read_images, read_inputs, rows_together
+from gfscore.inputs.store import ON_GPU, Recipe, Store
+from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo
+from gfscore.samples import Samples
+
+if TYPE_CHECKING:
+    from gfscore.measures.base import Measure
+
+DEFAULT_BATCH = 128
+
+
+class Checked(NamedTuple):
+    """What is known of a model on data before it is run."""
+
+    n_classes: int
+    probe: FloatArray  # its logits on the first images and on noise, which tell it from other models
+
+
+@dataclass(slots=True)
+class Notes:
+    """What happened during forward passes that a reader of the numbers should know."""
+
+    halved_batches: int = 0  # that did not fit into memory and were run in halves
+
+    def take(self) -> int:
+        """How many batches were halved since this was last called."""
+        taken, self.halved_batches = self.halved_batches, 0
+        return taken
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """A model, the data it is run on, and how: preprocessing, batch size, device, and where results are kept.
+
+    >>> from gfscore.inputs.data import load_data
+    >>> from gfscore.inputs.models import load_model
+    >>> run = Run(model=load_model("zoo:standard"), data=load_data("zoo:digits"))
+    >>> run.logits_of(run.pixels(slice(0, 5))).shape
+    (5, 10)
+    """
+
+    model: Model
+    data: Dataset
+    preprocessing: Preprocessing = field(default_factory=Preprocessing)
+    name: str = ""  # the model's, unless said
+    batch_size: int = DEFAULT_BATCH  # a model with a fixed batch keeps its own
+    store: Store = field(default_factory=Store)
+    gpu: bool = False  # the model runs on a GPU: its logits differ there in their last digits
+    notes: Notes = field(default_factory=Notes, init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or self.model.name)
+        object.__setattr__(self, "batch_size", self.model.fixed_batch or self.batch_size)
+
+    @property
+    def n_samples(self) -> int:
+        """Size of the data set."""
+        return len(self.data.labels)
+
+    @property
+    def about(self) -> RunInfo:
+        """What decides the numbers, for the result."""
+        model, data = self.model, self.data
+        return RunInfo(
+            model=ModelInfo(name=model.name, fingerprint=model.fingerprint),
+            data=DataInfo(source=data.source, fingerprint=data.fingerprint, seed=data.seed),
+            preprocessing=PreprocessingInfo.model_validate(self.preprocessing, from_attributes=True),
+            batch_size=self.batch_size,
+        )
+
+    def check(self) -> Checked:
+        """What the model makes of the first images, looked at once; refused where its numbers would mean nothing."""
+        return self._checked
+
+    @cached_property
+    def _checked(self) -> Checked:
+        model, data, preprocessing = self.model, self.data, self.preprocessing
+        with naming(data.source):
+            first = max(2, rows_together(data))  # a model whose images depend on each other shows it in two
+            images = data.images(slice(0, min(first, self.n_samples)))
+            preprocessing.check_range(images)
+            inputs = preprocessing.apply(images, data.layout, model.layout)
+        logits = check_batch_independence(model, inputs)
+        check_class_count(model, logits.shape[1], data.class_names, int(data.labels.max()))
+        together = [range(start, min(start + first, NOISE)) for start in range(0, NOISE, first)]
+        noise = (noise_inputs(rows, inputs.shape[1:], preprocessing, model) for rows in together)
+        return Checked(logits.shape[1], np.concatenate([logits, *(in_one_batch(model, few) for few in noise)]))
+
+    def refuse_changed(self) -> None:
+        """Stop before something is kept of a model or data whose files are no longer what was opened."""
+        refuse_changed(self.model, self.data)
+
+    def parts(self) -> dict[str, Any]:
+        """Hashes of model and data, and the preprocessing: what a worker elsewhere must have alike.
+
+        A model without a fingerprint gets one that is never found again.
+        """
+        fingerprint = self.model.fingerprint or f"unknown-{uuid.uuid4().hex}"
+        return {
+            "model": f"{fingerprint}{ON_GPU}" if self.gpu else fingerprint,
+            "data": self.data.fingerprint,
+            "preprocessing": self.preprocessing.describe(),
+        }
+
+    def identity(self) -> dict[str, Any]:
+        """What the run is found by in its store: :meth:`parts`, and the name of the model's probe where it has one."""
+        checked, parts = self.check(), self.parts()
+        if self.model.fingerprint is None:
+            return parts
+        return {**parts, "probe": name_of(self.store.root, parts, checked.probe)}
+
+    def recipe(self, measure: "Measure[Any]") -> Recipe:
+        """Everything that decides the values of a measure; its hash is their name in the store."""
+        settings = measure.settings
+        return Recipe(
+            **self.identity(),
+            n_samples=self.n_samples,
+            batch_size=self.batch_size,
+            shard_rows=measure.rows_per_shard(self),
+            measure=None if settings is None else {"name": measure.name, **settings},
+        )
+
+    def read(self, logits: Path, *, probabilities: bool = False, groups: Path | None = None) -> Samples:
+        """The model's logits on the data from a file: classes are named as here, whatever an earlier run said."""
+        return read_samples(logits, probabilities=probabilities, groups=groups).named(self.data.class_names)
+
+    def inputs(self, rows: slice | IntArray) -> Pixels:
+        """Inputs of the model for some rows, in any order."""
+        return read_inputs(self.model, self.data, self.preprocessing, rows)
+
+    def pixels(self, rows: slice | IntArray) -> Pixels:
+        """Images of some rows, in any order, as [0, 1] pixels in the model's layout: the unit of every radius."""
+        with naming(self.data.source):
+            unit = self.preprocessing.to_unit(read_images(self.data, self.preprocessing, rows))
+        return np.ascontiguousarray(moved(unit, self.data.layout, self.model.layout))
+
+    def logits_of(self, pixels: Pixels) -> FloatArray:
+        """Logits (n, K) of any [0, 1] pixels (n, ...) in the model's layout."""
+        return self.forward(self.preprocessing.normalise(pixels, self.model.layout))
+
+    def forward(
+        self, inputs: FloatArray, *, rows: range | IntArray | None = None, n_classes: int | None = None
+    ) -> FloatArray:
+        """Logits (n, K) of preprocessed inputs, in batches that the model takes; see :func:`forward_batches`."""
+        return self._noted(forward_batches(self.model, inputs, self.batch_size, rows=rows, n_classes=n_classes))
+
+    def in_batches(
+        self, compute: Callable[[slice], FloatArray], n_rows: int, rows: range | IntArray | None = None
+    ) -> FloatArray:
+        """Anything else that is computed with the model from slices of ``n_rows`` rows, a batch at a time."""
+        return self._noted(in_batches(compute, n_rows, self.batch_size, name=self.model.name, rows=rows))
+
+    def differentiable(self) -> Any:
+        """The model as a torch module of [0, 1] pixels, checked on the first images."""
+        from gfscore.inputs.models.gradients import COMPARED, differentiable
+
+        return differentiable(self.model, self.preprocessing, self.pixels(slice(0, COMPARED)))
+
+    def _noted(self, done: Batched) -> FloatArray:
+        self.notes.halved_batches += done.halved
+        return done.values
