@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gfscore import disparity
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.assembling import assembled, make_provenance, ranking_of
 from gfscore.bounds import (
@@ -23,6 +22,7 @@ from gfscore.errors import OptionError
 from gfscore.judge.expectation import check_accuracy, checked_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N, Facts, audit_flags
 from gfscore.judge.threshold import judged
+from gfscore.metrics import formulas
 from gfscore.probabilities import refuse_others, refuse_resembling
 from gfscore.profile import ClassProfile, Draw, class_profile, drawn_from, drawn_samples, summary_profile
 from gfscore.results import (
@@ -63,7 +63,7 @@ class Options:
 
     activation: Activation | str = Activation.SOFTMAX
     temperature: float = 1.0
-    fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT  # lambda of FP-GREAT
+    fairness_weight: float = formulas.DEFAULT_FAIRNESS_WEIGHT  # lambda of FP-GREAT
     delta: float = 0.05  # all intervals of a model hold together with probability 1 - delta
     interval: Method | str = Method.BETTING
     permutations: int = 1000  # of the noise floor; 0 leaves it out
@@ -74,7 +74,7 @@ class Options:
     def __post_init__(self) -> None:
         checked_activation(self.activation)
         checked_temperature(self.temperature)
-        disparity.checked_weight(self.fairness_weight)
+        formulas.checked_weight(self.fairness_weight)
         check_level(self.delta)
         Method.named(self.interval)
         if self.permutations < 0 or self.seed < 0:
@@ -95,7 +95,7 @@ def audit(
     probabilities: bool = False,
     activation: Activation | str = Activation.SOFTMAX,
     temperature: float = 1.0,
-    fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT,
+    fairness_weight: float = formulas.DEFAULT_FAIRNESS_WEIGHT,
     delta: float = 0.05,
     interval: Method | str = Method.BETTING,
     seed: int = 0,

@@ -14,6 +14,7 @@ from gfscore import views
 from gfscore.consistency import check_consistent
 from gfscore.errors import FileError, ResultError, naming
 from gfscore.files import write_text
+from gfscore.metrics import BUILT_IN, find_metric
 from gfscore.places.addresses import shown
 from gfscore.places.copies import to_read
 from gfscore.places.outgoing import to_write
@@ -147,6 +148,22 @@ class Atkinson(Metric):
     adjusted_mean: float | None = Field(default=None, description="class mean times (1 - index)")
 
 
+class MetricBlock(Result):
+    """Base of what holds every metric of a model: one way to read them all."""
+
+    def metric(self, key: str) -> Metric:
+        """A metric of the whole model by its key, with its interval; its value is None where this result has none."""
+        if key in BUILT_IN:
+            found = getattr(self, key)
+            if isinstance(found, Metric):
+                return found
+            return Metric(value=found, interval=getattr(self, f"{key}_interval", None))
+        others: dict[str, Metric] = getattr(self, "metrics", {})
+        if key not in others and find_metric(key) is None:
+            raise ResultError(f"there is no metric {key!r}. There are {', '.join([*BUILT_IN, *others])}.")
+        return others.get(key, Metric(value=None))
+
+
 class Null(Result):
     """An index of disparity under chance alone: all classes equal."""
 
@@ -257,14 +274,14 @@ class Curves(Result):
     aggregate: tuple[float, ...]
     scores: dict[str, tuple[float, ...]] = Field(description="by class")
     metrics: dict[str, tuple[float | None, ...]] = Field(
-        default_factory=dict, description="class_mean, wcr, rdi, nrgc, fp_great, theil and atkinson of all classes"
+        default_factory=dict, description="every metric but the aggregate, of all classes, by key"
     )
     error: float = Field(
         description="estimate of how far a value is from the score at that temperature at most, not a bound"
     )
 
 
-class Calibrated(Result):
+class Calibrated(MetricBlock):
     """The metrics at the calibrated temperature, beside those at the temperature of the audit.
 
     All intervals here hold together at the audit's level for a temperature fixed beforehand. This one was chosen on the
@@ -283,9 +300,10 @@ class Calibrated(Result):
     fp_great: Penalised
     theil: Metric
     atkinson: Atkinson
+    metrics: dict[str, Metric] = Field(default_factory=dict, description="those of plug-ins, by key")
 
 
-class ModelAudit(Result):
+class ModelAudit(MetricBlock):
     """Everything about one model."""
 
     name: str
@@ -314,6 +332,7 @@ class ModelAudit(Result):
     fp_great: Penalised
     theil: Metric
     atkinson: Atkinson
+    metrics: dict[str, Metric] = Field(default_factory=dict, description="those of plug-ins, by key")
     robust_accuracy: Metric | None = Field(
         default=None, description="share of radii above eps; the interval covers sampling only: it is no bound"
     )
@@ -325,6 +344,13 @@ class ModelAudit(Result):
     verdict: str | None = None
     curves: Curves | None = None
     calibrated: Calibrated | None = None
+
+    @property
+    def class_weights(self) -> tuple[float, ...]:
+        """What each class counts for in numbers of the whole; they sum to 1."""
+        by_size = self.samples.weighted_by == "class_sizes"
+        totals = [(entry.size or 0) if by_size else entry.n for entry in self.classes]
+        return tuple(total / sum(totals) for total in totals)
 
     def __repr__(self) -> str:
         return views.model_text(self)

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from gfscore import disparity, views
+from gfscore import views
 from gfscore.bounds import ChangeIntervals
 from gfscore.errors import first_few
+from gfscore.metrics import formulas
 from gfscore.profile import ClassProfile
 from gfscore.results import Interval, Metric, ModelAudit
 from gfscore.verdicts import ClassChange, MetricChange, Verdict
@@ -164,12 +165,12 @@ def _verdict(worse: bool, lowest: float, tolerance: float | None) -> Literal["wo
 def _values(profile: ClassProfile, weight: float) -> dict[str, float | None]:
     scores = profile.scores
     return {
-        "wcr": disparity.wcr(scores),
-        "rdi": disparity.rdi(scores),
-        "nrgc": disparity.nrgc(scores),
-        "fp_great": disparity.fp_great(scores, weight),
-        "theil": disparity.theil(scores),
-        "atkinson": disparity.atkinson(scores),
+        "wcr": formulas.wcr(scores),
+        "rdi": formulas.rdi(scores),
+        "nrgc": formulas.nrgc(scores),
+        "fp_great": formulas.fp_great(scores, weight),
+        "theil": formulas.theil(scores),
+        "atkinson": formulas.atkinson(scores),
         "class_mean": profile.class_mean,
         "aggregate": profile.aggregate,
     }
