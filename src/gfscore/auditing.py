@@ -36,9 +36,11 @@ from gfscore.results import (
     ScoreInfo,
 )
 from gfscore.samples import Samples, refuse_groups_of_one
-from gfscore.scores import Activation, great_scores
+from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
+from gfscore.scores import SCORE_MAX, Activation, check_score, compute_scores
 from gfscore.scores import FirstOrder as FirstOrder  # commands take them from here: they import no mathematics
 from gfscore.scores import LocalScores as LocalScores
+from gfscore.scores import scores_of_samples as scores_of_samples
 from gfscore.scores.directions import Logits
 from gfscore.scores.first_order import first_order_scores, forward_only_norms, gradient_norms, strongest_rivals
 from gfscore.scores.great import checked_activation, checked_temperature
@@ -61,7 +63,8 @@ NORMAL_NOISE = Flag(
 class Options:
     """How to audit, the same for every model of an audit; checked when made."""
 
-    activation: Activation | str = Activation.SOFTMAX
+    score: str = GREAT  # or the name of another that samples alone decide
+    activation: Activation | str = Activation.SOFTMAX  # of the GREAT score, as the temperature
     temperature: float = 1.0
     fairness_weight: float = formulas.DEFAULT_FAIRNESS_WEIGHT  # lambda of FP-GREAT
     delta: float = 0.05  # all intervals of a model hold together with probability 1 - delta
@@ -72,6 +75,7 @@ class Options:
     expect_accuracy: float | None = None  # the audit stops when the clean accuracy is off by more than chance
 
     def __post_init__(self) -> None:
+        check_score(self.score)
         checked_activation(self.activation)
         checked_temperature(self.temperature)
         formulas.checked_weight(self.fairness_weight)
@@ -93,6 +97,7 @@ def audit(
     groups: ArrayLike | Mapping[str, ArrayLike] | None = None,
     sample_ids: Sequence[object] | NDArray[Any] | None = None,
     probabilities: bool = False,
+    score: str = GREAT,
     activation: Activation | str = Activation.SOFTMAX,
     temperature: float = 1.0,
     fairness_weight: float = formulas.DEFAULT_FAIRNESS_WEIGHT,
@@ -105,7 +110,7 @@ def audit(
     finite: bool = True,
     name: str = "model",
 ) -> Audit:
-    r"""Audit how evenly the GREAT score of one model is spread over its classes.
+    r"""Audit how evenly a local score of one model, by default the GREAT score, is spread over its classes.
 
     .. math:: \Omega_k = \text{mean of } g(x) \text{ over class } k, \qquad
               \mathrm{RDI} = \max_k \Omega_k - \min_k \Omega_k, \quad \ldots
@@ -116,7 +121,8 @@ def audit(
 
     When a random part of each class of a fixed set was scored, ``class_sizes`` (K,) are those of the set. Score and
     accuracy of the whole then weigh classes by them, and the intervals are about that very set; with ``finite`` False
-    about the distributions behind its classes. Several models: :func:`audit_models`.
+    about the distributions behind its classes. ``score`` may name one that was registered with
+    :func:`gfscore.scores.register_score`. Several models: :func:`audit_models`.
 
     Shah, Visavadiya and Padala, "GF-Score" (2026).
 
@@ -125,6 +131,7 @@ def audit(
     ('dog', 0.29, 0.755)
     """
     options = Options(
+        score=score,
         activation=activation,
         temperature=temperature,
         fairness_weight=fairness_weight,
@@ -210,7 +217,7 @@ def audit_first_order(
 
 def score_samples(samples: Samples, options: Options) -> LocalScores:
     """The first stage: a local score per sample."""
-    return great_scores(samples, activation=options.activation, temperature=options.temperature)
+    return compute_scores(samples, options.score, activation=options.activation, temperature=options.temperature)
 
 
 def sample_table(samples: Samples, local: LocalScores, *, name: str) -> dict[str, list[Any]]:
@@ -272,16 +279,7 @@ def audit_scores(
         delta=options.delta,
         fairness_weight=options.fairness_weight,
         name=name,
-        score=ScoreInfo(
-            name=local.name,
-            range=(0.0, local.maximum),
-            activation=local.activation,
-            temperature=local.temperature,
-            norm=local.norm,
-            eps=local.eps,
-            settings=None if local.settings is None else dict(local.settings),
-            probabilities=samples.probabilities,
-        ),
+        score=score_info(samples, local),
         samples=SamplesInfo(source=source, n=samples.n_samples, seed=data_seed),
         run=run,
         noise=_noise(samples, local, options),
@@ -290,6 +288,30 @@ def audit_scores(
         abstained=_abstained(local, profile),
         robust=_robust_accuracy(local, samples, profile, for_shares, sizes),
     )
+
+
+def score_info(samples: Samples, local: LocalScores) -> ScoreInfo:
+    """Which local score it is, and how it was made, for a result."""
+    return ScoreInfo(
+        name=local.name,
+        range=(0.0, local.maximum),
+        activation=local.activation,
+        temperature=local.temperature,
+        norm=local.norm,
+        eps=local.eps,
+        settings=None if local.settings is None else dict(local.settings),
+        probabilities=samples.probabilities,
+    )
+
+
+def asked_score(options: Options, radius: FirstOrder | None = None) -> ScoreInfo:
+    """The local score that is asked for, before any sample is scored; ``radius`` where it is a first-order one."""
+    if radius is not None:
+        return ScoreInfo(name=FIRST_ORDER, range=(0.0, radius.largest), norm=str(radius.kind), eps=radius.eps)
+    if options.score != GREAT:
+        return ScoreInfo(name=options.score, range=(0.0, title_of(options.score).maximum or 1.0))
+    activation = checked_activation(options.activation)
+    return ScoreInfo(name=GREAT, range=(0.0, SCORE_MAX), activation=activation, temperature=options.temperature)
 
 
 def audit_summary(

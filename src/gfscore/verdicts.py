@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from gfscore.results import Flag, Interval, Metric, Provenance, Result, ResultFile
+from gfscore.results import Flag, Interval, Metric, Provenance, Result, ResultFile, ScoreInfo
 
 GATE_SCHEMA, COMPARISON_SCHEMA = "gfscore.gate/1", "gfscore.comparison/1"
 
@@ -80,6 +80,7 @@ class ModelVerdict(Result):
     """A model, judged by every rule of a policy."""
 
     name: str
+    score: ScoreInfo | None = Field(default=None, description="which local score is judged, and how it was made")
     verdict: Verdict
     reasons: tuple[str, ...] = Field(description="what decides: of the rules that fail, else of those undecided")
     rules: tuple[RuleVerdict, ...]
@@ -140,6 +141,7 @@ class Comparison(ResultFile):
     schema_: str = Field(default=COMPARISON_SCHEMA, alias="schema", pattern=r"^gfscore\.comparison/1$")
     old: str
     new: str
+    score: ScoreInfo | None = Field(default=None, description="which local score is compared, and how it was made")
     paired: bool
     pairing: str = Field(description="how samples were matched, or why they were not")
     n: int = Field(ge=1, description="samples compared; of the new version where they are not shared")

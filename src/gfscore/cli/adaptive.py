@@ -18,6 +18,7 @@ from gfscore.inputs.pixels import PixelModel
 from gfscore.inputs.probes import name_of
 from gfscore.inputs.score_log import ScoreLog
 from gfscore.inputs.store import Store
+from gfscore.score_titles import FIRST_ORDER
 from gfscore.verdicts import ModelVerdict
 
 
@@ -97,7 +98,7 @@ def _judged(
             policy,
             name=loaded.name,
             class_names=data.class_names or tuple(map(str, range(n_classes))),
-            maximum=gating.SCORE_MAX if radius is None else radius.largest,
+            score_info=auditing.asked_score(options, radius),
             delta=options.delta,
             seed=options.seed,
             shuffle=data.seed is None,
@@ -125,8 +126,10 @@ def _unchanged(loaded: Loaded, score: gating.Score) -> gating.Score:
 def _about(options: auditing.Options, radius: auditing.FirstOrder | None) -> dict[str, Any]:
     """What decides a score, for the name of the place where scores are kept."""
     if radius is None:
-        return {"name": "great", "activation": str(options.activation), "temperature": options.temperature}
-    return {"name": "first-order", "norm": str(radius.kind), "cap": radius.largest, **radius.measure(gradients=False)}
+        if auditing.asked_score(options).temperature is None:  # neither decides this score
+            return {"name": options.score}
+        return {"name": options.score, "activation": str(options.activation), "temperature": options.temperature}
+    return {"name": FIRST_ORDER, "norm": str(radius.kind), "cap": radius.largest, **radius.measure(gradients=False)}
 
 
 def _scorer(

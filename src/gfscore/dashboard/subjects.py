@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from gfscore import views, zoo
+from gfscore.auditing import Options, asked_score
 from gfscore.engines.local import compute_logits
 from gfscore.errors import FileError, GFScoreError, InvalidInputError
-from gfscore.gating import SCORE_MAX
 from gfscore.inputs.data import load_data
 from gfscore.inputs.logits_files import SUFFIXES, read_samples
 from gfscore.inputs.models import load_model
@@ -22,7 +22,7 @@ from gfscore.samples import Samples
 
 RESULT = "audit.json"
 DIGITS = "zoo:digits"
-GREAT = ScoreInfo(name="great", range=(0.0, SCORE_MAX), temperature=1.0)  # what is computed from samples
+COMPUTED = asked_score(Options())  # what is computed from samples, unless another score is asked for
 
 Progress = Callable[[float, str], object]  # share done, and with what
 
@@ -38,11 +38,12 @@ class Subject:
     stored: ModelAudit | None = None
     images: Dataset | None = None  # behind the samples, row by row, where they are there
     run: dict[str, Any] | None = None
+    asked: ScoreInfo = COMPUTED  # which score is computed from the samples, where there are some
 
     @property
     def score(self) -> ScoreInfo:
-        """Which local score it has, as it was audited."""
-        return GREAT if self.stored is None else self.stored.score
+        """Which local score it has: as it was audited, or as it is asked for."""
+        return self.asked if self.stored is None else self.stored.score
 
 
 def kind_of(score: ScoreInfo) -> str:

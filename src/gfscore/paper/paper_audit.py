@@ -9,6 +9,7 @@ from gfscore.bounds import box, hoeffding_intervals, inequality
 from gfscore.metrics import ClassScores, all_metrics
 from gfscore.paper.facts import DELTA
 from gfscore.paper.published_numbers import Dataset, Published, PublishedModel, published
+from gfscore.score_titles import GREAT
 from gfscore.scores import SCORE_MAX
 from gfscore.scores.great import PREMISE
 
@@ -43,7 +44,7 @@ def _model(model: PublishedModel, names: tuple[str, ...], activation: str) -> re
     profile = ClassScores(scores=scores, weights=shares)
     return results.ModelAudit(
         name=model.short_name,
-        score=results.ScoreInfo(name="great", range=(0.0, SCORE_MAX), activation=activation, temperature=1.0),
+        score=results.ScoreInfo(name=GREAT, range=(0.0, SCORE_MAX), activation=activation, temperature=1.0),
         samples=results.SamplesInfo(source=SOURCE, n=int(counts.sum())),
         interval=results.IntervalInfo(method="hoeffding", delta=DELTA, target="population"),
         accuracy=model.accuracy,

@@ -20,11 +20,10 @@ from gfscore.refuting.claims import shares
 from gfscore.refuting.trying import Subject
 from gfscore.results import CrossCheck, Flag, ModelAudit
 from gfscore.samples import Samples
+from gfscore.score_titles import FIRST_ORDER, GREAT
 from gfscore.scores import great_scores
 from gfscore.scores.directions import Norm
 from gfscore.scores.first_order import FirstOrder, first_order_radii, gradient_norms, strongest_rivals
-
-FIRST_ORDER = "first-order"  # what local scores that are such radii are called
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,8 +127,8 @@ def _scores(
         radii = subject.local.values[rows]
     else:
         radii = _first_order_radii(samples, pixels, module, assault.norm)
-        seconds["first-order"] = time.perf_counter() - scored + forward - started
-    return {"clean accuracy": great.predicted == labels, "great": great.values, "first-order": radii > assault.eps}
+        seconds[FIRST_ORDER] = time.perf_counter() - scored + forward - started
+    return {"clean accuracy": great.predicted == labels, GREAT: great.values, FIRST_ORDER: radii > assault.eps}
 
 
 def _audited_radii(subject: Subject, norm: str) -> bool:
