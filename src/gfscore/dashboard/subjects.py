@@ -51,9 +51,12 @@ def kind_of(score: ScoreInfo) -> str:
 
     >>> kind_of(ScoreInfo(name="first-order", range=(0, 1), norm="l2"))
     'first-order radius, L2'
+    >>> kind_of(ScoreInfo(name="lipschitz", range=(0, 1), norm="l2"))
+    'certified radius (lipschitz), L2'
     """
+    title, name = views.score_name(score), views.printable(score.name)
     norm = [] if score.norm is None else [views.printable(score.norm.capitalize())]
-    return ", ".join([views.score_name(score), *norm])
+    return ", ".join([title if name in title.lower() else f"{title} ({name})", *norm])
 
 
 def zoo_subjects(progress: Progress, store: Path | None = None) -> list[Subject]:
