@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gfscore import audit, disparity
+from gfscore import audit
 from gfscore.bounds import Method, audit_intervals, noise_floor, normal_floor
 from gfscore.bounds.parts import PartScores
 from gfscore.bounds.simultaneous import AuditIntervals
 from gfscore.judge.accuracies import accuracy_intervals
+from gfscore.metrics import formulas
 from gfscore.results import NoiseFloor
 from gfscore.scores import SCORE_MAX
 
@@ -124,12 +125,12 @@ def missed_by(found: AuditIntervals, truth: Array, counts: Array) -> dict[str, b
     """Whether each interval misses; a truth that does not exist, or an index of a sample of zeros, is not counted."""
     slack = 1e-9  # the truth itself is rounded
     values = {
-        "WCR": (disparity.wcr(truth), found.wcr),
-        "RDI": (disparity.rdi(truth), found.rdi),
-        "NRGC": (disparity.nrgc(truth), found.nrgc),
-        "FP-GREAT": (disparity.fp_great(truth), found.fp_great),
-        "Theil": (disparity.theil(truth), found.theil),
-        "Atkinson": (disparity.atkinson(truth), found.atkinson),
+        "WCR": (formulas.wcr(truth), found.wcr),
+        "RDI": (formulas.rdi(truth), found.rdi),
+        "NRGC": (formulas.nrgc(truth), found.nrgc),
+        "FP-GREAT": (formulas.fp_great(truth), found.fp_great),
+        "Theil": (formulas.theil(truth), found.theil),
+        "Atkinson": (formulas.atkinson(truth), found.atkinson),
         "class mean": (float(truth.mean()), found.class_mean),
         "aggregate": (float(np.average(truth, weights=counts)), found.aggregate),
     }

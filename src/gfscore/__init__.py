@@ -5,7 +5,10 @@ from gfscore.__about__ import __version__
 from gfscore.auditing import Options, audit, audit_first_order, audit_models
 from gfscore.calibrating import calibrate
 from gfscore.comparing import compare
-from gfscore.disparity import (
+from gfscore.errors import GFScoreError
+from gfscore.gating import gate
+from gfscore.inputs.logits_files import read_samples
+from gfscore.metrics.formulas import (
     atkinson,
     atkinson_adjusted_mean,
     fp_great,
@@ -16,9 +19,6 @@ from gfscore.disparity import (
     theil,
     wcr,
 )
-from gfscore.errors import GFScoreError
-from gfscore.gating import gate
-from gfscore.inputs.logits_files import read_samples
 from gfscore.results import Audit, Comparison, GateResult, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores.great import SCORE_MAX, local_scores

@@ -4,13 +4,14 @@ import math
 import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import scipy
 
-from gfscore import disparity
 from gfscore.__about__ import __version__
 from gfscore.bounds import AuditIntervals, shrunken_scores
+from gfscore.metrics import BUILT_IN, ClassScores, all_metrics, formulas
 from gfscore.places.addresses import shown
 from gfscore.profile import ClassProfile
 from gfscore.ranking import agreement
@@ -20,6 +21,7 @@ from gfscore.results import (
     ClassResult,
     Disparity,
     Flag,
+    Interval,
     IntervalInfo,
     Metric,
     ModelAudit,
@@ -51,8 +53,11 @@ def assembled(
     robust: tuple[Metric | None, tuple[Metric | None, ...] | None] = (None, None),
 ) -> ModelAudit:
     """Everything about one model, put together."""
-    scores, weight = profile.scores, fairness_weight
-    highest, lowest = disparity.rdi_classes(scores)
+    classes = ClassScores(scores=profile.scores, weights=profile.weights, fairness_weight=fairness_weight)
+    block = metric_block(classes, profile.names, {key: intervals.of(key) for key in all_metrics()})
+    block["aggregate"] = profile.aggregate  # the mean over samples, without the rounding of the way by classes
+    if profile.weighted_by == "unequal_draws":
+        block["aggregate_interval"] = None
     return ModelAudit(
         name=name,
         score=score,
@@ -68,33 +73,40 @@ def assembled(
         ),
         partition=profile.partition,
         accuracy=profile.accuracy,
-        aggregate=profile.aggregate,
-        aggregate_interval=None if profile.weighted_by == "unequal_draws" else intervals.aggregate,
-        class_mean=profile.class_mean,
-        class_mean_interval=intervals.class_mean,
         classes=_class_results(profile, intervals, robust[1]),
         absent_classes=profile.absent,
         worst_set=tuple(profile.names[k] for k in intervals.worst_set),
-        rdi=Disparity(
-            value=disparity.rdi(scores),
-            interval=intervals.rdi,
-            classes=(profile.names[highest], profile.names[lowest]),
-        ),
-        nrgc=Metric(value=disparity.nrgc(scores), interval=intervals.nrgc),
-        wcr=WorstCase(value=disparity.wcr(scores), interval=intervals.wcr, class_=profile.names[lowest]),
-        fp_great=Penalised(value=disparity.fp_great(scores, weight), interval=intervals.fp_great, weight=weight),
-        theil=Metric(value=disparity.theil(scores), interval=intervals.theil),
-        atkinson=Atkinson(
-            value=disparity.atkinson(scores),
-            interval=intervals.atkinson,
-            adjusted_mean=disparity.atkinson_adjusted_mean(scores),
-        ),
+        **block,
         abstained=abstained,
         robust_accuracy=robust[0],
         noise=noise,
         flags=flags,
         claim=claim,
     )
+
+
+def metric_block(
+    classes: ClassScores, names: Sequence[str], intervals: Mapping[str, Interval | None] | None = None
+) -> dict[str, Any]:
+    """Every metric of a model as the fields of a result: the values, their intervals where given, and who makes them.
+
+    ``names`` are those of the classes. Metrics from outside the package are together in the field ``metrics``.
+    """
+    found = {
+        key: {"value": metric.of(classes), "interval": None if intervals is None else intervals.get(key)}
+        for key, metric in all_metrics().items()
+    }
+    highest, lowest = formulas.rdi_classes(classes.scores)
+    block: dict[str, Any] = {key: Metric(**found[key]) for key in BUILT_IN}
+    for key in ("aggregate", "class_mean"):  # plain numbers in a result, with their intervals beside them
+        block[key], block[f"{key}_interval"] = found[key]["value"], found[key]["interval"]
+    block["rdi"] = Disparity(**found["rdi"], classes=(names[highest], names[lowest]))
+    block["wcr"] = WorstCase(**found["wcr"], class_=names[lowest])
+    block["fp_great"] = Penalised(**found["fp_great"], weight=classes.fairness_weight)
+    adjusted = formulas.atkinson_adjusted_mean(classes.scores)
+    block["atkinson"] = Atkinson(**found["atkinson"], adjusted_mean=adjusted)
+    block["metrics"] = {key: Metric(**entry) for key, entry in found.items() if key not in BUILT_IN}
+    return block
 
 
 def make_provenance(*, command: str | None = None, inputs: Mapping[str, str] | None = None) -> Provenance:

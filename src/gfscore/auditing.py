@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gfscore import disparity
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.assembling import assembled, make_provenance, ranking_of
 from gfscore.bounds import (
@@ -23,6 +22,7 @@ from gfscore.errors import OptionError
 from gfscore.judge.expectation import check_accuracy, checked_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N, Facts, audit_flags
 from gfscore.judge.threshold import judged
+from gfscore.metrics import formulas
 from gfscore.probabilities import refuse_others, refuse_resembling
 from gfscore.profile import ClassProfile, Draw, class_profile, drawn_from, drawn_samples, summary_profile
 from gfscore.results import (
@@ -38,9 +38,11 @@ from gfscore.results import (
     Verdict,
 )
 from gfscore.samples import Samples, refuse_groups_of_one
-from gfscore.scores import Activation, great_scores
+from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
+from gfscore.scores import SCORE_MAX, Activation, check_score, compute_scores
 from gfscore.scores import FirstOrder as FirstOrder  # commands take them from here: they import no mathematics
 from gfscore.scores import LocalScores as LocalScores
+from gfscore.scores import scores_of_samples as scores_of_samples
 from gfscore.scores.directions import Logits
 from gfscore.scores.first_order import first_order_scores, forward_only_norms, gradient_norms, strongest_rivals
 from gfscore.scores.great import checked_activation, checked_temperature
@@ -62,9 +64,10 @@ NORMAL_NOISE = Flag(
 class Options:
     """How to audit, the same for every model of an audit; checked when made."""
 
-    activation: Activation | str = Activation.SOFTMAX
+    score: str = GREAT  # or the name of another that samples alone decide
+    activation: Activation | str = Activation.SOFTMAX  # of the GREAT score, as the temperature
     temperature: float = 1.0
-    fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT  # lambda of FP-GREAT
+    fairness_weight: float = formulas.DEFAULT_FAIRNESS_WEIGHT  # lambda of FP-GREAT
     delta: float = 0.05  # all intervals of a model hold together with probability 1 - delta
     interval: Method | str = Method.BETTING
     permutations: int = 1000  # of the noise floor; 0 leaves it out
@@ -73,9 +76,10 @@ class Options:
     expect_accuracy: float | None = None  # the audit stops when the clean accuracy is off by more than chance
 
     def __post_init__(self) -> None:
+        check_score(self.score)
         checked_activation(self.activation)
         checked_temperature(self.temperature)
-        disparity.checked_weight(self.fairness_weight)
+        formulas.checked_weight(self.fairness_weight)
         check_level(self.delta)
         Method.named(self.interval)
         if self.permutations < 0 or self.seed < 0:
@@ -94,9 +98,10 @@ def audit(
     groups: ArrayLike | Mapping[str, ArrayLike] | None = None,
     sample_ids: Sequence[object] | NDArray[Any] | None = None,
     probabilities: bool = False,
+    score: str = GREAT,
     activation: Activation | str = Activation.SOFTMAX,
     temperature: float = 1.0,
-    fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT,
+    fairness_weight: float = formulas.DEFAULT_FAIRNESS_WEIGHT,
     delta: float = 0.05,
     interval: Method | str = Method.BETTING,
     seed: int = 0,
@@ -106,7 +111,7 @@ def audit(
     finite: bool = True,
     name: str = "model",
 ) -> Audit:
-    r"""Audit how evenly the GREAT score of one model is spread over its classes.
+    r"""Audit how evenly a local score of one model, by default the GREAT score, is spread over its classes.
 
     .. math:: \Omega_k = \text{mean of } g(x) \text{ over class } k, \qquad
               \mathrm{RDI} = \max_k \Omega_k - \min_k \Omega_k, \quad \ldots
@@ -117,7 +122,8 @@ def audit(
 
     When a random part of each class of a fixed set was scored, ``class_sizes`` (K,) are those of the set. Score and
     accuracy of the whole then weigh classes by them, and the intervals are about that very set; with ``finite`` False
-    about the distributions behind its classes. Several models: :func:`audit_models`.
+    about the distributions behind its classes. ``score`` may name one that was registered with
+    :func:`gfscore.scores.register_score`. Several models: :func:`audit_models`.
 
     Shah, Visavadiya and Padala, "GF-Score" (2026).
 
@@ -126,6 +132,7 @@ def audit(
     ('dog', 0.29, 0.755)
     """
     options = Options(
+        score=score,
         activation=activation,
         temperature=temperature,
         fairness_weight=fairness_weight,
@@ -211,7 +218,7 @@ def audit_first_order(
 
 def score_samples(samples: Samples, options: Options) -> LocalScores:
     """The first stage: a local score per sample."""
-    return great_scores(samples, activation=options.activation, temperature=options.temperature)
+    return compute_scores(samples, options.score, activation=options.activation, temperature=options.temperature)
 
 
 def sample_table(samples: Samples, local: LocalScores, *, name: str) -> dict[str, list[Any]]:
@@ -273,16 +280,7 @@ def audit_scores(
         delta=options.delta,
         fairness_weight=options.fairness_weight,
         name=name,
-        score=ScoreInfo(
-            name=local.name,
-            range=(0.0, local.maximum),
-            activation=local.activation,
-            temperature=local.temperature,
-            norm=local.norm,
-            eps=local.eps,
-            settings=None if local.settings is None else dict(local.settings),
-            probabilities=samples.probabilities,
-        ),
+        score=score_info(samples, local),
         samples=SamplesInfo(source=source, n=samples.n_samples, seed=data_seed),
         run=run,
         noise=_noise(samples, local, options),
@@ -291,6 +289,30 @@ def audit_scores(
         abstained=_abstained(local, profile),
         robust=_robust_accuracy(local, samples, profile, for_shares, sizes),
     )
+
+
+def score_info(samples: Samples, local: LocalScores) -> ScoreInfo:
+    """Which local score it is, and how it was made, for a result."""
+    return ScoreInfo(
+        name=local.name,
+        range=(0.0, local.maximum),
+        activation=local.activation,
+        temperature=local.temperature,
+        norm=local.norm,
+        eps=local.eps,
+        settings=None if local.settings is None else dict(local.settings),
+        probabilities=samples.probabilities,
+    )
+
+
+def asked_score(options: Options, radius: FirstOrder | None = None) -> ScoreInfo:
+    """The local score that is asked for, before any sample is scored; ``radius`` where it is a first-order one."""
+    if radius is not None:
+        return ScoreInfo(name=FIRST_ORDER, range=(0.0, radius.largest), norm=str(radius.kind), eps=radius.eps)
+    if options.score != GREAT:
+        return ScoreInfo(name=options.score, range=(0.0, title_of(options.score).maximum or 1.0))
+    activation = checked_activation(options.activation)
+    return ScoreInfo(name=GREAT, range=(0.0, SCORE_MAX), activation=activation, temperature=options.temperature)
 
 
 def audit_summary(

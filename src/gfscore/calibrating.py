@@ -6,8 +6,10 @@ from dataclasses import replace
 from numpy.typing import ArrayLike
 
 from gfscore.auditing import Options, audit_scores, score_samples
+from gfscore.errors import OptionError
 from gfscore.results import Calibrated, Calibration, ModelAudit
 from gfscore.samples import Samples
+from gfscore.score_titles import title_of
 from gfscore.scores import Activation
 from gfscore.temperature.calibration import calibrate as calibrate_curves
 from gfscore.temperature.calibration import checked_request as checked_request  # before any model is run
@@ -60,6 +62,9 @@ def curve_of(
     class_sizes: ArrayLike | None = None,
 ) -> TemperatureCurve:
     """Class scores over a range of temperatures."""
+    title = title_of(options.score)
+    if not title.has_temperature:
+        raise OptionError(f"the {title.title} has no temperature to calibrate. Leave the score out: GREAT's has one.")
     return temperature_curve(
         samples, activation=options.activation, temperature_range=temperature_range, class_sizes=class_sizes
     )

@@ -5,15 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from gfscore import views
 from gfscore.arrays import IntArray
 from gfscore.assembling import make_provenance
-from gfscore.auditing import Options, audit_scores, score_samples
+from gfscore.auditing import Options, audit_scores, score_info, score_samples
 from gfscore.bounds import change_intervals
 from gfscore.errors import PLURALS, OptionError, SamplesError, first_few
 from gfscore.judge import compare as judging
 from gfscore.judge.pairing import follows_order
 from gfscore.profile import class_profile
-from gfscore.results import ClassChange, Comparison, Flag, MetricChange, ModelAudit
+from gfscore.results import ClassChange, Comparison, Flag, MetricChange, ModelAudit, ScoreInfo
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
 
@@ -109,6 +110,7 @@ def compare_scores(
         names,
         judging.paired_classes(old, new, found, tolerance),
         judging.paired_metrics(old, new, found.metrics, options.fairness_weight),
+        score=score_info(samples[1], scores[1]),
         paired=True,
         pairing=pairing,
         n=samples[1].n_samples,
@@ -151,6 +153,7 @@ def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None 
         (old.name, new.name),
         judging.unpaired_classes(shared[0], shared[1], tolerance),
         judging.unpaired_metrics(old, new, other_classes=bool(gone)),
+        score=new.score,
         paired=False,
         pairing="unpaired: the samples are not known to be the same",
         n=new.samples.n,
@@ -168,16 +171,19 @@ def _comparison(
     classes: tuple[ClassChange, ...],
     metrics: dict[str, MetricChange],
     *,
+    score: ScoreInfo,
     partition: str,
     tolerance: float | None,
     not_compared: tuple[str, ...],
     **about: object,
 ) -> Comparison:
-    verdict, reason = judging.judged(classes, tolerance, PLURALS[partition], not_compared)
+    digits = views.digits_of(score)
+    verdict, reason = judging.judged(classes, tolerance, PLURALS[partition], not_compared, digits)
     return Comparison.model_validate(
         {
             "old": names[0],
             "new": names[1],
+            "score": score,
             "classes": classes,
             "metrics": metrics,
             "partition": partition,
@@ -185,7 +191,7 @@ def _comparison(
             "not_compared": not_compared,
             "worse": tuple(entry.name for entry in classes if entry.verdict == "worse"),
             "better": tuple(entry.name for entry in classes if entry.verdict == "better"),
-            "hidden": judging.hidden_fall(classes, metrics, partition),
+            "hidden": judging.hidden_fall(classes, metrics, partition, digits),
             "verdict": verdict,
             "reason": reason,
             "provenance": make_provenance(),

@@ -13,7 +13,8 @@
     │   │   └── EmptyIntervalError               scores that leave no value for what they estimate
     │   ├── FileError                            a file that is not what it should be
     │   ├── ModelError                           a model that cannot be run as it is
-    │   └── ResultError                          a result that does not hold what is asked of it
+    │   ├── ResultError                          a result that does not hold what is asked of it
+    │   └── PluginError                          an installed package whose metrics or scores cannot be used
     ├── RunError (also a RuntimeError)           a run that failed on the way; what was finished before is kept
     │   └── TransferError                        an object store that failed: the same may work later
     └── MissingExtraError (also an ImportError)  an optional dependency that is not installed
@@ -141,6 +142,10 @@ class ModelError(InvalidInputError):
 
 class ResultError(InvalidInputError):
     """A result that does not hold what is asked of it."""
+
+
+class PluginError(InvalidInputError):
+    """An installed package whose metrics or scores cannot be used."""
 
 
 class RunError(GFScoreError, RuntimeError):

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gfscore import views
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.assembling import make_provenance
-from gfscore.auditing import FirstOrder, Options, audit_scores, score_samples
+from gfscore.auditing import FirstOrder, Options, asked_score, audit_scores, score_samples
 from gfscore.comparing import compare, compare_audits
 from gfscore.errors import OptionError, naming
 from gfscore.judge.flags import Facts, absent_flag, audit_flags, bounded_flag, chance_flag
@@ -37,15 +38,15 @@ from gfscore.results import (
     Provenance,
     RuleVerdict,
     RunInfo,
+    ScoreInfo,
     Verdict,
 )
 from gfscore.samples import Samples
-from gfscore.scores import SCORE_MAX, LocalScores
+from gfscore.scores import LocalScores
 from gfscore.views import preprocessing_text
 
 __all__ = [
     "ROUND",
-    "SCORE_MAX",
     "Baseline",
     "Policy",
     "Progress",
@@ -144,7 +145,7 @@ def gate_adaptively(
     *,
     name: str,
     class_names: Sequence[str],
-    maximum: float = SCORE_MAX,
+    score_info: ScoreInfo | None = None,
     delta: float = 0.05,
     seed: int = 0,
     shuffle: bool = True,
@@ -160,8 +161,11 @@ def gate_adaptively(
 
     ``score`` gives the local scores and predictions of some rows; ``from_store`` says afterwards how many of them it
     knew already. ``passes`` says how many forward passes a sample takes. Where what was drawn leaves it open that the
-    model guesses, some hundred rows more are scored to find out; ``run`` says how the model was run.
+    model guesses, some hundred rows more are scored to find out; ``run`` says how the model was run. ``score_info``
+    says which score it is, the GREAT score where nothing is said.
     """
+    score_info = score_info or asked_score(Options())
+    maximum, policy = score_info.range[1], policy.about(views.score_name(score_info))
     rule, names = adaptive_rule(policy), tuple(class_names)
     check_thresholds(policy, maximum=maximum, weight=0.0)
     drawn = adaptive_gate(
@@ -186,11 +190,12 @@ def gate_adaptively(
     found = (absent_flag(absent), chance_flag(seen.accuracy, seen.worth, seen.guess))
     flags = tuple(flag for flag in found if flag is not None)
     refuse_void(flags, policy.allow)
-    judged = _adaptive_verdict(rule, drawn, how, delta)
+    judged = _adaptive_verdict(rule, drawn, how, delta, views.digits_of(score_info))
     if absent:
         judged = about_the_missing(judged, rule, absent, allowed=ABSENT in policy.allow)
     return ModelVerdict(
         name=name,
+        score=score_info,
         verdict=judged.verdict,
         reasons=(judged.reason,),
         rules=(judged,),
@@ -205,7 +210,7 @@ def gate_adaptively(
     )
 
 
-def _adaptive_verdict(rule: Rule, drawn: Drawn, run: AdaptiveRun, delta: float) -> RuleVerdict:
+def _adaptive_verdict(rule: Rule, drawn: Drawn, run: AdaptiveRun, delta: float, digits: int) -> RuleVerdict:
     """The rule on the WCR of the classes that have samples."""
     lowest = [entry.score for entry in run.classes if entry.score is not None]
     return RuleVerdict(
@@ -214,7 +219,7 @@ def _adaptive_verdict(rule: Rule, drawn: Drawn, run: AdaptiveRun, delta: float) 
         at_least=rule.threshold,
         value=min(lowest) if len(lowest) == len(run.classes) else None,
         verdict=drawn.verdict,
-        reason=reason(drawn, run, delta),
+        reason=reason(drawn, run, delta, digits),
     )
 
 
@@ -252,8 +257,8 @@ def row_scores(
 
 def check_scale(policy: Policy, options: Options, radius: FirstOrder | None = None) -> None:
     """Refuse thresholds off the scale of the score that is asked for, before anything is run."""
-    maximum = SCORE_MAX if radius is None else radius.largest
-    check_thresholds(policy, maximum=maximum, weight=options.fairness_weight)
+    score = asked_score(options, radius)
+    check_thresholds(policy.about(views.score_name(score)), maximum=score.range[1], weight=options.fairness_weight)
 
 
 def policy_of(table: Mapping[str, Any]) -> Policy:

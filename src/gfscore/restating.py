@@ -4,22 +4,12 @@ import math
 
 import numpy as np
 
-from gfscore import disparity
 from gfscore.arrays import FloatArray
+from gfscore.assembling import metric_block
 from gfscore.bounds import box
 from gfscore.errors import PLURALS, ResultError
-from gfscore.results import (
-    Atkinson,
-    ClassResult,
-    Curves,
-    Disparity,
-    Flag,
-    Interval,
-    Metric,
-    ModelAudit,
-    Penalised,
-    WorstCase,
-)
+from gfscore.metrics import ClassScores, formulas
+from gfscore.results import ClassResult, Curves, Flag, Interval, ModelAudit, Penalised
 
 DEGREE = 7  # of the spline through stored scores, which lie some ten to an octave
 APART = 0.01  # in log T: of two stored scores nearer to each other, the spline goes through the first
@@ -34,7 +24,7 @@ def reweighted(model: ModelAudit, weight: float) -> ModelAudit:
     :func:`~gfscore.bounds.audit_intervals` has it, from the same numbers.
     """
     scores = np.array([entry.score for entry in model.classes])
-    value = disparity.fp_great(scores, disparity.checked_weight(weight))
+    value = formulas.fp_great(scores, formulas.checked_weight(weight))
     fp_great = Penalised(value=value, interval=_fp_great_interval(model, weight, value), weight=weight)
     return model.model_copy(update={"fp_great": fp_great, "curves": _reweighted_curves(model.curves, weight)})
 
@@ -66,27 +56,17 @@ def at_temperature(model: ModelAudit, temperature: float) -> ModelAudit:
     if model.score.temperature is not None and math.isclose(temperature, model.score.temperature):
         return model
     scores, aggregate = _read_off(model, temperature)
-    highest, lowest = disparity.rdi_classes(scores)
-    names = [entry.name for entry in model.classes]
-    weight = model.fp_great.weight
     message = f"read off stored curves at T = {temperature:g}: no intervals and no noise floor without the samples."
+    names = [entry.name for entry in model.classes]
+    weights = np.array(model.class_weights)
+    classes = ClassScores(scores=scores, weights=weights, fairness_weight=model.fp_great.weight)
     return model.model_copy(
         update={
-            "score": model.score.model_copy(update={"temperature": temperature}),
+            **metric_block(classes, names),
             "aggregate": aggregate,
-            "aggregate_interval": None,
-            "class_mean": float(scores.mean()),
-            "class_mean_interval": None,
+            "score": model.score.model_copy(update={"temperature": temperature}),
             "classes": tuple(_rescored(entry, float(x)) for entry, x in zip(model.classes, scores, strict=True)),
             "worst_set": tuple(names),  # without intervals none can be ruled out
-            "rdi": Disparity(value=disparity.rdi(scores), classes=(names[highest], names[lowest])),
-            "nrgc": Metric(value=disparity.nrgc(scores)),
-            "wcr": WorstCase(value=disparity.wcr(scores), class_=names[lowest]),
-            "fp_great": Penalised(value=disparity.fp_great(scores, weight), weight=weight),
-            "theil": Metric(value=disparity.theil(scores)),
-            "atkinson": Atkinson(
-                value=disparity.atkinson(scores), adjusted_mean=disparity.atkinson_adjusted_mean(scores)
-            ),
             "noise": None,
             "flags": (*model.flags, Flag(code="restated", message=message)),
             "verdict": None,

@@ -6,14 +6,15 @@ from html import escape
 from typing import Any
 
 from gfscore.errors import PLURALS
-from gfscore.results import ClassResult, Metric, ModelAudit, Null, PreprocessingInfo, ScoreInfo
+from gfscore.metrics import BUILT_IN, METRICS, ModelMetric, Unit, find_metric
+from gfscore.metrics.metric_table import PLACEHOLDERS
+from gfscore.results import Calibrated, ClassResult, Metric, ModelAudit, Null, PreprocessingInfo, ScoreInfo
+from gfscore.score_titles import ORDERS_NO_MODELS, digits_of_range, title_of
 
 NOISE_LEVEL = 0.05  # of the p-value below which a gap is called more than noise
 SHOWN = 10  # classes at each end, when there are many
-SCORE_NAMES = {"great": "GREAT score", "first-order": "first-order radius"}  # others are called what they are
-COLUMN_NAMES = {"great": "GREAT", "first-order": "radius"}  # the same where there is little room
 SLACK = 1e-11  # by which an end may pass a digit: bounds are moved outward by 1e-12 for their own rounding
-SMALL = 0.5  # the largest value of a score below which three digits after the point say too little
+INDEX_DIGITS = 3  # of a number without a unit
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -89,19 +90,25 @@ def lowest_and_highest(model: ModelAudit) -> tuple[list[ClassResult], list[Class
     return ordered[:SHOWN], ordered[-SHOWN:]
 
 
-def score_name(score: ScoreInfo) -> str:
-    """What a local score is called."""
-    return printable(SCORE_NAMES.get(score.name, score.name))
+def score_name(score: "ScoreInfo | None") -> str:
+    """What a local score is called; None, as in files of earlier versions, is one of which that is not known."""
+    return "score" if score is None else printable(title_of(score.name).title)
 
 
-def column_name(score: ScoreInfo) -> str:
-    """The same as the heading of a column."""
-    return printable(COLUMN_NAMES.get(score.name, score.name))
+def column_name(score: "ScoreInfo | None") -> str:
+    """What a local score is called as the heading of a column."""
+    return "score" if score is None else printable(title_of(score.name).heading)
 
 
 def accuracy_name(score: ScoreInfo) -> str:
     """What the accuracy of its decisions is called: those of a smoothed classifier are not the model's own."""
-    return "smoothed accuracy" if score.name == "smoothing" else "clean accuracy"
+    return title_of(score.name).accuracy
+
+
+def no_order(models: Sequence["ModelAudit"]) -> list[str]:
+    """What scores of several models must not be read as: nothing to say of one model, or of a score that orders."""
+    orders = all(title_of(model.score.name).orders_models for model in models)
+    return [] if len(models) < 2 or orders else [ORDERS_NO_MODELS]
 
 
 def whole_of(model: ModelAudit) -> str:
@@ -129,9 +136,9 @@ def weighed_notes(models: Sequence[ModelAudit]) -> list[str]:
     return [f"Score and accuracy of a model are of {text}." for by, text in about.items() if by != "samples"]
 
 
-def digits_of(score: ScoreInfo) -> int:
-    """Digits after the point that its values are shown with."""
-    return 4 if score.range[1] < SMALL else 3
+def digits_of(score: "ScoreInfo | None") -> int:
+    """Digits after the point that the values of a score are shown with."""
+    return INDEX_DIGITS if score is None else digits_of_range(score.range[1])
 
 
 def share_text(metric: Metric | None) -> str:
@@ -152,46 +159,81 @@ def class_shares(model: ModelAudit) -> dict[str, Callable[[ClassResult], Metric 
     return {name: column for name, column in columns.items() if any(map(column, model.classes))}
 
 
-def metric_rows(model: ModelAudit) -> list[tuple[str, str, str]]:
+def metric_row(key: str) -> ModelMetric:
+    """The row of the table of metrics; a metric from a plug-in that is not installed here is shown under its key."""
+    title = key.replace("{", "{{").replace("}", "}}")
+    unknown = ModelMetric(
+        key=key, title=title, value=lambda _: None, note="of a plug-in that is not installed here", unit=Unit.INDEX
+    )
+    return find_metric(key) or unknown
+
+
+def metric_keys(*results: "ModelAudit | Calibrated", main: bool = False) -> list[str]:
+    """Keys of all metrics that any of the results has, as they are shown; ``main``: where there is room for few."""
+    others = {key for result in results for key in result.metrics}
+    rows = {key: metric_row(key) for key in others}
+    known = [key for key in METRICS if key in BUILT_IN or key in others]
+    keys = [*known, *sorted(others - METRICS.keys())]
+    return [key for key in keys if not main or rows.get(key, METRICS.get(key, metric_row(key))).is_main]
+
+
+def metric_title(key: str, score: "ScoreInfo | None", *, column: bool = False) -> str:
+    """What a metric is called; the mean over all samples as the score itself, in a ``column`` in short."""
+    named = {"score": column_name(score) if column else score_name(score), "column": column_name(score)}
+    return printable(metric_row(key).title.format_map(dict.fromkeys(PLACEHOLDERS, "") | named))
+
+
+def metric_digits(key: str, score: "ScoreInfo | None") -> int:
+    """Digits after the point that a metric is shown with: those of the score, where it has the score's unit."""
+    return digits_of(score) if metric_row(key).unit in (Unit.SCORE, Unit.GAP) else INDEX_DIGITS
+
+
+def metric_text(
+    model: "ModelAudit", key: str, result: "ModelAudit | Calibrated | None" = None, *, interval: bool = True
+) -> str:
+    """A metric of a model, or of ``result`` (the same model at another temperature), as it is shown."""
+    found, unit = (result or model).metric(key), metric_row(key).unit
+    ends = found.interval if interval else None
+    if unit is Unit.SHARE:
+        return "–" if found.value is None else f"{percent(found.value)}{between(ends)}"
+    certified = unit is Unit.SCORE and is_certified(model)
+    return estimate(found.value, ends, metric_digits(key, model.score), certified=certified)
+
+
+def fill(template: str, model: "ModelAudit", named: Callable[[str], str] = str) -> str:
+    """A text of the table of metrics with the facts of a model; ``named`` makes names fit for where they stand."""
+    facts = {
+        "part": model.partition,
+        "parts": PLURALS[model.partition],
+        "n": f"{len(model.classes):,}",
+        "worst": named(model.wcr.class_),
+        "best": named(model.rdi.classes[0]),
+        "whole": whole_of(model),
+        "weight": f"{model.fp_great.weight:g}",
+        "adjusted": score_text(model, model.atkinson.adjusted_mean),
+        "score": score_name(model.score),
+        "column": column_name(model.score),
+    }
+    return template.format_map(facts)
+
+
+def metric_rows(model: "ModelAudit") -> list[tuple[str, str, str]]:
     """Name, value and meaning of each metric of the whole model."""
-    digits = digits_of(model.score)
-
-    def shown(metric: Metric, digits: int = 3) -> str:
-        return estimate(metric.value, metric.interval, digits)
-
-    part = PLURALS[model.partition]
-    best, worst = model.rdi.classes
     robust = []
     if model.robust_accuracy is not None:
         meaning = f"share of radii above {model.score.eps:g}: an estimate, and the interval covers sampling only"
         robust.append(("robust accuracy", share_text(model.robust_accuracy), meaning))
-    return [
-        *robust,
-        (
-            score_name(model.score),
-            score_text(model, model.aggregate, model.aggregate_interval),
-            f"mean over {whole_of(model)}",
-        ),
-        (
-            "class mean",
-            score_text(model, model.class_mean, model.class_mean_interval),
-            f"every one of the {part} counts the same",
-        ),
-        ("WCR", score_text(model, model.wcr.value, model.wcr.interval), f"the worst: {model.wcr.class_}"),
-        ("RDI", shown(model.rdi, digits), f"best minus worst: {best} − {worst}"),
-        ("NRGC", shown(model.nrgc), f"Gini coefficient of the {part}: 0 is equal"),
-        (
-            "FP-GREAT",
-            score_text(model, model.fp_great.value, model.fp_great.interval),
-            f"class mean − {model.fp_great.weight:g} × RDI",
-        ),
-        ("Theil", shown(model.theil), "entropy index: 0 is equal"),
-        (
-            "Atkinson",
-            shown(model.atkinson),
-            f"share of the mean lost to inequality; adjusted mean {score_text(model, model.atkinson.adjusted_mean)}",
-        ),
+    rows = [
+        (metric_title(key, model.score), metric_text(model, key), fill(metric_row(key).note, model))
+        for key in metric_keys(model)
     ]
+    return [*robust, *rows]
+
+
+def nulls(model: "ModelAudit") -> "dict[str, Null]":
+    """What chance alone would give, by the key of the metric it is known of."""
+    found = {} if model.noise is None else {"rdi": model.noise.rdi, "nrgc": model.noise.nrgc}
+    return {key: null for key, null in found.items() if null is not None}
 
 
 class Chance(StrEnum):

@@ -38,7 +38,7 @@ def test_smoothing_prints_a_profile_and_keeps_its_votes(here, capsys, monkeypatc
     assert run([*SMOOTHING, *ZOO, "--per-sample", "rows.csv"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     model = saved()
-    assert "smoothing, L2, sigma = 0.25, n0 = 10, n = 60, seed = 0, alpha = 0.001" in text
+    assert "certified radius, L2, sigma = 0.25, n0 = 10, n = 60, seed = 0, alpha = 0.001" in text
     assert "abstained" in text
     assert "A certificate. L2 radii in [0, 1] pixels of the smoothed classifier" in text
     assert model.claim.certified

@@ -170,8 +170,8 @@ def radius_audits() -> dict[str, gfscore.Audit]:
     ("score", "label", "largest", "step"),
     [
         ("first-order", "first-order radius", 0.125, 0.001),
-        ("lipschitz", "lipschitz", 1.0, 0.01),
-        ("given", "given", 0.0627, 0.0001),
+        ("lipschitz", "certified radius", 1.0, 0.01),
+        ("given", "given score", 0.0627, 0.0001),
     ],
 )
 def test_audits_by_other_scores_are_shown_on_their_own_scale(tmp_path, score, label, largest, step):
@@ -203,8 +203,8 @@ def test_different_scores_are_not_put_side_by_side(logits_file, tmp_path):
     assert [each.label.replace("\\", "") for each in app.slider] == [
         "Threshold τ (GREAT score)",
         "Threshold τ (first-order radius, Linf)",
-        "Threshold τ (given, Linf)",
-        "Threshold τ (lipschitz, L2)",
+        "Threshold τ (given score, Linf)",
+        "Threshold τ (certified radius (lipschitz), L2)",
     ]
     app.selectbox[0].select_index(3).run()
     slider(app, "Temperature T").set_value(T).run()

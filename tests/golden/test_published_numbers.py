@@ -5,7 +5,7 @@ from decimal import ROUND_HALF_UP, Decimal
 import numpy as np
 import pytest
 
-from gfscore import disparity
+from gfscore.metrics import formulas
 from gfscore.paper import DATASETS, published, reproduce
 from gfscore.ranking import spearman
 
@@ -23,9 +23,9 @@ def test_all_22_models_are_there():
 @pytest.mark.parametrize(("dataset", "model"), MODELS)
 def test_metrics_follow_from_the_class_scores(dataset, model):
     names = published(dataset).class_names
-    best, worst = disparity.rdi_classes(model.scores)
+    best, worst = formulas.rdi_classes(model.scores)
     for name in ("rdi", "nrgc", "wcr", "fp_great"):
-        assert getattr(disparity, name)(model.scores) == pytest.approx(model.metrics[name], abs=1e-12)
+        assert getattr(formulas, name)(model.scores) == pytest.approx(model.metrics[name], abs=1e-12)
     assert (names[worst], names[best]) == (model.worst_class, model.best_class)
 
 

@@ -28,7 +28,7 @@ def test_each_is_documented(name):
     assert documentation
     if inspect.isfunction(public) and name != "read_samples":  # which needs a file
         assert ">>>" in documentation, "a doctest that runs"
-    if inspect.isfunction(public) and public.__module__ in ("gfscore.disparity", "gfscore.scores.great"):
+    if inspect.isfunction(public) and public.__module__ in ("gfscore.metrics.formulas", "gfscore.scores.great"):
         assert ".. math::" in documentation, "a formula"
         assert re.search(r"``\([NK](, K|,)\)``", documentation), "shapes"
         assert re.search(r"\b(19|20)\d\d\b", documentation), "a reference, with its year"

@@ -13,7 +13,7 @@ from gfscore.bounds.direct import mean_interval, nrgc_interval
 from gfscore.bounds.methods import lower_bounds
 from gfscore.bounds.part_bounds import PartBounds
 from gfscore.bounds.parts import PartScores
-from gfscore.disparity import nrgc
+from gfscore.metrics.formulas import nrgc
 from simulations import ORDER_SEED, ORDERS, POPULATIONS, count_misses
 
 FINITE = [Method.BETTING, Method.KL, Method.HOEFFDING]

@@ -8,7 +8,7 @@ from gfscore.bounds import Evidence
 from gfscore.errors import OptionError
 from gfscore.gating import adaptive_rule, gate_adaptively, policy_of
 from gfscore.judge.gate import adaptive_gate, next_draws
-from gfscore.results import Verdict
+from gfscore.results import ScoreInfo, Verdict
 
 LABELS = np.tile(np.arange(4), 300)
 MEANS = np.array([0.8, 0.4, 0.7, 0.6])
@@ -87,9 +87,10 @@ def test_the_result_says_how_many_passes_of_how_many():
         policy_of({"rules": {"wcr": 0.6}}),
         name="m",
         class_names=["a", "b", "c", "d"],
-        maximum=1.0,
+        score_info=(score := ScoreInfo(name="mine", range=(0.0, 1.0))),
     )
     run = verdict.adaptive
+    assert verdict.score == score
     assert verdict.verdict is Verdict.FAIL
     assert f"after {run.used:,} of 1,200 forward passes, most of all b" in verdict.reasons[0]
     assert sum(entry.n for entry in run.classes) == run.used

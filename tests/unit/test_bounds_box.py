@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from gfscore import disparity
 from gfscore.bounds.box import fp_great_range, mean_range, rdi_range, wcr_range
 from gfscore.bounds.inequality import atkinson_range, nrgc_range, theil_range
+from gfscore.metrics import formulas
 
 SEEDS = range(25)
 INDICES = {
-    "nrgc": (nrgc_range, disparity.nrgc),
-    "theil": (theil_range, disparity.theil),
-    "atkinson": (atkinson_range, disparity.atkinson),
+    "nrgc": (nrgc_range, formulas.nrgc),
+    "theil": (theil_range, formulas.theil),
+    "atkinson": (atkinson_range, formulas.atkinson),
 }
 
 
@@ -54,7 +54,7 @@ def test_rdi_range_agrees_with_linear_programming_and_corners(seed):
     lower, upper = random_box(seed)
     k = len(lower)
     low, high = rdi_range(lower, upper)
-    assert high == pytest.approx(max(map(disparity.rdi, vertices(lower, upper))))  # convex: largest at a corner
+    assert high == pytest.approx(max(map(formulas.rdi, vertices(lower, upper))))  # convex: largest at a corner
     # Smallest: minimise M - m with m <= x <= M over the box.
     sides = np.block([[np.eye(k), np.zeros((k, 1)), -np.ones((k, 1))], [-np.eye(k), np.ones((k, 1)), np.zeros((k, 1))]])
     bounds = [*zip(lower, upper, strict=True), (0, 1), (0, 1)]
@@ -68,7 +68,7 @@ def test_fp_great_range_agrees_with_linear_programming_and_corners(seed, weight)
     lower, upper = random_box(seed)
     k = len(lower)
     low, high = fp_great_range(lower, upper, weight)
-    corners = [disparity.fp_great(corner, weight) for corner in vertices(lower, upper)]
+    corners = [formulas.fp_great(corner, weight) for corner in vertices(lower, upper)]
     assert low == pytest.approx(min(corners), abs=1e-12)  # concave: smallest at a corner
     # Largest: maximise mean(x) - weight (M - m) with m <= x <= M over the box.
     sides = np.block([[np.eye(k), np.zeros((k, 1)), -np.ones((k, 1))], [-np.eye(k), np.ones((k, 1)), np.zeros((k, 1))]])
@@ -142,6 +142,6 @@ def test_a_box_of_nothing_but_zero_has_no_index_and_one_from_zero_has_all(name):
 def test_a_point_has_ranges_without_width():
     point = np.array([0.2, 0.5, 0.9])
     assert rdi_range(point, point) == pytest.approx((0.7, 0.7))
-    assert fp_great_range(point, point, 0.5) == pytest.approx((disparity.fp_great(point),) * 2)
+    assert fp_great_range(point, point, 0.5) == pytest.approx((formulas.fp_great(point),) * 2)
     for index_range, index in INDICES.values():
         assert index_range(point, point) == pytest.approx((index(point),) * 2, abs=1e-9)

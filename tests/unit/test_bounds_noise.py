@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from timing import quickest
 
-from gfscore import disparity
 from gfscore.bounds import noise_floor, normal_floor, shrunken_scores
 from gfscore.errors import OptionError, SamplesError
+from gfscore.metrics import formulas
 
 
 def test_equal_classes_make_the_rdi_that_shuffling_predicts():
     rng = np.random.default_rng(0)
     codes = np.repeat(np.arange(10), 200)
     floors = [noise_floor(rng.random(2000), codes, 10, maximum=1.0, permutations=200, seed=s) for s in range(5)]
-    true = [disparity.rdi(rng.random((10, 200)).mean(axis=1)) for _ in range(2000)]
+    true = [formulas.rdi(rng.random((10, 200)).mean(axis=1)) for _ in range(2000)]
     assert np.mean([floor.rdi.null_mean for floor in floors]) == pytest.approx(np.mean(true), rel=0.05)
     assert np.mean([floor.rdi.null_q95 for floor in floors]) == pytest.approx(np.quantile(true, 0.95), rel=0.1)
 

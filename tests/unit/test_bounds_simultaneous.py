@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from timing import quickest
 
-from gfscore import disparity
 from gfscore.bounds import Method, audit_intervals, betting_intervals, hoeffding_intervals
 from gfscore.bounds import simultaneous as split
 from gfscore.bounds.direct import nrgc_interval
@@ -13,6 +12,7 @@ from gfscore.bounds.part_bounds import PartBounds
 from gfscore.bounds.parts import PartScores
 from gfscore.bounds.planning import PLANNED, draw_beta
 from gfscore.errors import OptionError, SamplesError
+from gfscore.metrics import formulas
 from gfscore.scores.great import SCORE_MAX
 from model_pairs import count_pairs, count_pairs_of_the_paper, published, redrawn
 
@@ -34,12 +34,12 @@ def sample(seed=0, counts=(40, 5, 1, 300), draw="uniform"):
 def estimates(values, codes, weight=0.5):
     means = np.array([values[codes == k].mean() for k in np.unique(codes)])
     return means, {
-        "wcr": disparity.wcr(means),
-        "rdi": disparity.rdi(means),
-        "nrgc": disparity.nrgc(means),
-        "fp_great": disparity.fp_great(means, weight),
-        "theil": disparity.theil(means),
-        "atkinson": disparity.atkinson(means),
+        "wcr": formulas.wcr(means),
+        "rdi": formulas.rdi(means),
+        "nrgc": formulas.nrgc(means),
+        "fp_great": formulas.fp_great(means, weight),
+        "theil": formulas.theil(means),
+        "atkinson": formulas.atkinson(means),
         "class_mean": means.mean(),
         "aggregate": values.mean(),
     }

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import binomtest, spearmanr
 
-from gfscore import Options, Samples, audit_models, compare, disparity
+from gfscore import Options, Samples, audit_models, compare
 from gfscore.bounds import change_intervals
 from gfscore.bounds.betting import betting_lower, betting_p_values
 from gfscore.bounds.changes import (
@@ -26,6 +26,7 @@ from gfscore.bounds.simultaneous import audit_intervals
 from gfscore.comparing import BY_ID, BY_ORDER, compare_audits
 from gfscore.errors import InvalidInputError, OptionError, SamplesError
 from gfscore.judge.pairing import follows_order, order_correlation
+from gfscore.metrics import formulas
 from gfscore.results import Comparison, Verdict
 from judge_simulations import ordered_samples
 
@@ -91,10 +92,10 @@ def test_metric_changes_cover_every_pair_of_profiles_that_the_intervals_allow(se
     mean = (float(difference.mean()) - 0.01, float(difference.mean()) + 0.01)
     found = _metrics((truths[0], truths[1]), versions, changes, mean, mean, 0.5)
     for name, metric in (
-        ("wcr", disparity.wcr),
-        ("rdi", disparity.rdi),
-        ("nrgc", disparity.nrgc),
-        ("fp_great", disparity.fp_great),
+        ("wcr", formulas.wcr),
+        ("rdi", formulas.rdi),
+        ("nrgc", formulas.nrgc),
+        ("fp_great", formulas.fp_great),
     ):
         low, high = found[name]
         assert low - 1e-9 <= metric(truths[1]) - metric(truths[0]) <= high + 1e-9, name

@@ -192,7 +192,7 @@ def test_what_does_not_exist_is_undecided():
         ({}, "has no rule"),
         ({"rules": {"wrc": 0.1}}, "a rule 'wrc' that there is not. Did you mean 'wcr'?"),
         ({"rulez": {"wcr": 0.1}}, "a table 'rulez' that there is not. Did you mean 'rules'?"),
-        ({"rules": {"x": 0.1}}, "There are wcr, rdi, nrgc"),
+        ({"rules": {"x": 0.1}}, "There are aggregate, class_mean, wcr"),
         ({"rules": 3}, "rules is 3 in the policy, not a table"),
         ({"rules": {"wcr": "high"}}, "the threshold of WCR is 'high'. Give a number."),
         ({"rules": {"wcr": True}}, "the threshold of WCR is True"),

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gfscore import disparity
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.bounds import box, direct
 from gfscore.bounds.betting import betting_p_values
@@ -20,6 +19,7 @@ from gfscore.bounds.part_bounds import PartBounds, class_box
 from gfscore.bounds.parts import PartScores, check_level
 from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals, meet
 from gfscore.errors import SamplesError
+from gfscore.metrics import all_metrics, formulas
 
 TEST_SHARE = 0.5  # of delta, for the tests of all classes
 BOX_SHARE = 0.3  # for the intervals of the changes of all classes
@@ -51,7 +51,7 @@ def change_intervals(
     maximum: float,
     delta: float = 0.05,
     method: Method | str = Method.BETTING,
-    fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT,
+    fairness_weight: float = formulas.DEFAULT_FAIRNESS_WEIGHT,
     seed: int = 0,
     tolerance: float = 0.0,
 ) -> ChangeIntervals:
@@ -152,27 +152,23 @@ def _metrics(
     aggregate: Interval,
     weight: float,
 ) -> dict[str, Interval | None]:
-    """The change of each metric: what the changes of the classes allow, and what both versions' intervals do."""
+    """The change of each metric: what both versions' intervals allow, and for most what the changes of classes do."""
     old, new = versions
     lower, upper = changes
     lowest = (float(lower[new.worst_set].min()), float(upper[old.worst_set].max()))
     highest = (float(lower[_best_set(old)].min()), float(upper[_best_set(new)].max()))
-    wcr = _common(lowest, old.wcr, new.wcr, disparity.wcr, profiles)
+    wcr = _common(lowest, old.wcr, new.wcr, formulas.wcr, profiles)
     spread = (highest[0] - lowest[1], highest[1] - lowest[0])
-    rdi = _common(spread, old.rdi, new.rdi, disparity.rdi, profiles)
+    rdi = _common(spread, old.rdi, new.rdi, formulas.rdi, profiles)
     penalised = (class_mean[0] - weight * rdi[1], class_mean[1] - weight * rdi[0])
-    return {
-        "wcr": wcr,
-        "rdi": rdi,
-        "nrgc": _nrgc(profiles, old, new, changes, class_mean),
-        "fp_great": _common(
-            penalised, old.fp_great, new.fp_great, lambda scores: disparity.fp_great(scores, weight), profiles
-        ),
-        "theil": _difference(old.theil, new.theil),
-        "atkinson": _difference(old.atkinson, new.atkinson),
-        "class_mean": class_mean,
-        "aggregate": aggregate,
-    }
+    found = {key: _difference(old.of(key), new.of(key)) for key in all_metrics()}
+    found["aggregate"], found["class_mean"] = aggregate, class_mean
+    found["wcr"], found["rdi"] = wcr, rdi
+    found["nrgc"] = _nrgc(profiles, old, new, changes, class_mean)
+    found["fp_great"] = _common(
+        penalised, old.fp_great, new.fp_great, lambda scores: formulas.fp_great(scores, weight), profiles
+    )
+    return found
 
 
 def _nrgc(
@@ -189,7 +185,7 @@ def _nrgc(
     D is a seminorm: it changes by no more than the D of the changes themselves.
     """
     apart = _difference(old.nrgc, new.nrgc)
-    before, after = (disparity.nrgc(profile) for profile in profiles)
+    before, after = (formulas.nrgc(profile) for profile in profiles)
     if apart is None or old.nrgc is None or before is None or after is None or new.class_mean[0] <= 0:
         return apart
     spread = largest_mean_difference(*changes)

@@ -18,10 +18,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from gfscore import disparity
 from gfscore.arrays import FloatArray
 from gfscore.bounds.box import Interval
 from gfscore.bounds.search import last_excluded
+from gfscore.metrics import formulas
 
 ROUNDING = 1e-12  # by which a range is widened, for the rounding of sums
 
@@ -40,7 +40,7 @@ def nrgc_range(lower: FloatArray, upper: FloatArray) -> Interval | None:
     weighted, totals = _steps(lower, upper, lambda x: ranks * x), _steps(lower, upper, lambda x: x)
     largest = float((weighted[totals > 0] / (k * totals[totals > 0])).max())
     profile = np.clip(_most_even_level(lower, upper), lower, upper)
-    return _widened(disparity.nrgc(profile) or 0.0, largest)
+    return _widened(formulas.nrgc(profile) or 0.0, largest)
 
 
 def theil_range(lower: FloatArray, upper: FloatArray) -> Interval | None:
@@ -62,7 +62,7 @@ def theil_range(lower: FloatArray, upper: FloatArray) -> Interval | None:
     largest = float((terms[kept] / totals[kept] - np.log(totals[kept] / k)).max())
 
     def index(profile: FloatArray) -> float:
-        return disparity.theil(profile) or 0.0
+        return formulas.theil(profile) or 0.0
 
     # Raising a class makes the index fall as long as the class is below mean * exp(index), which is this:
     smallest = _smallest(index, lower, upper, lambda x: math.exp(float(entropy(x).sum() / x.sum())))
@@ -85,7 +85,7 @@ def atkinson_range(lower: FloatArray, upper: FloatArray) -> Interval | None:
     largest = float((1.0 - np.exp(logs[kept] / k) / (totals[kept] / k)).max())
 
     def index(profile: FloatArray) -> float:
-        return disparity.atkinson(profile) or 0.0
+        return formulas.atkinson(profile) or 0.0
 
     smallest = _smallest(index, lower, upper, lambda x: float(x.mean()))  # raising a class below the mean evens out
     low, high = _widened(smallest, largest)
@@ -113,7 +113,7 @@ def _most_even_level(lower: FloatArray, upper: FloatArray) -> float:
         level = float(ends[middle])
         profile = np.clip(level, lower, upper)
         below, above = np.count_nonzero(upper <= level), np.count_nonzero(lower > level)
-        if below - above >= len(lower) * (disparity.nrgc(profile) or 0.0):
+        if below - above >= len(lower) * (formulas.nrgc(profile) or 0.0):
             last = middle
         else:
             first = middle + 1

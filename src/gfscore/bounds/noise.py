@@ -13,11 +13,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gfscore import disparity
 from gfscore.arrays import FloatArray, map_chunks, row_chunks
 from gfscore.bounds.changes import holm
 from gfscore.bounds.parts import PartScores
 from gfscore.errors import OptionError
+from gfscore.metrics import formulas
 from gfscore.results import NoiseFloor, Null
 
 BORROWED = 3.0  # samples' worth of the variance of all scores that each class's variance is mixed with
@@ -148,7 +148,7 @@ def _nulls(profiles: Mapping[Test, FloatArray], means: FloatArray, maximum: floa
     """RDI and NRGC of each row of the profiles of each test, cut to [0, 1], against those observed."""
     cut = {test: np.clip(rows, 0.0, 1.0) for test, rows in profiles.items()}
     ranges = {test: maximum * (rows.max(axis=1) - rows.min(axis=1)) for test, rows in cut.items()}
-    rdi, observed = _null(ranges, maximum * disparity.rdi(means)), disparity.nrgc(means)
+    rdi, observed = _null(ranges, maximum * formulas.rdi(means)), formulas.nrgc(means)
     if observed is None:
         return rdi, None
     nrgc = _null({test: _ginis(rows) for test, rows in cut.items()}, observed)

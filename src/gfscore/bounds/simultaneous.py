@@ -5,12 +5,12 @@ classes get a share for bounds of their own, and so does the lower end of the wo
 these without spending more.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gfscore import disparity
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.bounds import box, direct, inequality
 from gfscore.bounds.box import Interval
@@ -18,6 +18,7 @@ from gfscore.bounds.methods import Method
 from gfscore.bounds.part_bounds import ROUNDING, PartBounds, class_box
 from gfscore.bounds.parts import PartScores, check_level
 from gfscore.errors import EmptyIntervalError, OptionError, SamplesError
+from gfscore.metrics import BUILT_IN, ClassScores, all_metrics, formulas
 from gfscore.summaries import Summary
 
 BOX_SHARE = 0.7  # of delta, for the intervals of all classes
@@ -51,6 +52,12 @@ class AuditIntervals:
     delta: float
     target: str  # "population" or "finite"
     seed: int  # of the order of betting, the deal of blocks, and the halves that rank and estimate for the NRGC
+    others: Mapping[str, Interval | None] = field(default_factory=dict)  # of metrics from outside, by key
+
+    def of(self, key: str) -> Interval | None:
+        """The interval of a metric; None where there is none."""
+        found: Interval | None = getattr(self, key) if key in BUILT_IN else self.others.get(key)
+        return found
 
 
 def audit_intervals(
@@ -61,7 +68,7 @@ def audit_intervals(
     maximum: float,
     delta: float = 0.05,
     method: Method | str = Method.BETTING,
-    fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT,
+    fairness_weight: float = formulas.DEFAULT_FAIRNESS_WEIGHT,
     seed: int = 0,
     sizes: ArrayLike | None = None,
     weights: FloatArray | None = None,
@@ -116,7 +123,7 @@ def summary_intervals(
     *,
     delta: float = 0.05,
     method: Method | str = Method.BLOCKS,
-    fairness_weight: float = disparity.DEFAULT_FAIRNESS_WEIGHT,
+    fairness_weight: float = formulas.DEFAULT_FAIRNESS_WEIGHT,
     weights: FloatArray | None = None,
 ) -> AuditIntervals:
     """The same from a summary of the scores; any method but betting, which needs their order."""
@@ -174,7 +181,7 @@ def _intervals(
         "FP-GREAT",
         box.fp_great_range(lower, upper, fairness_weight),
         (class_mean[0] - fairness_weight * rdi[1], class_mean[1] - fairness_weight * rdi[0]),
-        disparity.fp_great(means, fairness_weight),
+        formulas.fp_great(means, fairness_weight),
     )
     return AuditIntervals(
         lower=maximum * lower,
@@ -192,7 +199,18 @@ def _intervals(
         delta=delta,
         target="population" if found.sizes is None else "finite",
         seed=seed,
+        others=box_intervals(
+            ClassScores(scores=maximum * means, weights=shares, fairness_weight=fairness_weight),
+            maximum * lower,
+            maximum * upper,
+        ),
     )
+
+
+def box_intervals(classes: ClassScores, lower: FloatArray, upper: FloatArray) -> dict[str, Interval | None]:
+    """What intervals of all classes, ``(K,)`` each, leave of the metrics that have no bound of their own, by key."""
+    others = {key: metric for key, metric in all_metrics().items() if key not in BUILT_IN}
+    return {key: metric.between(classes, lower, upper) for key, metric in others.items()}
 
 
 def _average(
@@ -206,7 +224,7 @@ def _average(
 
 def _nrgc(found: PartBounds, ends: Ends, alpha: float | None, failure_rate: float) -> Interval | None:
     """Likewise of the NRGC (scores in any unit: it has none)."""
-    estimate, by_box = disparity.nrgc(found.means), inequality.nrgc_range(ends[0], ends[1])
+    estimate, by_box = formulas.nrgc(found.means), inequality.nrgc_range(ends[0], ends[1])
     by_itself = by_box if alpha is None else direct.nrgc_interval(found, alpha, failure_rate)
     if estimate is None or by_box is None or by_itself is None:
         return None

@@ -18,6 +18,7 @@ from gfscore.measures import Run
 from gfscore.measures.logits import forward_rows
 from gfscore.measures.slopes import Gradients
 from gfscore.results import ModelVerdict
+from gfscore.score_titles import FIRST_ORDER
 
 
 def judge_adaptively(
@@ -76,7 +77,7 @@ def _judged(
             policy,
             name=run.name,
             class_names=data.class_names or tuple(map(str, range(run.check().n_classes))),
-            maximum=gating.SCORE_MAX if radius is None else radius.largest,
+            score_info=auditing.asked_score(options, radius),
             delta=options.delta,
             seed=options.seed,
             shuffle=data.seed is None,
@@ -104,8 +105,10 @@ def _unchanged(run: Run, score: gating.Score) -> gating.Score:
 def _about(options: auditing.Options, radius: auditing.FirstOrder | None) -> dict[str, Any]:
     """What decides a score, for the name of the place where scores are kept."""
     if radius is None:
-        return {"name": "great", "activation": str(options.activation), "temperature": options.temperature}
-    return {"name": "first-order", "norm": str(radius.kind), "cap": radius.largest, **radius.measure(gradients=False)}
+        if auditing.asked_score(options).temperature is None:  # neither decides this score
+            return {"name": options.score}
+        return {"name": options.score, "activation": str(options.activation), "temperature": options.temperature}
+    return {"name": FIRST_ORDER, "norm": str(radius.kind), "cap": radius.largest, **radius.measure(gradients=False)}
 
 
 def _scorer(

@@ -21,6 +21,7 @@ from gfscore.inputs.references import for_models, read_reference
 from gfscore.outputs.per_sample import check_suffix
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
+from gfscore.score_titles import GREAT, title_of
 
 
 class Target(StrEnum):
@@ -72,12 +73,13 @@ def audit_command(
 
     Prints the class profile and its disparity (RDI, NRGC, WCR, FP-GREAT), and writes audit.json.
     """
-    options, names, radius = scoring.checked(), run.names, local_score.first_order()
+    radius, names = local_score.first_order(), run.names
+    options = scoring.checked(local_score.name)
     if radius is not None:
         run.refuse_ray("a first-order radius")
-        scoring.refuse_confidences()
-    if radius is not None and calibrate is not None:
-        raise OptionError("--calibrate finds a temperature, which a radius does not have. Leave out one of them.")
+    if calibrate is not None and not title_of(local_score.score).has_temperature:
+        what = "a radius" if radius is not None else f"the {title_of(local_score.score).title}"
+        raise OptionError(f"--calibrate finds a temperature, which {what} does not have. Leave out one of them.")
     if calibrate is not None:
         calibrating.checked_request(calibrate, reference=reference is not None, accuracies=accuracies is not None)
     elif accuracies is not None:
@@ -99,7 +101,7 @@ def audit_command(
             "--groups": groups,
             "--per-sample": per_sample,
             "--calibrate": calibrate,
-            "--score first-order": radius,
+            f"--score {local_score.score}": local_score.score != GREAT,
         }
         _refuse_with_stream([name for name, value in whole.items() if value], target)
         models, hashes = stream_all(

@@ -20,6 +20,7 @@ from gfscore.outputs import checks
 from gfscore.refuting import PER_CLASS, Assault, Refuter, refute, with_cross_check, with_refutation
 from gfscore.results import Audit
 from gfscore.samples import Samples
+from gfscore.score_titles import FIRST_ORDER
 
 RESULT = "audit.json"
 
@@ -55,12 +56,15 @@ def check_command(
     picture. With --autoattack and --eps: accuracy under attack per class instead, beside the scores.
     """
     run.refuse_ray("what tries to refute a score")
-    options, methods = scoring.checked(), None if method is None else [Refuter.named(name) for name in method]
+    options, methods = (
+        scoring.checked(local_score.name),
+        None if method is None else [Refuter.named(name) for name in method],
+    )
     assault = _assault(local_score, autoattack=autoattack, quick=quick)
-    of_attack = assault is not None and local_score.score == "great"  # then norm and eps say nothing about the score
+    of_attack = (
+        assault is not None and local_score.score != FIRST_ORDER
+    )  # then norm and eps say nothing about the score
     radius = (replace(local_score, norm=None, eps=None) if of_attack else local_score).first_order()
-    if radius is not None:
-        scoring.refuse_confidences()
     run = replace(run, quiet=run.quiet or as_json)  # nothing may stand beside the JSON
     folder = None if as_json and out is None else out or Path("gfscore-check")
 
@@ -97,7 +101,7 @@ def _assault(local_score: shared.ScoreOptions, *, autoattack: bool, quick: bool)
     """The attack that was asked for, if one was."""
     if not autoattack:
         given = {"--quick": quick}
-        if local_score.score == "great":
+        if local_score.score != FIRST_ORDER:
             given |= {"--eps": local_score.eps is not None, "--norm": local_score.norm is not None}
         for name in (name for name, was_given in given.items() if was_given):
             raise OptionError(f"{name} is about the attack of the cross-check. Give --autoattack too.")

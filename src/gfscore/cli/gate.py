@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,6 +43,14 @@ class PolicyOptions:
         typer.Option(metavar="NAME=SHARE", help="The accuracy of a class (*: of every one) is at least this."),
     ] = None
     refuted: Annotated[float | None, typer.Option(help="The share of radii that were refuted is at most this.")] = None
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC=VALUE",
+            help="Any metric, such as theil=0.1 or one of a plug-in, is at least this where more is better, else at "
+            "most.",
+        ),
+    ] = None
     change: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,8 +75,8 @@ class PolicyOptions:
     def table(self) -> dict[str, Any]:
         """The tables that a policy file would have."""
         table = {} if self.policy is None else read_policy(self.policy)
-        plain = ("wcr", "rdi", "nrgc", "fp_great", "accuracy", "refuted")
-        extend(table, "rules", {name: value for name in plain if (value := getattr(self, name)) is not None})
+        plain = {name: value for name, value in asdict(self).items() if isinstance(value, float)}
+        extend(table, "rules", plain | _pairs(self.rule, "--rule"))
         extend(table, "class", _pairs(self.class_score, "--class"))
         extend(table, "class_accuracy", _pairs(self.class_accuracy, "--class-accuracy"))
         extend(table, "change", _pairs(self.change, "--change"))
@@ -114,10 +122,10 @@ def gate_command(
     Each rule is judged on the interval of its number, not on the estimate. The verdict is wrong with probability at
     most delta.
     """
-    options, radius = scoring.checked(), local_score.first_order()
+    radius = local_score.first_order()
+    options = scoring.checked(local_score.name)
     if radius is not None:
         run.refuse_ray("a first-order radius")
-        scoring.refuse_confidences()
     if not (model or data):
         run.refuse_ray("a gate on files")
     run = replace(run, quiet=run.quiet or outcome.as_json)  # nothing may stand beside the JSON

@@ -16,9 +16,10 @@ from gfscore.errors import OptionError
 from gfscore.inputs.logits_files import read_class_names
 from gfscore.measures.run import DEFAULT_BATCH
 from gfscore.measures.slopes import Gradients
+from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
 
 DEFAULTS = auditing.Options()
-FIRST_ORDER = auditing.FirstOrder(norm="linf")
+RADIUS_DEFAULTS = auditing.FirstOrder(norm="linf")
 PREPROCESSING = ("preset", "mean", "std", "layout", "resize", "crop", "interpolation", "grey", "value_range")
 
 
@@ -207,9 +208,10 @@ class RunOptions:
 class ScoreOptions:
     """Which local score, for every command that audits models."""
 
-    score: Annotated[str, typer.Option(help="great, or first-order: an estimated radius, which needs --model.")] = (
-        "great"
-    )
+    score: Annotated[
+        str,
+        typer.Option(help="great, first-order (an estimated radius, which needs --model), or one of a plug-in."),
+    ] = GREAT
     norm: Annotated[str | None, typer.Option(help="Norm of a radius: l2 or linf.")] = None
     eps: Annotated[
         float | None,
@@ -222,7 +224,7 @@ class ScoreOptions:
     rivals: Annotated[
         int | None,
         typer.Option(
-            help=f"Strongest other classes that a first-order radius looks at.  [default: {FIRST_ORDER.rivals}]"
+            help=f"Strongest other classes that a first-order radius looks at.  [default: {RADIUS_DEFAULTS.rivals}]"
         ),
     ] = None
     directions: Annotated[
@@ -231,7 +233,7 @@ class ScoreOptions:
     ] = None
     step: Annotated[
         float | None,
-        typer.Option(help=f"L2 length of a step along them, in [0, 1] pixels.  [default: {FIRST_ORDER.step:g}]"),
+        typer.Option(help=f"L2 length of a step along them, in [0, 1] pixels.  [default: {RADIUS_DEFAULTS.step:g}]"),
     ] = None
     max_radius: Annotated[
         float | None,
@@ -244,21 +246,26 @@ class ScoreOptions:
     seed: Seed = 0
 
     @property
+    def name(self) -> str | None:
+        """The score that samples alone decide; None for a radius."""
+        return None if self.score == FIRST_ORDER else self.score
+
+    @property
     def choice(self) -> Gradients:
         """Whether radii use gradients, checked."""
         return Gradients.NO if self.gradients is None else Gradients.named(self.gradients)
 
     def first_order(self) -> auditing.FirstOrder | None:
         """How to find first-order radii, checked; None for the GREAT score, which takes none of what is about them."""
-        if self.score not in ("great", "first-order"):
-            raise OptionError(f"score {self.score!r} is not known. Choose great or first-order.")
+        if self.score != FIRST_ORDER and self.score not in (known := auditing.scores_of_samples()):
+            choices = " or ".join([GREAT, FIRST_ORDER, *known[1:]])
+            raise OptionError(f"score {self.score!r} is not known. Choose {choices}.")
         names = ("norm", "eps", "rivals", "directions", "step", "max_radius", "gradients")
         said: dict[str, Any] = {name: value for name in names if (value := getattr(self, name)) is not None}
-        if self.score == "great":
+        if self.score != FIRST_ORDER:
             if self.norm is not None or self.eps is not None:
-                raise OptionError(
-                    "--norm and --eps are for radii, which the GREAT score is not. Say --score first-order."
-                )
+                title = title_of(self.score).title
+                raise OptionError(f"--norm and --eps are for radii, which the {title} is not. Say --score first-order.")
             for name in said:
                 raise OptionError(
                     f"--{name.replace('_', '-')} is about first-order radii. Say --score first-order too."
@@ -294,7 +301,7 @@ class ProfileOptions:
     seed: Seed = 0
 
     def checked(self) -> auditing.Options:
-        """The same, checked."""
+        """The options, checked."""
         return auditing.Options(**{name: value for name, value in asdict(self).items() if value is not None})
 
 
@@ -310,8 +317,15 @@ class AuditOptions(ProfileOptions):
         float | None, typer.Option(help=f"Divides the logits first.  [default: {DEFAULTS.temperature:g}]")
     ] = None
 
-    def refuse_confidences(self) -> None:
-        """Refuse what makes confidences of logits, where a radius is measured instead."""
-        for name in ("activation", "temperature"):
-            if getattr(self, name) is not None:
-                raise OptionError(f"--{name} is about the GREAT score, and a radius has none. Leave it out.")
+    def checked(self, score: str | None = GREAT) -> auditing.Options:
+        """The options for a score that samples alone decide, checked; ``score`` is None where a radius is measured.
+
+        What makes confidences of logits is refused for a score that has none.
+        """
+        if score is None or not title_of(score).has_temperature:
+            what = "a radius" if score is None else f"the {title_of(score).title}"
+            for name in ("activation", "temperature"):
+                if getattr(self, name) is not None:
+                    raise OptionError(f"--{name} is about the GREAT score, and {what} has none. Leave it out.")
+        said = {name: value for name, value in asdict(self).items() if value is not None}
+        return auditing.Options(**said, score=score or GREAT)

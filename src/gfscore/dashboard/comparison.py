@@ -28,14 +28,13 @@ FIGURES: tuple[Callable[[Audit], ChartType], ...] = (
     noise_floor,
     class_heatmap,
 )
-ORDERS_NO_MODELS = "A higher score does not make a model more robust than one that was trained differently."
 
 
 def show_comparison(models: Sequence[ModelAudit], settings: Settings) -> None:
     """A table of all metrics with their intervals, and the pictures that compare; the models have one kind of score."""
     _show_table(models, settings)
-    if len(models) > 1 and models[0].score.name == "great":
-        st.caption(ORDERS_NO_MODELS)
+    for note in views.no_order(models):
+        st.caption(note)
     show_chart(side_by_side(models, settings.threshold(models[0])), stretch=True)
     audit = audit_of(models)
     for draw in FIGURES:
@@ -46,19 +45,14 @@ def show_comparison(models: Sequence[ModelAudit], settings: Settings) -> None:
 
 
 def _show_table(models: Sequence[ModelAudit], settings: Settings) -> None:
-    score = models[0].score
-    digits = views.digits_of(score)
+    score, keys = models[0].score, views.metric_keys(*models, main=True)
     rows = [
         {
             "model": shortened(model.name),
             "verdict": str(auditing.verdicts(model, settings.threshold(model))[0]),
             "accuracy": model.accuracy,
-            views.column_name(score): views.score_text(model, model.aggregate, model.aggregate_interval),
-            "WCR": views.score_text(model, model.wcr.value, model.wcr.interval),
+            **{views.metric_title(key, score, column=True): views.metric_text(model, key) for key in keys},
             "worst": shortened(model.wcr.class_),
-            "RDI": views.estimate(model.rdi.value, model.rdi.interval, digits),
-            "NRGC": views.estimate(model.nrgc.value, model.nrgc.interval),
-            "FP-GREAT": views.score_text(model, model.fp_great.value, model.fp_great.interval),
         }
         for model in models
     ]

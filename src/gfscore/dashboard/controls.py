@@ -2,15 +2,18 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from gfscore.auditing import Options, asked_score, scores_of_samples
 from gfscore.dashboard.numbers import DEFAULTS, Settings
 from gfscore.dashboard.subjects import Subject, kind_of, uploaded_subject
 from gfscore.dashboard.text import plain
 from gfscore.errors import GFScoreError
 from gfscore.inputs.logits_files import SUFFIXES
+from gfscore.score_titles import title_of
 
 # 0.01 to 10, some twenty to a decade; rounded, so that what is shown is what is computed.
 TEMPERATURES = tuple(float(f"{10 ** (step / 20):.3g}") for step in range(-40, 21))
@@ -48,6 +51,20 @@ def uploads(place: DeltaGenerator) -> list[Subject]:
                 st.error(plain(str(error)))
         st.session_state[UPLOADS] = {key: known[key] for key in known if known[key] in found}
         return found
+
+
+def asked_for(place: DeltaGenerator, subjects: Sequence[Subject]) -> list[Subject]:
+    """The models with the score that is chosen for those with samples: in a box, where there are several of them.
+
+    Stored audits keep the score that they were made with.
+    """
+    names = scores_of_samples()
+    if len(names) == 1 or not any(subject.samples is not None for subject in subjects):
+        return list(subjects)
+    with place:
+        name = st.selectbox("Score", names, key="score", format_func=lambda name: plain(title_of(name).title))
+    asked = asked_score(Options(score=name))
+    return [replace(subject, asked=asked) for subject in subjects]
 
 
 def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:

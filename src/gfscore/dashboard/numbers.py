@@ -37,7 +37,7 @@ def audited(subject: Subject, settings: Settings) -> tuple[ModelAudit, list[str]
     """The model's audit at the settings, and a sentence for each of them that it cannot follow."""
     notes: list[str] = []
     if subject.samples is not None:
-        model = _computed(subject.key, _options(settings), subject, subject.samples)
+        model = _computed(subject.key, _options(settings, subject), subject, subject.samples)
     elif subject.stored is not None:
         model, notes = _restated(subject.stored, settings)
     else:
@@ -50,7 +50,7 @@ def compared(old: Subject, new: Subject, settings: Settings) -> Comparison:
     if old.samples is None or new.samples is None:
         return comparing.compare_audits(audited(old, settings)[0], audited(new, settings)[0])
     names = (old.name, new.name)
-    return _compared((old.key, new.key), _options(settings), names, (old.samples, new.samples))
+    return _compared((old.key, new.key), _options(settings, new), names, (old.samples, new.samples))
 
 
 def audit_of(models: Sequence[ModelAudit]) -> Audit:
@@ -66,8 +66,9 @@ def class_samples(subject: Subject, settings: Settings, part: str) -> list[dict[
     """The samples of a class (or group) as rows, lowest score first; none of a stored audit."""
     if subject.samples is None:
         return []
-    temperature = Options(temperature=_options(settings).temperature)  # nothing else changes a sample's score
-    table = _sample_table(subject.key, temperature, subject.samples)
+    options = _options(settings, subject)
+    score = Options(score=options.score, temperature=options.temperature)  # nothing else changes a sample's score
+    table = _sample_table(subject.key, score, subject.samples)
     column = table.get("group", table["label"])
     rows = sorted((row for row, name in enumerate(column) if name == part), key=lambda row: table["score"][row])
     return [{name: values[row] for name, values in table.items()} | {"row": row} for row in rows]
@@ -78,8 +79,9 @@ def confusions(samples: Sequence[Mapping[str, Any]], most: int = 5) -> list[tupl
     return Counter(str(row["predicted"]) for row in samples if not row["correct"]).most_common(most)
 
 
-def _options(settings: Settings) -> Options:
+def _options(settings: Settings, subject: Subject) -> Options:
     return Options(
+        score=subject.asked.name,
         temperature=DEFAULTS.temperature if settings.temperature is None else settings.temperature,
         fairness_weight=DEFAULTS.fairness_weight if settings.fairness_weight is None else settings.fairness_weight,
         delta=settings.delta,
@@ -114,6 +116,8 @@ def _computed(key: str, options: Options, _subject: Subject, _samples: Samples) 
     model = auditing.audit_scores(
         _samples, local, options, name=_subject.name, source=_subject.source, run=_subject.run
     )
+    if model.score.temperature is None:
+        return model
     return calibrating.with_calibration(model, _samples, _curve(key, _samples), None, options)
 
 

@@ -14,12 +14,11 @@ from gfscore.errors import PLURALS, ResultError
 from gfscore.outputs.escaping import shortened
 from gfscore.outputs.figures import class_picker, temperature_curves
 from gfscore.outputs.figures.threshold import PICKED
-from gfscore.results import Interval, ModelAudit
+from gfscore.results import ModelAudit
 
 BOXES = {"PASS": st.success, "FAIL": st.error, "UNDECIDED": st.warning}
 TABLE_ROWS = 12
 VERDICT_WIDTH = 105  # pixels; the longest, UNDECIDED, takes 71 and its margins
-RELATIVE = ("NRGC", "Theil", "Atkinson")  # metrics that have no scale
 
 
 def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settings: Settings) -> None:
@@ -79,31 +78,17 @@ def _show_verdict(model: ModelAudit, overall: str, verdicts: Sequence[str], thre
 
 def _show_metrics(model: ModelAudit) -> None:
     """A card for each metric, its interval below it and its meaning on hover."""
-    meanings = {name: meaning for name, _, meaning in views.metric_rows(model)}
-    digits = views.digits_of(model.score)
-    values: dict[str, tuple[float | None, Interval | None]] = {
-        views.score_name(model.score): (model.aggregate, model.aggregate_interval),
-        "class mean": (model.class_mean, model.class_mean_interval),
-        "WCR": (model.wcr.value, model.wcr.interval),
-        "RDI": (model.rdi.value, model.rdi.interval),
-        "NRGC": (model.nrgc.value, model.nrgc.interval),
-        "FP-GREAT": (model.fp_great.value, model.fp_great.interval),
-        "Theil": (model.theil.value, model.theil.interval),
-        "Atkinson": (model.atkinson.value, model.atkinson.interval),
-    }
-    scores = values.keys() - {"RDI", *RELATIVE}  # the others are gaps and indices, which are no radii
     columns = st.columns(4)
-    for position, (name, (value, interval)) in enumerate(values.items()):
-        places = 3 if name in RELATIVE else digits
+    for position, key in enumerate(views.metric_keys(model)):
+        interval, places = model.metric(key).interval, views.metric_digits(key, model.score)
         ends = None if interval is None else " to ".join(views.ends(interval, places))
-        certified = name in scores and views.is_certified(model)
         columns[position % 4].metric(
-            plain(name),
-            views.estimate(value, None, places, certified=certified),
+            plain(views.metric_title(key, model.score)),
+            views.metric_text(model, key, interval=False),
             delta="no interval" if ends is None else f"interval {ends}",
             delta_color="off",
             delta_arrow="off",
-            help=plain(meanings[name]),
+            help=plain(views.fill(views.metric_row(key).note, model)),
             border=True,
         )
 

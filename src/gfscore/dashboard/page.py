@@ -35,6 +35,7 @@ def show(paths: Sequence[str] = (), data: str | None = None) -> None:
         if not subjects:
             st.info("Nothing is open. Upload a logits file, or start gfscore dashboard with the path of an audit.")
             return
+        subjects = controls.asked_for(sliders, subjects)
         _show_tabs({subject.key: subject for subject in subjects}, controls.settings(sliders, subjects))
 
 

@@ -7,9 +7,9 @@ from itertools import chain, count
 from pathlib import Path
 
 from gfscore import views, zoo
+from gfscore.auditing import Options, asked_score
 from gfscore.engines.local import measured
 from gfscore.errors import FileError, GFScoreError, InvalidInputError
-from gfscore.gating import SCORE_MAX
 from gfscore.inputs.data import load_data
 from gfscore.inputs.logits_files import SUFFIXES, read_samples
 from gfscore.inputs.models import load_model
@@ -21,7 +21,7 @@ from gfscore.samples import Samples
 
 RESULT = "audit.json"
 DIGITS = "zoo:digits"
-GREAT = ScoreInfo(name="great", range=(0.0, SCORE_MAX), temperature=1.0)  # what is computed from samples
+COMPUTED = asked_score(Options())  # what is computed from samples, unless another score is asked for
 
 Progress = Callable[[float, str], object]  # share done, and with what
 
@@ -37,11 +37,12 @@ class Subject:
     stored: ModelAudit | None = None
     images: Dataset | None = None  # behind the samples, row by row, where they are there
     run: RunInfo | None = None
+    asked: ScoreInfo = COMPUTED  # which score is computed from the samples, where there are some
 
     @property
     def score(self) -> ScoreInfo:
-        """Which local score it has, as it was audited."""
-        return GREAT if self.stored is None else self.stored.score
+        """Which local score it has: as it was audited, or as it is asked for."""
+        return self.asked if self.stored is None else self.stored.score
 
 
 def kind_of(score: ScoreInfo) -> str:
@@ -49,9 +50,12 @@ def kind_of(score: ScoreInfo) -> str:
 
     >>> kind_of(ScoreInfo(name="first-order", range=(0, 1), norm="l2"))
     'first-order radius, L2'
+    >>> kind_of(ScoreInfo(name="lipschitz", range=(0, 1), norm="l2"))
+    'certified radius (lipschitz), L2'
     """
+    title, name = views.score_name(score), views.printable(score.name)
     norm = [] if score.norm is None else [views.printable(score.norm.capitalize())]
-    return ", ".join([views.score_name(score), *norm])
+    return ", ".join([title if name in title.lower() else f"{title} ({name})", *norm])
 
 
 def zoo_subjects(progress: Progress, store: Path | None = None) -> list[Subject]:

@@ -8,27 +8,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from gfscore.auditing import Options, audit_scores, score_samples
 from gfscore.errors import OptionError, SamplesError
+from gfscore.metrics import all_metrics, find_metric
 from gfscore.samples import Samples
 
-Metric = Literal["wcr", "rdi", "nrgc", "fp_great", "theil", "atkinson", "class_mean", "aggregate"]
 Response = Literal["predict_proba", "decision_function"]
-SIGNS = {
-    "wcr": 1,
-    "rdi": -1,  # scikit-learn takes the largest score for the best
-    "nrgc": -1,
-    "fp_great": 1,
-    "theil": -1,
-    "atkinson": -1,
-    "class_mean": 1,
-    "aggregate": 1,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobustnessScorer:
     """A scorer: called with a fitted classifier, inputs and labels, it gives a float, and more is better.
 
-    ``metric`` is a number of an audit; those where less is better (rdi, nrgc, theil, atkinson) come with a minus, as in
+    ``metric`` is a number of an audit; those where less is better (rdi, nrgc and others) come with a minus, as in
     ``neg_log_loss``. ``response`` says what the confidences are made of: the probabilities of ``predict_proba`` as they
     are, or the values of ``decision_function`` taken as logits. Which of the two is never guessed: they are the same
     for a logistic regression, and not for a support vector machine. Where a number does not exist it is NaN.
@@ -41,14 +31,14 @@ class RobustnessScorer:
     (3,)
     """
 
-    metric: Metric = "wcr"
+    metric: str = "wcr"
     response: Response = "predict_proba"
     temperature: float = 1.0
     fairness_weight: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.metric not in SIGNS:
-            raise OptionError(f"metric {self.metric!r} is not known. Choose one of {', '.join(SIGNS)}.")
+        if find_metric(self.metric) is None:
+            raise OptionError(f"metric {self.metric!r} is not known. Choose one of {', '.join(all_metrics())}.")
         if self.response not in ("predict_proba", "decision_function"):
             raise OptionError(f"response {self.response!r} is not known. Choose predict_proba or decision_function.")
 
@@ -67,9 +57,9 @@ class RobustnessScorer:
             probabilities=self.response == "predict_proba",
         )
         model = audit_scores(samples, score_samples(samples, options), options, name="estimator")
-        found = getattr(model, self.metric)
-        value = found if isinstance(found, float) else found.value
-        return np.nan if value is None else SIGNS[self.metric] * float(value)
+        value, row = model.metric(self.metric).value, all_metrics()[self.metric]
+        sign = 1 if row.higher_is_better else -1  # scikit-learn takes the largest score for the best
+        return np.nan if value is None else sign * value
 
     def _responses(self, estimator: Any, X: Any) -> NDArray[Any]:  # noqa: N803
         if not hasattr(estimator, self.response):

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from gfscore import views
 from gfscore.errors import OptionError
 from gfscore.extras import require
 from gfscore.files import write_text
 from gfscore.inputs.models.shims import no_deprecations
 from gfscore.outputs import report
-from gfscore.results import Audit, Interval, ModelAudit
+from gfscore.results import Audit, Metric, ModelAudit
 
-METRICS = ("wcr", "rdi", "nrgc", "fp_great", "theil", "atkinson")
 REPORT, RESULT = "report.html", "audit.json"
 Columns = dict[str, list[Any]]
 
@@ -121,16 +121,13 @@ def _tracker(name: str) -> Tracker:
 
 
 def _numbers(model: ModelAudit, prefix: str) -> dict[str, float]:
-    found: dict[str, tuple[float | None, Interval | None]] = {
-        name: (getattr(model, name).value, getattr(model, name).interval) for name in METRICS
-    }
-    found["great_score"] = (model.aggregate, model.aggregate_interval)
-    found["class_mean"] = (model.class_mean, model.class_mean_interval)
-    found["accuracy"] = (model.accuracy, None)
+    mean = f"{_key(model.score.name).replace('-', '_')}_score"  # great_score, first_order_score
+    found = {mean if key == "aggregate" else key: model.metric(key) for key in views.metric_keys(model)}
+    found["accuracy"] = Metric(value=model.accuracy)
     values: dict[str, float | None] = {}
-    for name, (value, interval) in found.items():
-        low, high = interval or (None, None)
-        values |= {f"{prefix}{name}": value, f"{prefix}{name}_low": low, f"{prefix}{name}_high": high}
+    for name, metric in found.items():
+        low, high = metric.interval or (None, None)
+        values |= {f"{prefix}{name}": metric.value, f"{prefix}{name}_low": low, f"{prefix}{name}_high": high}
     return {name: value for name, value in values.items() if value is not None}
 
 

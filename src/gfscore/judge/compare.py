@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from gfscore import disparity, views
+from gfscore import views
 from gfscore.bounds import ChangeIntervals
 from gfscore.errors import first_few
+from gfscore.metrics import ClassScores, all_metrics
 from gfscore.profile import ClassProfile
 from gfscore.results import ClassChange, Interval, Metric, MetricChange, ModelAudit, Verdict
-
-METRICS = ("wcr", "rdi", "nrgc", "fp_great", "theil", "atkinson", "class_mean", "aggregate")
 
 
 def paired_classes(
@@ -71,17 +70,14 @@ def unpaired_metrics(old: ModelAudit, new: ModelAudit, *, other_classes: bool = 
 
     Numbers that are not of the same classes, or not with the same weight, have no difference, and a reason instead.
     """
-
-    def known(model: ModelAudit, name: str) -> tuple[float | None, Interval | None]:
-        found = getattr(model, name)
-        if name in ("class_mean", "aggregate"):
-            return found, getattr(model, f"{name}_interval")
-        return found.value, found.interval
-
-    values = [{name: known(model, name)[0] for name in METRICS} for model in (old, new)]
-    intervals = {name: _difference(known(old, name)[1], known(new, name)[1]) for name in METRICS}
-    changes = _changes(values[0], values[1], intervals)
-    reasons = dict.fromkeys(METRICS, "the two versions have samples of different classes") if other_classes else {}
+    keys = views.metric_keys(old, new)
+    before, after = ({key: model.metric(key) for key in keys} for model in (old, new))
+    changes = _changes(
+        {key: metric.value for key, metric in before.items()},
+        {key: metric.value for key, metric in after.items()},
+        {key: _difference(before[key].interval, after[key].interval) for key in keys},
+    )
+    reasons = dict.fromkeys(keys, "the two versions have samples of different classes") if other_classes else {}
     if old.fp_great.weight != new.fp_great.weight:
         reasons["fp_great"] = f"the fairness weights are {old.fp_great.weight:g} and {new.fp_great.weight:g}"
     return {
@@ -92,7 +88,9 @@ def unpaired_metrics(old: ModelAudit, new: ModelAudit, *, other_classes: bool = 
     }
 
 
-def hidden_fall(classes: tuple[ClassChange, ...], metrics: Mapping[str, MetricChange], part: str) -> str | None:
+def hidden_fall(
+    classes: tuple[ClassChange, ...], metrics: Mapping[str, MetricChange], part: str, digits: int = 3
+) -> str | None:
     """What a mean that did not fall hides: classes that did. None when it hides nothing."""
     mean = metrics["class_mean"]
     worse = [entry for entry in classes if entry.verdict == "worse"]
@@ -101,13 +99,17 @@ def hidden_fall(classes: tuple[ClassChange, ...], metrics: Mapping[str, MetricCh
     lowest = min(worse, key=lambda entry: entry.change.value or 0.0)
     others = f", and {len(worse) - 1} more fell" if len(worse) > 1 else ""
     return (
-        f"The {part} mean rose by {views.number(mean.value)}, and hides that {views.printable(lowest.name)} fell "
-        f"from {views.number(lowest.old)} to {views.number(lowest.new)}{others}."
+        f"The {part} mean rose by {views.number(mean.value, digits)}, and hides that {views.printable(lowest.name)} "
+        f"fell from {views.number(lowest.old, digits)} to {views.number(lowest.new, digits)}{others}."
     )
 
 
 def judged(
-    classes: tuple[ClassChange, ...], tolerance: float | None, parts: str, not_compared: Sequence[str] = ()
+    classes: tuple[ClassChange, ...],
+    tolerance: float | None,
+    parts: str,
+    not_compared: Sequence[str] = (),
+    digits: int = 3,
 ) -> tuple[Verdict, str]:
     """The verdict on a new version, and why.
 
@@ -120,7 +122,7 @@ def judged(
     if worse:
         fallen = first_few(
             [
-                f"{views.printable(entry.name)} ({views.estimate(entry.change.value, entry.change.interval)})"
+                f"{views.printable(entry.name)} ({views.estimate(entry.change.value, entry.change.interval, digits)})"
                 for entry in worse
             ]
         )
@@ -137,7 +139,7 @@ def judged(
         lowest = min(unsure, key=lambda entry: (entry.change.interval or (0.0, 0.0))[0])
         return Verdict.UNDECIDED, (
             f"{len(unsure):,} of {len(classes):,} {parts} may have fallen by more than {tolerance:g}: the change of "
-            f"{views.printable(lowest.name)} is {views.estimate(lowest.change.value, lowest.change.interval)}."
+            f"{views.printable(lowest.name)} is {views.estimate(lowest.change.value, lowest.change.interval, digits)}."
         )
     return Verdict.PASS, f"All {len(classes):,} {parts} are shown to have fallen by no more than {tolerance:g}."
 
@@ -161,17 +163,9 @@ def _verdict(worse: bool, lowest: float, tolerance: float | None) -> Literal["wo
 
 
 def _values(profile: ClassProfile, weight: float) -> dict[str, float | None]:
-    scores = profile.scores
-    return {
-        "wcr": disparity.wcr(scores),
-        "rdi": disparity.rdi(scores),
-        "nrgc": disparity.nrgc(scores),
-        "fp_great": disparity.fp_great(scores, weight),
-        "theil": disparity.theil(scores),
-        "atkinson": disparity.atkinson(scores),
-        "class_mean": profile.class_mean,
-        "aggregate": profile.aggregate,
-    }
+    classes = ClassScores(scores=profile.scores, weights=profile.weights, fairness_weight=weight)
+    found = {key: metric.of(classes) for key, metric in all_metrics().items()}
+    return found | {"aggregate": profile.aggregate}
 
 
 def _changes(
@@ -182,9 +176,9 @@ def _changes(
             old=before,
             new=after,
             value=None if before is None or after is None else after - before,
-            interval=intervals[name],
+            interval=intervals.get(name),
         )
-        for name in METRICS
+        for name in old
         for before, after in [(old[name], new[name])]
     }
 

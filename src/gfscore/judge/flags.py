@@ -5,9 +5,9 @@ from typing import Self
 
 import numpy as np
 
-from gfscore.disparity import worst_classes
 from gfscore.errors import PLURALS, first_few
 from gfscore.judge.chance import Decisions, is_at_chance
+from gfscore.metrics.formulas import worst_classes
 from gfscore.probabilities import PERCENT, Reading, RowSums, places
 from gfscore.profile import ClassProfile
 from gfscore.results import Flag

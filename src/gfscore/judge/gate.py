@@ -234,7 +234,7 @@ def rows_to_make_sure(drawn: Drawn, labels: IntArray, *, shuffle: bool) -> IntAr
     return np.concatenate(ordered)
 
 
-def reason(drawn: Drawn, run: AdaptiveRun, delta: float) -> str:
+def reason(drawn: Drawn, run: AdaptiveRun, delta: float, digits: int = 3) -> str:
     """Why it ended as it did, in a sentence with numbers."""
     cost = _cost(run)
     level = f"{run.threshold:g} (error level {delta:g})"
@@ -242,11 +242,11 @@ def reason(drawn: Drawn, run: AdaptiveRun, delta: float) -> str:
         return f"Every one of {len(run.classes):,} classes is shown to be at least {level} after {cost}."
     if drawn.verdict is Verdict.FAIL:
         worst = run.classes[int(drawn.evidence.below.argmax())]
-        seen = f"its {worst.n:,} scores have a mean of {views.number(worst.score)}"
+        seen = f"its {worst.n:,} scores have a mean of {views.number(worst.score, digits)}"
         return f"A class is shown to be below {level} after {cost}, most of all {views.printable(worst.name)}: {seen}."
     passed, _ = judged(drawn.evidence.above, drawn.evidence.below, delta)
     unsure = [entry for entry, shown in zip(run.classes, passed, strict=True) if not shown]
-    some = first_few([f"{views.printable(entry.name)} ({views.number(entry.score)})" for entry in unsure])
+    some = first_few([f"{views.printable(entry.name)} ({views.number(entry.score, digits)})" for entry in unsure])
     return (
         f"{len(unsure):,} of {len(run.classes):,} classes are too near to {level} for the samples there are: "
         f"{some}; {cost} were used."

@@ -14,6 +14,7 @@ from gfscore.judge.accuracies import accuracy_intervals
 from gfscore.judge.policy import EVERY, Kind, Policy, Rule, no_such
 from gfscore.judge.scale import check_thresholds
 from gfscore.judge.soundness import ABSENT, accuracy_of, refuse_void, without_samples
+from gfscore.metrics import Unit
 from gfscore.results import Comparison, Interval, ModelAudit, ModelVerdict, RuleVerdict, Verdict
 
 SLACK = 1e-12  # on the comparison of two levels, for their rounding
@@ -28,19 +29,23 @@ def judge(
     that is about nothing has none, unless the policy allows it.
     """
     refuse_void(model.flags, policy.allow)
+    policy = policy.about(views.score_name(model.score))
     n_classes = len(model.classes) + len(model.absent_classes)
     check_thresholds(policy, maximum=model.score.range[1], weight=model.fp_great.weight, n_classes=n_classes)
     _check_levels(model, comparison, levels)
     found = []
     for rule in policy.rules:
         value, interval, n, about = _estimate(rule, model, comparison, levels, policy)
-        judged = _judged(rule, value, interval, n, about, views.digits_of(model.score))
+        of_score = rule.subject.unit in (Unit.SCORE, Unit.GAP)
+        digits = views.digits_of(model.score) if of_score else views.INDEX_DIGITS
+        judged = _judged(rule, value, interval, n, about, digits)
         missing = _missing(rule, model, comparison)
         found.append(about_the_missing(judged, rule, missing, allowed=ABSENT in policy.allow) if missing else judged)
     verdict = Verdict.all_of([entry.verdict for entry in found])
     delta = sum(levels.values())
     return ModelVerdict(
         name=model.name,
+        score=model.score,
         verdict=verdict,
         reasons=tuple(entry.reason for entry in found if entry.verdict is verdict),
         rules=tuple(found),
@@ -128,11 +133,9 @@ def _profile(rule: Rule, model: ModelAudit) -> Estimate:
         value, interval, name = _of_part(rule, entries, model.absent_classes)
         n = next((entry.n for entry in model.classes if entry.name == name), model.samples.n)
         return value, interval, n, _lowest(rule, name)
-    if rule.metric in ("class_mean", "aggregate"):
-        about = _of_what(model) if rule.metric == "aggregate" else ""
-        return getattr(model, rule.metric), getattr(model, f"{rule.metric}_interval"), model.samples.n, about
-    metric = getattr(model, rule.metric)
-    about = f" ({views.printable(model.wcr.class_)})" if rule.metric == "wcr" else ""
+    metric = model.metric(rule.metric)
+    worst = f" ({views.printable(model.wcr.class_)})" if rule.metric == "wcr" else ""
+    about = _of_what(model) if rule.metric == "aggregate" else worst
     return metric.value, metric.interval, model.samples.n, about
 
 
@@ -157,7 +160,9 @@ def _change(rule: Rule, comparison: Comparison | None) -> Estimate:
     if comparison is None:
         raise OptionError("the policy has a rule on a change, but there is nothing to compare with. Give --baseline.")
     if rule.part is None:
-        change = comparison.metrics[rule.metric]
+        change = comparison.metrics.get(rule.metric)
+        if change is None:
+            raise OptionError(f"nothing is known of the {rule.what}: the comparison does not hold it. Audit both anew.")
         return change.value, change.interval, comparison.n, ""
     entries = {entry.name: (entry.change.value, entry.change.interval) for entry in comparison.classes}
     value, interval, name = _of_part(rule, entries, ())
@@ -197,7 +202,8 @@ def _judged(rule: Rule, value: float | None, interval: Interval | None, n: int, 
     what = rule.what[0].upper() + rule.what[1:]
     if value is None or interval is None:
         verdict = Verdict.UNDECIDED
-        reason = f"{what} does not exist here, so nothing shows that it is {good} {rule.threshold:g}."
+        lacks = "does not exist" if value is None else "has no interval"
+        reason = f"{what} {lacks} here, so nothing shows that it is {good} {rule.threshold:g}."
     else:
         verdict = rule.judged(interval)
         seen = f"{what} is {views.estimate(value, interval, digits)}{about}"

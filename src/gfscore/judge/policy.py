@@ -12,6 +12,8 @@ from gfscore import views
 from gfscore.bounds import check_level
 from gfscore.errors import OptionError, first_few
 from gfscore.judge.soundness import ALLOWABLE
+from gfscore.metrics import ModelMetric, Unit, all_metrics
+from gfscore.metrics.metric_table import PLACEHOLDERS
 from gfscore.results import Interval, Verdict
 
 EVERY = "*"  # in the place of a class: each of them
@@ -35,26 +37,37 @@ class Subject:
     high_is_good: bool = True
     is_share: bool = False
     of_classes: bool = False  # it speaks of every class, not of all samples
+    broken_by_any: bool = False  # one class more can only make it worse
+    unit: Unit = Unit.SHARE
+    row: ModelMetric | None = None  # of the table of metrics, where it is about one
 
 
-RULES = {
-    "wcr": Subject(title="WCR", of_classes=True),
-    "rdi": Subject(title="RDI", high_is_good=False, of_classes=True),
-    "nrgc": Subject(title="NRGC", high_is_good=False, is_share=True, of_classes=True),
-    "fp_great": Subject(title="FP-GREAT", of_classes=True),
-    "theil": Subject(title="Theil", high_is_good=False, of_classes=True),
-    "atkinson": Subject(title="Atkinson", high_is_good=False, is_share=True, of_classes=True),
-    "class_mean": Subject(title="class mean", of_classes=True),
-    "aggregate": Subject(title="GREAT score"),
+def rule_subjects() -> dict[str, Subject]:
+    """What a rule on a whole model can be about, by its name in a policy: every metric there is, and two shares."""
+    metrics = {
+        key: Subject(
+            title=row.title,
+            high_is_good=row.higher_is_better,
+            is_share=row.is_share,
+            of_classes=row.of_every_class,
+            broken_by_any=row.worsened_by_any,
+            unit=row.unit,
+            row=row,
+        )
+        for key, row in all_metrics().items()
+    }
+    return metrics | WHOLE_RULES
+
+
+SCORE = "score"  # what the score is called in a rule, until it is known which one is judged
+WHOLE_RULES = {
     "accuracy": Subject(title="accuracy", kind=Kind.ACCURACY, is_share=True),
     "refuted": Subject(title="refuted share", kind=Kind.REFUTED, high_is_good=False, is_share=True),
 }
 CLASS_RULES = {
-    "class": Subject(title="score of"),
+    "class": Subject(title="score of", unit=Unit.SCORE),
     "class_accuracy": Subject(title="accuracy of", kind=Kind.ACCURACY, is_share=True),
 }
-CHANGES = tuple(name for name, subject in RULES.items() if subject.kind is Kind.PROFILE)
-EXTREMES = ("wcr", "rdi")  # one class more can only make these worse
 TABLES, ALLOW = ("rules", *CLASS_RULES, "change"), "allow"
 
 
@@ -62,15 +75,16 @@ TABLES, ALLOW = ("rules", *CLASS_RULES, "change"), "allow"
 class Rule:
     """A threshold for one number: at least so much where more is better, at most so much where less is."""
 
-    metric: str  # a key of RULES or CLASS_RULES
+    metric: str  # a key of rule_subjects or CLASS_RULES
     threshold: float
     part: str | None = None  # the class it is about; EVERY for each of them
     change: bool = False  # it is about the change against a baseline
+    score: str = SCORE  # title of the local score that is judged
 
     @property
     def subject(self) -> Subject:
         """What it is about."""
-        return RULES[self.metric] if self.part is None else CLASS_RULES[self.metric]
+        return rule_subjects()[self.metric] if self.part is None else CLASS_RULES[self.metric]
 
     @property
     def kind(self) -> Kind:
@@ -81,7 +95,8 @@ class Rule:
     def what(self) -> str:
         """The number, in words."""
         of = "" if self.part is None else " every class" if self.part == EVERY else f" {views.printable(self.part)}"
-        return f"{'change of ' if self.change else ''}{self.subject.title}{of}"
+        title = self.subject.title.format_map(dict.fromkeys(PLACEHOLDERS, "") | {"score": self.score})
+        return f"{'change of ' if self.change else ''}{title}{of}"
 
     @property
     def of_every_class(self) -> bool:
@@ -91,7 +106,7 @@ class Rule:
     @property
     def broken_by_any(self) -> bool:
         """Whether some of the classes are enough to break it, whatever the others are."""
-        return self.part == EVERY or (self.metric in EXTREMES and not self.change)
+        return self.part == EVERY or (self.subject.broken_by_any and not self.change)
 
     @property
     def text(self) -> str:
@@ -124,10 +139,12 @@ class Policy:
         """
         _known(table, (*TABLES, ALLOW), "table")
         tables = {name: _table(table.get(name, {}), name) for name in TABLES}
-        _known(tables["rules"], RULES, "rule")
+        subjects = rule_subjects()
+        _known(tables["rules"], subjects, "rule")
         changes = dict(tables["change"])
         parts = _table(changes.pop("class", {}), "change.class")
-        _known(changes, (*CHANGES, "class"), "rule on a change")
+        profile = [name for name, subject in subjects.items() if subject.kind is Kind.PROFILE]
+        _known(changes, (*profile, "class"), "rule on a change")
         rules = [Rule(metric=name, threshold=value) for name, value in tables["rules"].items()]
         for metric in CLASS_RULES:
             rules += [Rule(metric=metric, part=part, threshold=value) for part, value in tables[metric].items()]
@@ -138,6 +155,10 @@ class Policy:
         for rule in rules:
             _check_threshold(rule)
         return cls(rules=tuple(rules), allow=_allowed(table.get(ALLOW, ())))
+
+    def about(self, score: str) -> Self:
+        """The same policy for a local score with this title, which its rules then name."""
+        return replace(self, rules=tuple(replace(rule, score=score) for rule in self.rules))
 
     def allowing(self, codes: Sequence[str]) -> Self:
         """The same policy with more flags allowed."""

@@ -4,6 +4,7 @@ import math
 
 from gfscore.errors import OptionError
 from gfscore.judge.policy import Policy, Rule
+from gfscore.metrics import Scale
 from gfscore.results import Interval
 
 ROUNDING = 1e-9  # of the length of a scale, for thresholds that were computed
@@ -16,7 +17,7 @@ def check_thresholds(policy: Policy, *, maximum: float, weight: float, n_classes
     """
     for rule in policy.rules:
         low, high = scale_of(rule, maximum=maximum, weight=weight, n_classes=n_classes)
-        slack = ROUNDING * (high - low) if math.isfinite(high) else 0.0
+        slack = ROUNDING * (high - low) if math.isfinite(high - low) else 0.0
         if not low - slack <= rule.threshold <= high + slack:
             raise OptionError(
                 f"the threshold of {rule.what} is {rule.threshold:g}, off its scale, which goes from {low:.4g} to "
@@ -36,11 +37,8 @@ def scale_of(rule: Rule, *, maximum: float, weight: float, n_classes: int | None
     >>> scale_of(Rule(metric="wcr", threshold=0.0, change=True), maximum=2.0, weight=0.5)
     (-2.0, 2.0)
     """
-    low, high = 0.0, maximum
-    if rule.subject.is_share:
-        high = 1.0
-    elif rule.metric == "theil":
-        high = math.inf if n_classes is None else math.log(n_classes)
-    elif rule.metric == "fp_great":
-        low = -weight * maximum
+    low, high = 0.0, 1.0 if rule.subject.is_share else maximum
+    if rule.subject.row is not None:
+        scale = Scale(low=0.0, high=maximum, fairness_weight=weight, n_classes=n_classes)
+        low, high = rule.subject.row.values(scale)
     return (low - high, high - low) if rule.change else (low, high)

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.places.addresses import shown
-from gfscore.results import Agreement, Audit, ClassResult, CrossCheck, Metric, ModelAudit
+from gfscore.results import Agreement, Audit, ClassResult, CrossCheck, ModelAudit
+from gfscore.score_titles import GREAT, SCORES
 
 Column = tuple[str, Callable[[ClassResult], str]]
 
@@ -34,8 +35,8 @@ def _refutation(model: ModelAudit) -> RenderableType:
     parts: list[RenderableType] = []
     if claim.radius_refuted_share is not None:
         columns: tuple[Column, ...] = (
-            ("score", lambda entry: views.estimate(entry.score, entry.interval)),
-            ("radii refuted", lambda entry: _share(entry.refuted)),
+            ("score", lambda entry: views.score_text(model, entry.score, entry.interval)),
+            ("radii refuted", lambda entry: views.share_text(entry.refuted)),
         )
         parts = [_classes(model, columns), Text()]
     parts += [Text(text, style="bold") for text in views.tried_texts(model)]
@@ -62,13 +63,15 @@ def _about_shares(delta: float) -> str:
 
 def _cross_check(model: ModelAudit, found: CrossCheck) -> RenderableType:
     columns: tuple[Column, ...] = (
-        ("accuracy attacked", lambda entry: _share(entry.attacked)),
+        ("accuracy attacked", lambda entry: views.share_text(entry.attacked)),
         ("first-order", lambda entry: _percent(found.scores.first_order.get(entry.name))),
         ("clean", lambda entry: _percent(found.scores.clean_accuracy.get(entry.name))),
-        ("GREAT", lambda entry: views.number(found.scores.great.get(entry.name))),
+        (SCORES[GREAT].heading, lambda entry: views.number(found.scores.great.get(entry.name))),
     )
     title = {"autoattack": "AutoAttack (standard)", "pgd": "PGD"}[found.attack]
-    whole = f"{title}, {found.norm} {found.eps:.4g}: accuracy {_share(found.accuracy)}, from {found.n:,} samples"
+    whole = (
+        f"{title}, {found.norm} {found.eps:.4g}: accuracy {views.share_text(found.accuracy)}, from {found.n:,} samples"
+    )
     lines = [
         f"{whole}, classes weighed as audited; intervals hold together with probability {1 - found.delta:g}.",
         "Classes ranked as under attack (Spearman): "
@@ -109,12 +112,6 @@ def _classes(model: ModelAudit, columns: Sequence[Column]) -> Table:
 
 def _percent(share: float | None) -> str:
     return "–" if share is None else views.percent(share)
-
-
-def _share(metric: Metric | None) -> str:
-    if metric is None or metric.value is None:
-        return "–"
-    return views.percent(metric.value) + views.between(metric.interval)
 
 
 def _time(seconds: float) -> str:

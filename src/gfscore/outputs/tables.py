@@ -4,8 +4,10 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 
 from gfscore import views
+from gfscore.metrics import Unit
 from gfscore.outputs.spreadsheets import write_rows
 from gfscore.results import Audit, ClassResult, ModelAudit
 
@@ -57,22 +59,24 @@ def render(audit: Audit, *, layout: Layout, form: Format, digits: int = 3) -> st
 
 
 def _models(audit: Audit) -> Content:
-    score = views.column_name(audit.models[0].score)
+    keys, score = views.metric_keys(*audit.models), audit.models[0].score
+    titles = [(views.metric_title(key, score, column=True), *(["WCR class"] if key == "wcr" else [])) for key in keys]
     tried = any(model.claim.radius_refuted_share is not None for model in audit.models)
-    metrics = ("RDI", "NRGC", "WCR", "WCR class", "FP-GREAT", "Theil", "Atkinson")
-    headings = ("Model", "Accuracy", score, *metrics, *(["Radii refuted"] if tried else []))
+    headings = ("Model", "Accuracy", *chain(*titles), *(["Radii refuted"] if tried else []))
 
     def row(model: ModelAudit) -> tuple[Cell, ...]:
-        rdi, nrgc, theil, atkinson = (
-            (metric.value, metric.interval) for metric in (model.rdi, model.nrgc, model.theil, model.atkinson)
-        )
-        wcr, fp_great = ((_score(model, metric.value), metric.interval) for metric in (model.wcr, model.fp_great))
-        scores = (model.name, model.accuracy, _score(model, model.aggregate))
+        cells = [(_metric(model, key), *([model.wcr.class_] if key == "wcr" else [])) for key in keys]
         refuted = (model.claim.radius_refuted_share, model.claim.radius_refuted_interval)
-        metrics = (rdi, nrgc, wcr, model.wcr.class_, fp_great, theil, atkinson)
-        return (*scores, *metrics, *([refuted] if tried else []))
+        return (model.name, model.accuracy, *chain(*cells), *([refuted] if tried else []))
 
     return Content(headings=headings, rows=tuple(map(row, audit.models)), caption=_caption(audit))
+
+
+def _metric(model: ModelAudit, key: str) -> Cell:
+    """A metric with its interval, marked when it is a certificate."""
+    found = model.metric(key)
+    value = _score(model, found.value) if views.metric_row(key).unit is Unit.SCORE else found.value
+    return value, found.interval
 
 
 def _classes(audit: Audit) -> Content:

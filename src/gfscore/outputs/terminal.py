@@ -16,7 +16,6 @@ from gfscore.results import Audit, Calibrated, ClassResult, ModelAudit
 BAR_WIDTH = 16
 # headings of columns that a narrow terminal goes without, the least needed first; bars have none
 SPARE = ("", "n", "most confused with")
-SPARE_METRICS = ("FP-GREAT", "NRGC", "RDI")
 FULL, EIGHTHS = "█", " ▏▎▍▌▋▊▉"
 
 
@@ -29,7 +28,7 @@ def show(audit: Audit, console: Console) -> None:
         at_best = [(model, model.calibrated) for model in audit.models if model.calibrated]
         if at_best:
             console.print(Text(f"All metrics at T* = {at_best[0][1].temperature:.4g}:", style="bold"))
-            console.print(fitting(console, _model_table(at_best), SPARE_METRICS))
+            console.print(_fitting_models(console, at_best))
             console.print(Text(calibration.CHOSEN, style="dim"))
 
 
@@ -50,7 +49,7 @@ def _one(model: ModelAudit, console: Console) -> RenderableType:
 
 
 def _many(audit: Audit, console: Console) -> RenderableType:
-    table = fitting(console, _model_table([(model, model) for model in audit.models]), SPARE_METRICS)
+    table = _fitting_models(console, [(model, model) for model in audit.models])
     flags = [
         Text(f"! {views.printable(model.name)}: {views.printable(flag.message)}", style="yellow")
         for model in audit.models
@@ -90,29 +89,30 @@ def _tried(audit: Audit) -> list[Text]:
     ]
 
 
-def _model_table(models: Sequence[tuple[ModelAudit, ModelAudit | Calibrated]]) -> Table:
-    """A row per model: its name, clean accuracy and metrics, which are its own or those at another temperature."""
-    score = models[0][0].score
+def _fitting_models(console: Console, models: Sequence[tuple[ModelAudit, ModelAudit | Calibrated]]) -> Table:
+    """A row per model: its name, clean accuracy and metrics, which are its own or those at another temperature.
+
+    A narrow terminal goes without the last metrics first; score and worst class stay.
+    """
+    score, keys = models[0][0].score, views.metric_keys(*(result for _, result in models), main=True)
+    headings = {key: views.metric_title(key, score, column=True) for key in keys}
     robust = any(model.robust_accuracy for model, _ in models)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("model", overflow="fold")
     extra = ("robust accuracy",) if robust else ()
-    for heading in ("accuracy", *extra, views.column_name(score), "WCR", "RDI", "NRGC", "FP-GREAT"):
+    for heading in ("accuracy", *extra, *headings.values()):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("worst class", overflow="fold")
-    for model, metrics in models:
-        digits = views.digits_of(model.score)
+    for model, result in models:
         table.add_row(
             Text(views.printable(model.name)),
             views.percent(model.accuracy, 2),
             *([views.share_text(model.robust_accuracy)] if robust else []),
-            *(views.score_text(model, value) for value in (metrics.aggregate, metrics.wcr.value)),
-            views.number(metrics.rdi.value, digits),
-            views.number(metrics.nrgc.value),
-            views.score_text(model, metrics.fp_great.value),
-            Text(views.printable(metrics.wcr.class_)),
+            *(views.metric_text(model, key, result, interval=False) for key in keys),
+            Text(views.printable(result.wcr.class_)),
         )
-    return table
+    spare = [headings[key] for key in reversed(keys) if key not in ("aggregate", "wcr")]
+    return fitting(console, table, tuple(spare))
 
 
 def _class_table(model: ModelAudit) -> Table:

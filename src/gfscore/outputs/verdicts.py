@@ -14,16 +14,6 @@ COLOURS = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECID
 CHANGE_COLOURS = {"worse": "red", "better": "green", "within": "green", "unclear": "dim"}
 FALL = "p of a fall"
 SPARE = ("n", FALL, "accuracy")  # what a narrow terminal goes without, the least needed first
-TITLES = {
-    "wcr": "WCR",
-    "rdi": "RDI",
-    "nrgc": "NRGC",
-    "fp_great": "FP-GREAT",
-    "theil": "Theil",
-    "atkinson": "Atkinson",
-    "class_mean": "class mean",
-    "aggregate": "GREAT score",
-}
 
 
 def show_gate(result: GateResult, console: Console) -> None:
@@ -46,7 +36,7 @@ def _model(model: ModelVerdict) -> RenderableType:
         rules.add_row(Text(rule.verdict.value, style=COLOURS[rule.verdict]), Text(rule.reason))
     lines.append(rules)
     if model.adaptive is not None:
-        lines += [Text(), _adaptive(model.adaptive)]
+        lines += [Text(), _adaptive(model.adaptive, views.digits_of(model.score))]
     lines.append(Text(sentence(model)))
     lines += [Text(f"! {flag_text(model, flag)}", style="yellow") for flag in model.flags]
     lines.append(Text(_level(model), style="dim"))
@@ -64,7 +54,7 @@ def _level(model: ModelVerdict) -> str:
     return f"{text} It is about {about}; seed {model.adaptive.seed}.{stored}"
 
 
-def _adaptive(run: AdaptiveRun) -> Table:
+def _adaptive(run: AdaptiveRun, digits: int) -> Table:
     """Where the forward passes went: the classes that took most."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("class", overflow="fold")
@@ -76,7 +66,7 @@ def _adaptive(run: AdaptiveRun) -> Table:
             Text(views.printable(entry.name)),
             f"{entry.n:,}",
             f"{entry.available:,}",
-            views.number(entry.score),
+            views.number(entry.score, digits),
             "–" if entry.accuracy is None else views.percent(entry.accuracy),
         )
     if len(most) > 2 * views.SHOWN:
@@ -92,7 +82,10 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
     about = about if comparison.paired else ""
     console.print(
         Group(
-            Text(f"{old} → {new}: {comparison.n:,} samples, {paired} ({comparison.pairing})", style="bold"),
+            Text(
+                f"{old} → {new}: {comparison.n:,} samples, {paired} ({comparison.pairing}){_scored(comparison)}",
+                style="bold",
+            ),
             Text(f"Brackets: everything here holds together with probability {1 - comparison.delta:g}.{about}"),
             Text(),
             fitting(console, _classes(comparison), SPARE),
@@ -107,6 +100,13 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
     )
 
 
+def _scored(comparison: Comparison) -> str:
+    """Which score was compared, as ``; first-order radius, Linf``."""
+    if comparison.score is None:
+        return ""
+    return "; " + ", ".join([views.score_name(comparison.score), *views.settings(comparison.score)])
+
+
 def _classes(comparison: Comparison) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(comparison.partition, overflow="fold")
@@ -114,13 +114,13 @@ def _classes(comparison: Comparison) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     ordered = sorted(comparison.classes, key=lambda entry: entry.change.value or 0.0)
-    many = len(ordered) > 2 * views.SHOWN
+    many, digits = len(ordered) > 2 * views.SHOWN, views.digits_of(comparison.score)
     for entry in ordered[: views.SHOWN] if many else ordered:
-        _add_class(table, entry)
+        _add_class(table, entry, digits)
     if many:
         table.add_row(Text(f"… {len(ordered) - 2 * views.SHOWN:,} more {PLURALS[comparison.partition]}", style="dim"))
         for entry in ordered[-views.SHOWN :]:
-            _add_class(table, entry)
+            _add_class(table, entry, digits)
     return table
 
 
@@ -129,17 +129,17 @@ def _unknown(comparison: Comparison) -> list[tuple[str, str]]:
     found: dict[str, list[str]] = {}
     for name, metric in comparison.metrics.items():
         if metric.reason is not None:
-            found.setdefault(metric.reason, []).append(TITLES[name])
+            found.setdefault(metric.reason, []).append(views.metric_title(name, comparison.score))
     return [(", ".join(names), why) for why, names in found.items()]
 
 
-def _add_class(table: Table, entry: ClassChange) -> None:
+def _add_class(table: Table, entry: ClassChange, digits: int) -> None:
     table.add_row(
         Text(views.printable(entry.name)),
         f"{entry.n:,}",
-        views.number(entry.old),
-        views.number(entry.new),
-        Text(views.estimate(entry.change.value, entry.change.interval)),
+        views.number(entry.old, digits),
+        views.number(entry.new, digits),
+        Text(views.estimate(entry.change.value, entry.change.interval, digits)),
         "–" if entry.p_holm is None else f"{entry.p_holm:.2g}",
         f"{views.percent(entry.accuracy[0])} → {views.percent(entry.accuracy[1])}",
         Text(entry.verdict, style=CHANGE_COLOURS[entry.verdict]),
@@ -152,11 +152,12 @@ def _metrics(comparison: Comparison) -> Table:
     for heading in ("old", "new", "change"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, metric in comparison.metrics.items():
+        digits = views.metric_digits(name, comparison.score)
         table.add_row(
-            TITLES[name],
-            views.number(metric.old),
-            views.number(metric.new),
-            Text(views.estimate(metric.value, metric.interval)),
+            Text(views.metric_title(name, comparison.score)),
+            views.number(metric.old, digits),
+            views.number(metric.new, digits),
+            Text(views.estimate(metric.value, metric.interval, digits)),
         )
     before, after = comparison.accuracy
     table.add_row("accuracy", views.percent(before), views.percent(after), f"{100 * (after - before):+.1f} points")

@@ -4,9 +4,9 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 
-from gfscore import disparity
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.bounds import hoeffding_radius, rdi_radius
+from gfscore.metrics import formulas
 from gfscore.paper.published_numbers import Dataset, PrintedRow, Published
 from gfscore.ranking import ranks, spearman
 
@@ -23,10 +23,10 @@ class ModelMetrics:
 
     def __init__(self, scores: FloatArray, counts: IntArray, class_names: tuple[str, ...]) -> None:
         self.great = (counts * scores).sum(axis=1) / counts.sum(axis=1)
-        self.rdi = np.array([disparity.rdi(row) for row in scores])
-        self.nrgc = np.array([disparity.nrgc(row) for row in scores], dtype=np.float64)
-        self.wcr = np.array([disparity.wcr(row) for row in scores])
-        self.fp_great = np.array([disparity.fp_great(row) for row in scores])
+        self.rdi = np.array([formulas.rdi(row) for row in scores])
+        self.nrgc = np.array([formulas.nrgc(row) for row in scores], dtype=np.float64)
+        self.wcr = np.array([formulas.wcr(row) for row in scores])
+        self.fp_great = np.array([formulas.fp_great(row) for row in scores])
         self.worst = tuple(class_names[k] for k in scores.argmin(axis=1))
         self.best = tuple(class_names[k] for k in scores.argmax(axis=1))
 

@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from gfscore import disparity, results
+from gfscore import results
 from gfscore.arrays import FloatArray
-from gfscore.assembling import make_provenance
+from gfscore.assembling import make_provenance, metric_block
 from gfscore.bounds import box, hoeffding_intervals, inequality
+from gfscore.metrics import ClassScores, all_metrics
 from gfscore.paper.facts import DELTA
 from gfscore.paper.published_numbers import Dataset, Published, PublishedModel, published
+from gfscore.score_titles import GREAT
 from gfscore.scores import SCORE_MAX
 from gfscore.scores.great import PREMISE
 
@@ -39,18 +41,13 @@ def _model(model: PublishedModel, names: tuple[str, ...], activation: str) -> re
     scores, counts = model.scores, model.counts
     lower, upper = hoeffding_intervals(scores, counts, DELTA)
     shares: FloatArray = counts / counts.sum()
-    highest, lowest = disparity.rdi_classes(scores)
-    weight = disparity.DEFAULT_FAIRNESS_WEIGHT
+    profile = ClassScores(scores=scores, weights=shares)
     return results.ModelAudit(
         name=model.short_name,
-        score=results.ScoreInfo(name="great", range=(0.0, SCORE_MAX), activation=activation, temperature=1.0),
+        score=results.ScoreInfo(name=GREAT, range=(0.0, SCORE_MAX), activation=activation, temperature=1.0),
         samples=results.SamplesInfo(source=SOURCE, n=int(counts.sum())),
         interval=results.IntervalInfo(method="hoeffding", delta=DELTA, target="population"),
         accuracy=model.accuracy,
-        aggregate=float(np.dot(shares, scores)),
-        aggregate_interval=box.mean_range(lower, upper, shares),
-        class_mean=float(scores.mean()),
-        class_mean_interval=box.mean_range(lower, upper),
         classes=tuple(
             results.ClassResult(
                 name=name,
@@ -65,23 +62,21 @@ def _model(model: PublishedModel, names: tuple[str, ...], activation: str) -> re
         ),
         absent_classes=(),
         worst_set=tuple(names[k] for k in np.flatnonzero(lower <= upper.min())),
-        rdi=results.Disparity(
-            value=disparity.rdi(scores), interval=box.rdi_range(lower, upper), classes=(names[highest], names[lowest])
-        ),
-        nrgc=results.Metric(value=disparity.nrgc(scores), interval=inequality.nrgc_range(lower, upper)),
-        wcr=results.WorstCase(value=disparity.wcr(scores), interval=box.wcr_range(lower, upper), class_=names[lowest]),
-        fp_great=results.Penalised(
-            value=disparity.fp_great(scores, weight), interval=box.fp_great_range(lower, upper, weight), weight=weight
-        ),
-        theil=results.Metric(value=disparity.theil(scores), interval=inequality.theil_range(lower, upper)),
-        atkinson=results.Atkinson(
-            value=disparity.atkinson(scores),
-            interval=inequality.atkinson_range(lower, upper),
-            adjusted_mean=disparity.atkinson_adjusted_mean(scores),
-        ),
+        **metric_block(profile, names, _intervals(profile, lower, upper)),
         flags=(),
         claim=results.Claim(premise=PREMISE),
     )
+
+
+def _intervals(profile: ClassScores, lower: FloatArray, upper: FloatArray) -> dict[str, results.Interval | None]:
+    """What the class intervals leave of each metric."""
+    found = {key: metric.between(profile, lower, upper) for key, metric in all_metrics().items()}
+    found["rdi"] = box.rdi_range(lower, upper)
+    found["fp_great"] = box.fp_great_range(lower, upper, profile.fairness_weight)
+    found["nrgc"] = inequality.nrgc_range(lower, upper)
+    found["theil"] = inequality.theil_range(lower, upper)
+    found["atkinson"] = inequality.atkinson_range(lower, upper)
+    return found
 
 
 def _calibration(numbers: Published) -> results.Calibration:

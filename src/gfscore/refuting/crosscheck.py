@@ -19,11 +19,10 @@ from gfscore.refuting.claims import shares
 from gfscore.refuting.trying import Subject
 from gfscore.results import AttackAgreements, AttackFreeScores, CrossCheck, Flag, ModelAudit
 from gfscore.samples import Samples
+from gfscore.score_titles import FIRST_ORDER
 from gfscore.scores import great_scores
 from gfscore.scores.directions import Norm
 from gfscore.scores.first_order import FirstOrder, first_order_radii, gradient_norms, strongest_rivals
-
-FIRST_ORDER = "first-order"  # what local scores that are such radii are called
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +128,7 @@ def _scores(
         radii = subject.local.values[rows]
     else:
         radii = _first_order_radii(samples, pixels, module, assault.norm)
-        seconds["first-order"] = time.perf_counter() - scored + forward - started
+        seconds[FIRST_ORDER] = time.perf_counter() - scored + forward - started
     return {"clean_accuracy": great.predicted == labels, "great": great.values, "first_order": radii > assault.eps}
 
 

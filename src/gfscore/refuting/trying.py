@@ -18,6 +18,7 @@ from gfscore.inputs.preprocessing import Pixels
 from gfscore.measures import Run
 from gfscore.results import Flag
 from gfscore.samples import Samples
+from gfscore.score_titles import GREAT
 from gfscore.scores import LocalScores
 
 PER_CLASS = 50  # samples tried of each class, unless said otherwise
@@ -143,7 +144,7 @@ def refute(
 def _possible(subject: Subject, methods: Sequence[Refuter] | None) -> tuple[tuple[Refuter, ...], Any, tuple[Flag, ...]]:
     """The methods that can be tried, the differentiable model if one of them needs it, and flags for the others."""
     if methods is not None:
-        if Refuter.PREMISE in methods and subject.local.name != "great":
+        if Refuter.PREMISE in methods and subject.local.name != GREAT:
             raise OptionError(
                 f"the premise is that of the GREAT score; the {subject.local.name} score has another. "
                 "Choose bisection or attack."
@@ -155,7 +156,7 @@ def _possible(subject: Subject, methods: Sequence[Refuter] | None) -> tuple[tupl
     tried, flags, module = [Refuter.BISECTION], [], None
     try:
         module = subject.run.differentiable()
-        if subject.local.name == "great":
+        if subject.local.name == GREAT:
             tried.append(Refuter.PREMISE)
         load("foolbox"), load("pyautoattack")
         tried.append(Refuter.ATTACK)

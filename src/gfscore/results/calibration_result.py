@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from gfscore.results.base_result import Flag, Interval, Metric, Result
-from gfscore.results.class_result import Atkinson, ClassResult, Disparity, Penalised, WorstCase
+from gfscore.results.class_result import Atkinson, ClassResult, Disparity, MetricBlock, Penalised, WorstCase
 from gfscore.results.ranking_result import Agreement
 
 
@@ -14,14 +14,14 @@ class Curves(Result):
     aggregate: tuple[float, ...]
     scores: dict[str, tuple[float, ...]] = Field(description="by class")
     metrics: dict[str, tuple[float | None, ...]] = Field(
-        default_factory=dict, description="class_mean, wcr, rdi, nrgc, fp_great, theil and atkinson of all classes"
+        default_factory=dict, description="every metric but the aggregate, of all classes, by key"
     )
     error: float = Field(
         description="estimate of how far a value is from the score at that temperature at most, not a bound"
     )
 
 
-class Calibrated(Result):
+class Calibrated(MetricBlock):
     """The metrics at the calibrated temperature, beside those at the temperature of the audit.
 
     All intervals here hold together at the audit's level for a temperature fixed beforehand. This one was chosen on the
@@ -40,6 +40,7 @@ class Calibrated(Result):
     fp_great: Penalised
     theil: Metric
     atkinson: Atkinson
+    metrics: dict[str, Metric] = Field(default_factory=dict, description="those of plug-ins, by key")
 
 
 class ObjectiveSteps(Result):

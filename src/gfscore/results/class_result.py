@@ -4,6 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from gfscore.errors import ResultError
+from gfscore.metrics import BUILT_IN, find_metric
 from gfscore.results.base_result import Interval, Metric, Result, Share
 
 
@@ -59,6 +61,22 @@ class Atkinson(Metric):
 
     aversion: float = Field(default=1.0, ge=0, description="epsilon")
     adjusted_mean: float | None = Field(default=None, description="class mean times (1 - index)")
+
+
+class MetricBlock(Result):
+    """Base of what holds every metric of a model: one way to read them all."""
+
+    def metric(self, key: str) -> Metric:
+        """A metric of the whole model by its key, with its interval; its value is None where this result has none."""
+        if key in BUILT_IN:
+            found = getattr(self, key)
+            if isinstance(found, Metric):
+                return found
+            return Metric(value=found, interval=getattr(self, f"{key}_interval", None))
+        others: dict[str, Metric] = getattr(self, "metrics", {})
+        if key not in others and find_metric(key) is None:
+            raise ResultError(f"there is no metric {key!r}. There are {', '.join([*BUILT_IN, *others])}.")
+        return others.get(key, Metric(value=None))
 
 
 class Null(Result):

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from gfscore.results.base_result import Flag, Metric, Result
+from gfscore.results.origin_result import ScoreInfo
 from gfscore.results.result_file import Provenance, ResultFile
 from gfscore.results.verdict_result import Verdict
 
@@ -41,6 +42,7 @@ class Comparison(ResultFile):
     schema_: str = Field(default=COMPARISON_SCHEMA, alias="schema", pattern=r"^gfscore\.comparison/1$")
     old: str
     new: str
+    score: ScoreInfo | None = Field(default=None, description="which local score is compared, and how it was made")
     paired: bool
     pairing: str = Field(description="how samples were matched, or why they were not")
     n: int = Field(ge=1, description="samples compared; of the new version where they are not shared")

@@ -5,10 +5,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gfscore.errors import PLURALS, ResultError
+from gfscore.metrics import BUILT_IN, Scale, find_metric
 from gfscore.results.base_result import Interval, Metric
 from gfscore.results.model_result import ModelAudit
 
 SLACK = 1e-9  # for the rounding of sums, relative to the largest score or to 1
+CALLED = {"aggregate": "the mean score", "class_mean": "the class mean"}  # others by their keys
 
 
 def check_consistent(model: ModelAudit) -> None:
@@ -36,25 +38,17 @@ def _complaints(model: ModelAudit) -> Iterator[str]:
 def _misplaced(model: ModelAudit) -> Iterator[str]:
     """Numbers off their scale or out of their interval."""
     low, high = model.score.range
-    span, weight = high - low, model.fp_great.weight
     scores, share = (low, high), (0.0, 1.0)
+    facts = Scale(low=low, high=high, fairness_weight=model.fp_great.weight, n_classes=len(model.classes))
     for entry in model.classes:
         yield from _out_of_place(f"the score of {entry.name!r}", entry.score, entry.interval, scores)
         for what, metric in (("robust accuracy", entry.robust_accuracy), ("refuted share", entry.refuted)):
             yield from _metric_out_of_place(f"the {what} of {entry.name!r}", metric, share)
-    yield from _out_of_place("the mean score", model.aggregate, model.aggregate_interval, scores)
-    yield from _out_of_place("the class mean", model.class_mean, model.class_mean_interval, scores)
-    scales = {
-        "wcr": scores,
-        "rdi": (0.0, span),
-        "nrgc": share,
-        "fp_great": (low - weight * span, high),
-        "theil": (0.0, math.log(len(model.classes))),
-        "atkinson": share,
-        "robust_accuracy": share,
-    }
-    for name, scale in scales.items():
-        yield from _metric_out_of_place(name, getattr(model, name), scale)
+    for key in (*BUILT_IN, *model.metrics):
+        row = find_metric(key)
+        scale = (-math.inf, math.inf) if row is None else row.values(facts)
+        yield from _metric_out_of_place(CALLED.get(key, key), model.metric(key), scale)
+    yield from _metric_out_of_place("robust_accuracy", model.robust_accuracy, share)
     claim = model.claim
     yield from _out_of_place("the refuted share", claim.radius_refuted_share, claim.radius_refuted_interval, share)
 
@@ -65,7 +59,8 @@ def _metric_out_of_place(what: str, metric: Metric | None, scale: Interval) -> I
 
 
 def _out_of_place(what: str, value: float | None, interval: Interval | None, scale: Interval) -> Iterator[str]:
-    slack = SLACK * max(1.0, scale[1] - scale[0])
+    length = scale[1] - scale[0]
+    slack = SLACK * max(1.0, length if math.isfinite(length) else 0.0)
     if interval is not None:
         if interval[0] > interval[1] + slack:
             yield f"the interval of {what} begins at {interval[0]:.6g} and ends at {interval[1]:.6g}"

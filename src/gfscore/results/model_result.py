@@ -6,16 +6,24 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from gfscore.results.base_result import Flag, Interval, Metric, Result, Share
+from gfscore.results.base_result import Flag, Interval, Metric, Share
 from gfscore.results.calibration_result import Calibrated, Curves
 from gfscore.results.check_result import Claim, CrossCheck
-from gfscore.results.class_result import Atkinson, ClassResult, Disparity, NoiseFloor, Penalised, WorstCase
+from gfscore.results.class_result import (
+    Atkinson,
+    ClassResult,
+    Disparity,
+    MetricBlock,
+    NoiseFloor,
+    Penalised,
+    WorstCase,
+)
 from gfscore.results.origin_result import IntervalInfo, RunInfo, SamplesInfo, ScoreInfo
 
 Show = Callable[[Any], str]  # a model as text
 
 
-class ModelAudit(Result):
+class ModelAudit(MetricBlock):
     """Everything about one model."""
 
     name: str
@@ -42,6 +50,7 @@ class ModelAudit(Result):
     fp_great: Penalised
     theil: Metric
     atkinson: Atkinson
+    metrics: dict[str, Metric] = Field(default_factory=dict, description="those of plug-ins, by key")
     robust_accuracy: Metric | None = Field(
         default=None, description="share of radii above eps; the interval covers sampling only: it is no bound"
     )
@@ -55,6 +64,13 @@ class ModelAudit(Result):
     calibrated: Calibrated | None = None
 
     _shown: ClassVar[dict[str, Show]] = {}
+
+    @property
+    def class_weights(self) -> tuple[float, ...]:
+        """What each class counts for in numbers of the whole; they sum to 1."""
+        by_size = self.samples.weighted_by == "class_sizes"
+        totals = [(entry.size or 0) if by_size else entry.n for entry in self.classes]
+        return tuple(total / sum(totals) for total in totals)
 
     @classmethod
     def show_as(cls, *, text: Show, html: Show) -> None:

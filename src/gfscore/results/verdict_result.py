@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from gfscore.results.base_result import Flag, Interval, Metric, Result
+from gfscore.results.origin_result import ScoreInfo
 from gfscore.results.result_file import Provenance, ResultFile
 
 GATE_SCHEMA = "gfscore.gate/1"
@@ -81,6 +82,7 @@ class ModelVerdict(Result):
     """A model, judged by every rule of a policy."""
 
     name: str
+    score: ScoreInfo | None = Field(default=None, description="which local score is judged, and how it was made")
     verdict: Verdict
     reasons: tuple[str, ...] = Field(description="what decides: of the rules that fail, else of those undecided")
     rules: tuple[RuleVerdict, ...]

@@ -11,6 +11,7 @@ from scipy.special import ndtr
 from gfscore.arrays import FloatArray, IntArray, row_chunks
 from gfscore.errors import OptionError
 from gfscore.samples import Samples
+from gfscore.score_titles import FIRST_ORDER
 from gfscore.scores.directions import Logits, Norm, estimated_norms, is_drawn, relative_error
 from gfscore.scores.first_order_flags import Missing, capped_flag, fallback_flag, step_flag
 from gfscore.scores.local import LocalScores
@@ -192,7 +193,7 @@ def first_order_scores(
         settings |= _errors(values, how)
     tied = np.where(margins[:, 0] == 0, np.minimum(samples.labels, rivals[:, 0]), rivals[:, 0])  # as argmax has it
     return LocalScores(
-        name="first-order",
+        name=FIRST_ORDER,
         values=values,
         errors=errors,
         maximum=how.largest,

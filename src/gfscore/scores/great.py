@@ -10,6 +10,7 @@ from scipy.special import expit
 from gfscore.arrays import CHUNK_VALUES, FloatArray, IntArray, Scratch, map_chunks, row_chunks
 from gfscore.errors import OptionError
 from gfscore.samples import Samples
+from gfscore.score_titles import GREAT
 from gfscore.scores.local import Activation, LocalScores
 
 PREMISE = (
@@ -81,7 +82,7 @@ def great_scores(
     for _ in map_chunks(score, chunks, threads):
         pass  # each chunk wrote into its own rows
     return LocalScores(
-        name="great",
+        name=GREAT,
         values=values,
         maximum=SCORE_MAX,
         predicted=predicted,

@@ -1,9 +1,8 @@
 """What a result keeps of a temperature curve: enough to show every number at other temperatures, and no more."""
 
-from collections.abc import Callable
+import numpy as np
 
-from gfscore import disparity
-from gfscore.arrays import FloatArray
+from gfscore.metrics import ClassScores, all_metrics
 from gfscore.results import Curves, ModelAudit
 from gfscore.temperature.curve import TemperatureCurve
 
@@ -19,27 +18,20 @@ def stored_curves(curve: TemperatureCurve, audited: ModelAudit) -> Curves:
     asked = [audited.score.temperature, audited.calibrated.temperature if audited.calibrated else None]
     temperatures = curve.temperatures(also=[temperature for temperature in asked if temperature is not None])
     profiles = curve.scores(temperatures)  # (temperatures, K)
-    scores = dict(zip(curve.names, profiles.T.tolist(), strict=True))
+    by_name = dict(zip(curve.names, profiles.T.tolist(), strict=True))
+    weights, weight = np.array(audited.class_weights), audited.fp_great.weight
+    classes = ClassScores(scores=profiles[0], weights=weights, fairness_weight=weight)
     kept = [entry.name for entry in audited.classes]
     if len(kept) > ALL_CLASSES:
         kept = [entry.name for entry in sorted(audited.classes, key=lambda entry: entry.score)[:LOWEST_CLASSES]]
     return Curves(
         temperature=tuple(temperatures.tolist()),
         aggregate=tuple((profiles @ curve.weights).tolist()),
-        scores={name: tuple(scores[name]) for name in kept},
-        metrics={name: tuple(map(metric, profiles)) for name, metric in _metrics(audited.fp_great.weight).items()},
+        scores={name: tuple(by_name[name]) for name in kept},
+        metrics={
+            key: tuple(metric.of(classes.at(scores)) for scores in profiles)
+            for key, metric in all_metrics().items()
+            if key != "aggregate"  # which has a place of its own
+        },
         error=curve.error,
     )
-
-
-def _metrics(weight: float) -> dict[str, Callable[[FloatArray], float | None]]:
-    """What is said of a whole profile, by its name in the result."""
-    return {
-        "class_mean": lambda scores: float(scores.mean()),
-        "wcr": disparity.wcr,
-        "rdi": disparity.rdi,
-        "nrgc": disparity.nrgc,
-        "fp_great": lambda scores: disparity.fp_great(scores, weight),
-        "theil": disparity.theil,
-        "atkinson": disparity.atkinson,
-    }

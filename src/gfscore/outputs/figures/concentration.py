@@ -69,6 +69,7 @@ def rdi_concentration(result: Audit | ModelAudit, radii: Radii) -> ChartType:
 
 
 def _notes(models: Sequence[ModelAudit], gaps: Sequence[float]) -> list[str]:
+    digits = views.digits_of(models[0].score)
     method = style.either(style.METHODS.get(model.interval.method, model.interval.method) for model in models)
     whose = (
         f"Diamonds: half of each model's {method} interval"
@@ -76,9 +77,9 @@ def _notes(models: Sequence[ModelAudit], gaps: Sequence[float]) -> list[str]:
         else f"Diamond: half of its {method} interval"
     )
     gap = (
-        f"models, {views.number(min(gaps))} to {views.number(max(gaps))}"
+        f"models, {views.number(min(gaps), digits)} to {views.number(max(gaps), digits)}"
         if len(models) > 1
-        else f"model, {views.number(gaps[0])}"
+        else f"model, {views.number(gaps[0], digits)}"
     )
     return [
         style.about(models),
@@ -109,5 +110,5 @@ def _point(model: ModelAudit) -> dict[str, Any]:
         "model": views.printable(model.name),
         "n": min(entry.n for entry in model.classes),
         "radius": (high - low) / 2,
-        "interval": views.estimate(model.rdi.value, model.rdi.interval),
+        "interval": views.estimate(model.rdi.value, model.rdi.interval, views.digits_of(model.score)),
     }

@@ -9,11 +9,9 @@ from altair.typing import ChartType
 from gfscore import views
 from gfscore.errors import PLURALS, ResultError
 from gfscore.outputs.figures import style
-from gfscore.results import Audit, Metric, ModelAudit, Null
+from gfscore.results import Audit, ModelAudit
 
 PANEL, NOISE_PANEL, ROW = 118, 260, 21
-SCORE = "score"
-METRICS = (SCORE, "WCR", "RDI", "NRGC", "FP-GREAT")
 MORE, MAYBE = "more than noise", "may be noise"
 
 
@@ -21,23 +19,17 @@ def disparity_bars(result: Audit | ModelAudit) -> ChartType:
     """A panel per metric, a bar per model with its interval, and the noise floor where there is one."""
     models = style.several(result)
     parts = PLURALS[models[0].partition]
-    weight = models[0].fp_great.weight
-    panels = [
-        _bars(models, SCORE, "mean of the scores: of all samples", labels=True),
-        _bars(models, "WCR", f"lowest score: of the {parts}"),
-        _bars(models, "RDI", "best − worst: lower is more even"),
-        _bars(models, "NRGC", "Gini, no unit: lower is more even"),
-        _bars(models, "FP-GREAT", f"mean of the {parts}: − {weight:g} × RDI"),
-    ]
+    keys = views.metric_keys(*models, main=True)
+    panels = [_bars(models, key, labels=key == keys[0]) for key in keys]
     notes = [style.about(models)]
-    bounded = [model for model in models if any(_numbers(model, metric)[1] for metric in METRICS)]
+    bounded = [model for model in models if any(model.metric(key).interval for key in keys)]
     if bounded:
         notes.append(style.intervals_note(bounded))
     if any(model.noise for model in models):
         notes.append(f"Ticks: what chance alone exceeds in 5 % of cases when all {parts} are equal.")
-    notes += style.no_order(models)
+    notes += views.no_order(models)
     title = "Score of each model, and how unevenly it is spread"
-    return style.framed(alt.hconcat(*panels, spacing=12), title, notes, models=models, width=5 * (PANEL + 45))
+    return style.framed(alt.hconcat(*panels, spacing=12), title, notes, models=models, width=len(panels) * (PANEL + 45))
 
 
 def noise_floor(result: Audit | ModelAudit) -> ChartType:
@@ -46,12 +38,9 @@ def noise_floor(result: Audit | ModelAudit) -> ChartType:
     if not models:
         raise ResultError("this result has no noise floor to draw. Run gfscore audit on the logits, which computes it.")
     parts = PLURALS[models[0].partition]
-    kinds = {row["kind"] for metric in ("RDI", "NRGC") for row in _noise_rows(models, metric)}
-    panels = [
-        _noise(models, metric, kinds, labels=metric == "RDI")
-        for metric in ("RDI", "NRGC")
-        if _noise_rows(models, metric)
-    ]
+    keys = [key for key in views.metric_keys(*models) if _noise_rows(models, key)]
+    kinds = {row["kind"] for key in keys for row in _noise_rows(models, key)}
+    panels = [_noise(models, key, kinds, labels=key == keys[0]) for key in keys]
     notes = [
         style.about(models),
         f"Grey: from 0 to what chance exceeds in 5 % of cases were all {parts} equal; its tick: the mean under chance.",
@@ -67,39 +56,29 @@ def noise_floor(result: Audit | ModelAudit) -> ChartType:
 def _values(models: Sequence[ModelAudit], metric: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for model in models:
-        value, interval, null = _numbers(model, metric)
-        low, high = interval or (None, None)
+        shown, null = model.metric(metric), views.nulls(model).get(metric)
+        low, high = shown.interval or (None, None)
         found.append(
             {
                 "model": views.printable(model.name),
-                "value": value,
+                "value": shown.value,
                 "low": low,
                 "high": high,
                 "floor": None if null is None else null.null_q95,
-                "text": views.number(value),
+                "text": views.metric_text(model, metric, interval=False),
             }
         )
     return found
 
 
-def _numbers(model: ModelAudit, metric: str) -> tuple[float | None, tuple[float, float] | None, Null | None]:
-    if metric == SCORE:
-        return model.aggregate, model.aggregate_interval, None
-    metrics: dict[str, Metric] = {
-        "WCR": model.wcr,
-        "RDI": model.rdi,
-        "NRGC": model.nrgc,
-        "FP-GREAT": model.fp_great,
-    }
-    nulls = {} if model.noise is None else {"RDI": model.noise.rdi, "NRGC": model.noise.nrgc}
-    return metrics[metric].value, metrics[metric].interval, nulls.get(metric)
-
-
-def _bars(models: Sequence[ModelAudit], metric: str, meaning: str, *, labels: bool = False) -> style.Part:
+def _bars(models: Sequence[ModelAudit], metric: str, *, labels: bool = False) -> style.Part:
     table = _values(models, metric)
     names = [row["model"] for row in table]
     base = alt.Chart(style.rows(table)).encode(y=alt.Y("model", **style.names_axis(names, labels=labels)))
-    title = [word.strip() for word in meaning.split(":")]
+    row = views.metric_row(metric)
+    better = "higher" if row.higher_is_better else "lower"
+    meaning = row.axis or f"of the {{parts}}: {better} is better"
+    title = [word.strip() for word in views.fill(meaning, models[0]).split(":")]
     axis = alt.Axis(title=title, tickCount=4)
     tooltip = [
         "model:N",
@@ -113,14 +92,14 @@ def _bars(models: Sequence[ModelAudit], metric: str, meaning: str, *, labels: bo
         x=alt.X("floor:Q", axis=axis)
     )
     texts = base.mark_text(align="left").encode(x=alt.value(PANEL + 5), text="text:N")
-    heading = views.printable(views.score_name(models[0].score)) if metric == SCORE else metric
+    heading = views.metric_title(metric, models[0].score)
     return alt.layer(bars, lines, floors, texts).properties(width=PANEL, height=ROW * len(table), title=heading)
 
 
 def _noise_rows(models: Sequence[ModelAudit], metric: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for model, row in zip(models, _values(models, metric), strict=True):
-        null = _numbers(model, metric)[2]
+        null = views.nulls(model).get(metric)
         if null is not None:
             kind = MORE if views.index_verdict(model, null) == MORE else MAYBE
             found.append(
@@ -137,8 +116,9 @@ def _noise(models: Sequence[ModelAudit], metric: str, kinds: set[str], *, labels
     base = alt.Chart(style.rows(table)).encode(
         y=alt.Y("model", **style.names_axis([row["model"] for row in table], labels=labels))
     )
-    unit = "best − worst score" if metric == "RDI" else "Gini coefficient, no unit"
-    axis = alt.Axis(title=f"{metric}: {unit}", tickCount=5)
+    heading = views.metric_title(metric, models[0].score)
+    unit = views.fill(views.metric_row(metric).axis, models[0]).partition(":")[0]
+    axis = alt.Axis(title=f"{heading}: {unit}", tickCount=5)
     legend = alt.Legend(title=None, orient="bottom")
     color = alt.Color("kind:N", scale=alt.Scale(domain=known, range=[colors[kind] for kind in known]), legend=legend)
     shape = alt.Shape("kind:N", scale=alt.Scale(domain=known, range=[shapes[kind] for kind in known]), legend=legend)
@@ -157,4 +137,4 @@ def _noise(models: Sequence[ModelAudit], metric: str, kinds: set[str], *, labels
             x=alt.X("value:Q", axis=axis), color=color, shape=shape, tooltip=tooltip
         ),
         base.mark_text(align="left").encode(x=alt.value(NOISE_PANEL + 6), text="p:N"),
-    ).properties(width=NOISE_PANEL, height=ROW * len(table), title=metric)
+    ).properties(width=NOISE_PANEL, height=ROW * len(table), title=heading)

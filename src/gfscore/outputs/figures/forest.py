@@ -57,7 +57,7 @@ def _entry(model: ModelAudit, entry: ClassResult, rank: int) -> dict[str, Any]:
         "n": entry.n,
         "accuracy": entry.accuracy,
         "kind": CANDIDATE if entry.name in model.worst_set else OTHER,
-        "estimate": views.estimate(entry.score, entry.interval, certified=views.is_certified(model)),
+        "estimate": views.score_text(model, entry.score, entry.interval),
         "count": f"n = {entry.n:,}",
     }
 

@@ -30,7 +30,7 @@ def class_heatmap(result: Audit | ModelAudit) -> ChartType:
     parts = PLURALS[models[0].partition]
     several = len(models) > 1
     order = "Models from the highest score of all samples down. " if several else ""
-    notes = [style.about(models), f"{order}Light is a higher score.", *style.no_order(models)]
+    notes = [style.about(models), f"{order}Light is a higher score.", *views.no_order(models)]
     everywhere = " in each model" if several else ""
     if len(names) <= ALL_SHOWN:
         title = f"Score of each {models[0].partition}{everywhere}"

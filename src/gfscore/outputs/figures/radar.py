@@ -36,7 +36,7 @@ def radar(result: Audit | ModelAudit, names: Sequence[str] | None = None) -> Cha
     if left_out:
         mean = ", by their mean over these models" if len(chosen) > 1 else ""
         notes.append(f"Shown are the {ENDS} lowest and the {ENDS} highest {parts}{mean}.")
-    notes += style.no_order(chosen)
+    notes += views.no_order(chosen)
     layers = [*_grid(shown, step, largest), *_polygons(chosen, shown, largest)]
     chart = alt.layer(*layers).properties(width=SIDE, height=SIDE)
     title = f"Scores of the {parts}" + (f" in {len(chosen)} models" if len(chosen) > 1 else "")

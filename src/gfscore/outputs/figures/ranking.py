@@ -35,7 +35,7 @@ def robustness_disparity(result: Audit | ModelAudit) -> ChartType:
     ]
     bounded = [model for model in models if model.aggregate_interval or model.rdi.interval]
     notes = [style.about(models), *([style.intervals_note(bounded, "Grey lines")] if bounded else [])]
-    notes += style.no_order(models)
+    notes += views.no_order(models)
     if len(table) <= LABELLED:
         layers += _labels(table, x_domain, y_domain)
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
@@ -129,12 +129,13 @@ def reranking(result: Audit | ModelAudit) -> ChartType:
     notes = [style.about(models)]
     if any(model.aggregate_interval or model.fp_great.interval for model in models):
         notes.append("The intervals are not drawn: neighbouring places may differ by less than they are wide.")
-    notes += style.no_order(models)
+    notes += views.no_order(models)
     return style.framed(chart, title, notes, models=models, width=BUMP_WIDTH + 400)
 
 
 def _move(model: ModelAudit, before: int, after: int) -> dict[str, Any]:
-    name, great, fp = views.printable(model.name), views.number(model.aggregate), views.number(model.fp_great.value)
+    texts = (views.metric_text(model, key, interval=False) for key in ("aggregate", "fp_great"))
+    name, great, fp = views.printable(model.name), *texts
     kind = STAYS if before == after else RISES if after < before else FALLS
     return {
         "name": name,

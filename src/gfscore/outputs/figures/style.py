@@ -23,7 +23,6 @@ TITLE_SIZE, NOTE_SIZE, TEXT_SIZE = 15, 11, 11
 PADDING = 12
 CHARACTER = 0.54  # mean width of one, as a share of the font size
 METHODS = {"hoeffding": "Hoeffding", "bernstein": "Bernstein", "kl": "KL"}  # names as people write them
-ORDERS_NO_MODELS = "A higher score does not make a model more robust than one that was trained differently."
 NAME_LIMIT = 190  # pixels of a name; longer ones end in an ellipsis
 HALO: dict[str, Any] = {"stroke": "white", "strokeWidth": 3}  # below a text, to keep lines out of its letters
 
@@ -75,12 +74,6 @@ def about(models: Sequence[ModelAudit], *, settings: bool = True) -> str:
 def whose(models: Sequence[ModelAudit]) -> str:
     """Name of the only model, or how many there are."""
     return shortened(models[0].name) if len(models) == 1 else f"{len(models)} models"
-
-
-def no_order(models: Sequence[ModelAudit]) -> list[str]:
-    """What a picture of several models' scores must not be read as: no note for one model, or a score that orders."""
-    several = len(models) > 1 and any(model.score.name == "great" for model in models)
-    return [ORDERS_NO_MODELS] if several else []
 
 
 def intervals_note(models: Iterable[ModelAudit], mark: str = "Lines") -> str:

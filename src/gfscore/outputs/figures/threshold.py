@@ -83,7 +83,7 @@ def side_by_side(models: Sequence[ModelAudit], threshold: float) -> ChartType:
     height = len(first) * (8 + ROWS_OF_MODELS * len(names))
     chart = alt.layer(lines, points, _rule(threshold, scale)).properties(width="container", height=height)
     notes = [style.about(models), *_interval_notes(models), f"Dashed: the threshold, {threshold:g}."]
-    notes += style.no_order(models)
+    notes += views.no_order(models)
     title = f"Each {models[0].partition} in every model, from the least protected of {names[0]} up"
     return style.framed(chart, title, notes, models=models, width=TITLE_WIDTH)
 

@@ -11,7 +11,7 @@ from gfscore import views
 from gfscore.outputs.escaping import shortened
 from gfscore.outputs.report import words
 from gfscore.outputs.report.texts import model_parts
-from gfscore.results import Audit, Metric, ModelAudit
+from gfscore.results import Audit, ModelAudit
 
 IMAGES, UNKNOWN = "image-classification", "other"  # tasks of the hub: logits alone do not tell what was classified
 TITLE = "## Robustness by class"
@@ -44,12 +44,16 @@ def _metrics(model: ModelAudit) -> Iterator[tuple[str, float, str]]:
     how = words.settings(model.score)
     yield "accuracy", model.accuracy, f"{views.accuracy_name(model.score).capitalize()}{views.weighed(model)}"
     for line in words.metric_lines(model):
-        found = getattr(model, line.key)
-        value, interval = (found.value, found.interval) if isinstance(found, Metric) else (found, None)
-        if value is None:
+        found = model.robust_accuracy if line.key == words.ROBUST else model.metric(line.key)
+        if found is None or found.value is None:
             continue
-        between = None if interval is None else f"interval {' to '.join(views.ends(interval))}"
-        yield f"gfscore_{line.key}", float(value), ", ".join(filter(None, (line.name, how, between)))
+        ends = None if found.interval is None else views.ends(found.interval, _digits(line.key, model))
+        between = None if ends is None else f"interval {' to '.join(ends)}"
+        yield f"gfscore_{line.key}", float(found.value), ", ".join(filter(None, (line.name, how, between)))
+
+
+def _digits(key: str, model: ModelAudit) -> int:
+    return 3 if key == words.ROBUST else views.metric_digits(key, model.score)
 
 
 def scalar(text: str) -> str:

@@ -36,7 +36,7 @@ def _model(model: ModelAudit, places: dict[str, int]) -> dict[str, Any]:
     return {
         "name": shortened(model.name),
         "part": model.partition,
-        "title": words.kind(model.score).title,
+        "title": words.score_title(model.score),
         "digits": views.digits_of(model.score),
         "certified": views.is_certified(model),
         "range": list(model.score.range),

@@ -6,6 +6,7 @@ from functools import cache
 from importlib import resources
 from string import Template
 
+from gfscore import views
 from gfscore.errors import PLURALS
 from gfscore.outputs.escaping import as_html, script_json
 from gfscore.outputs.report import sections
@@ -21,8 +22,6 @@ MODELS = """\
 <p>From the worst {part} to the best; the dot is their mean.{warning}</p>
 <div id="spread" class="chart"></div>{table}</section>"""
 
-ORDERS_NO_MODELS = " A higher score does not make a model more robust than one that was trained differently."
-
 
 def html(audit: Audit) -> str:
     """The report: opens offline, prints, and reads in light and dark.
@@ -34,7 +33,7 @@ def html(audit: Audit) -> str:
     part = models[0].partition
     style, script = _asset("report.css"), _script()
     table = sections.models(audit) if several else ""
-    warning = ORDERS_NO_MODELS if any(model.score.name == "great" for model in models) else ""
+    warning = "".join(f" {note}" for note in views.no_order(models))
     return Template(_asset("report.html")).substitute(
         policy=f"default-src 'none'; img-src data:; script-src {_hash(script)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'",

@@ -1,6 +1,7 @@
 """The parts of the page that are words and small tables: they stand in the file and need no script."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from gfscore import views
@@ -8,7 +9,7 @@ from gfscore.errors import PLURALS
 from gfscore.outputs import calibration as calibration_words
 from gfscore.outputs.escaping import as_html
 from gfscore.outputs.report import words
-from gfscore.results import Audit, Calibrated, Metric, ModelAudit, Provenance
+from gfscore.results import Audit, ModelAudit, Provenance
 
 COMMAND_LIMIT = 4000
 
@@ -43,16 +44,11 @@ def metrics(model: ModelAudit) -> str:
     for line in words.metric_lines(model):
         cells = [line.name, line.value, line.floor or "–"]
         if best is not None:
-            cells.insert(2, _calibrated(best, line.key, views.digits_of(model.score)))
+            known = line.key in views.metric_keys(best)
+            cells.insert(2, views.metric_text(model, line.key, best, interval=False) if known else "–")
         rows.append(cells)
     notes = [line.meaning for line in words.metric_lines(model)]
     return _table(headings, rows, caption=views.brackets(model), kind="metrics", notes=notes)
-
-
-def _calibrated(best: Calibrated, key: str, places: int) -> str:
-    found = getattr(best, key)
-    value = found.value if isinstance(found, Metric) else found
-    return views.number(value, places)
 
 
 def flags(model: ModelAudit) -> str:
@@ -77,27 +73,21 @@ def claims(model: ModelAudit) -> str:
 
 def models(audit: Audit) -> str:
     """All models in one table; the page draws the picture above it."""
-    first = audit.models[0]
-    headings = ["model", "accuracy", words.kind(first.score).title, "worst (WCR)", "which", "gap (RDI)", "Gini (NRGC)"]
-    headings += ["FP-GREAT", "flags"]
+    first, keys = audit.models[0], views.metric_keys(*audit.models, main=True)
+    titles = [[_heading(key, first), *(["which"] if key == "wcr" else [])] for key in keys]
+    headings = ["model", "accuracy", *chain(*titles), "flags"]
     rows = []
     for model in audit.models:
-        places = views.digits_of(model.score)
-        estimates = [views.estimate(m.value, m.interval, places) for m in (model.rdi, model.nrgc)]
-        rows.append(
-            [
-                model.name,
-                views.percent(model.accuracy),
-                views.score_text(model, model.aggregate),
-                views.score_text(model, model.wcr.value, model.wcr.interval),
-                model.wcr.class_,
-                *estimates,
-                views.score_text(model, model.fp_great.value),
-                str(len(model.flags)),
-            ]
-        )
+        cells = [[views.metric_text(model, key), *([model.wcr.class_] if key == "wcr" else [])] for key in keys]
+        rows.append([model.name, views.percent(model.accuracy), *chain(*cells), str(len(model.flags))])
     caption = " ".join([views.brackets(first), *views.weighed_notes(audit.models)])
     return _table(headings, rows, caption=caption, kind="models")
+
+
+def _heading(key: str, model: ModelAudit) -> str:
+    """The name of a metric as the heading of a column."""
+    row = views.metric_row(key)
+    return views.fill(row.name or row.title, model)
 
 
 def calibration(audit: Audit) -> str:
@@ -116,7 +106,7 @@ def samples(model: ModelAudit) -> str:
     """Where a model's samples came from, and how its logits were made if they were made here."""
     seed = "" if model.samples.seed is None else f", generated with seed {model.samples.seed}"
     source = as_html(f"{model.samples.n:,} samples, {model.samples.source}{seed}.", 400)
-    how = as_html(", ".join(filter(None, (words.kind(model.score).title, words.settings(model.score)))), 400)
+    how = as_html(", ".join(filter(None, (words.score_title(model.score), words.settings(model.score)))), 400)
     absent = ""
     if model.absent_classes:
         absent = f"<p>{len(model.absent_classes):,} {PLURALS['class']} without a sample are in no number.</p>"

@@ -73,7 +73,7 @@ def _row(model: ModelAudit, entry: ClassResult) -> list[str]:
 
 def _metrics(model: ModelAudit) -> list[str]:
     rows = [[line.name, line.value, line.meaning, line.floor or "–"] for line in words.metric_lines(model)]
-    how = ", ".join(filter(None, (words.kind(model.score).title, words.settings(model.score))))
+    how = ", ".join(filter(None, (words.score_title(model.score), words.settings(model.score))))
     about = f"{model.samples.n:,} samples, {shortened(model.samples.source, 300)}; {how}."
     return [*table(["metric", "value", "meaning", "chance alone would give"], rows), "", text(about), ""]
 

@@ -6,31 +6,13 @@ from typing import Literal
 from gfscore import views
 from gfscore.errors import PLURALS
 from gfscore.outputs.escaping import shortened
-from gfscore.results import Metric, ModelAudit, Null, ScoreInfo
+from gfscore.results import ModelAudit, Null, ScoreInfo
+from gfscore.score_titles import title_of
 
 FEW = 4  # candidates for the worst that a sentence can name
-SCORES = ("aggregate", "class_mean", "wcr", "fp_great")  # metrics that are mean scores, and no gaps or indices
+ROBUST = "robust_accuracy"  # the key of a line that is about no metric of the table
 TEXT_LIMIT = 800  # characters of a flag's message or of a premise
 
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A local score as people call it, and what the number of one sample means."""
-
-    title: str
-    meaning: str
-
-
-KINDS = {
-    "great": Kind("GREAT score", "by how much the confidence in the true class beats the strongest rival's"),
-    "first-order": Kind("first-order radius", "how far off the nearest wrong decision is, judged by the slope at it"),
-    "smoothing": Kind(
-        "certified radius",
-        "up to where the decision of the smoothed classifier provably stays, but for the stated chance of error",
-    ),
-    "lipschitz": Kind("certified radius", "up to where a known Lipschitz constant keeps the decision"),
-    "given": Kind("given score", "the number that was given for it"),
-}
 
 Tone = Literal["uneven", "open", "broken"]
 
@@ -55,9 +37,9 @@ class MetricLine:
     floor: str | None = None
 
 
-def kind(score: ScoreInfo) -> Kind:
-    """What the score is called; one that this version does not know keeps its own name."""
-    return KINDS.get(score.name, Kind(shortened(f"{score.name} score"), "its local score"))
+def score_title(score: ScoreInfo) -> str:
+    """What the score is called, short enough for a sentence."""
+    return shortened(title_of(score.name).title)
 
 
 def settings(score: ScoreInfo) -> str:
@@ -133,9 +115,9 @@ def _warned(model: ModelAudit) -> tuple[str, ...]:
 
 
 def _accuracy(model: ModelAudit) -> str:
-    if model.score.name == "smoothing":
-        share = views.percent(model.accuracy)
-        return f"Under noise, the smoothed classifier decides {share} of {views.whole_of(model)} correctly."
+    decider = title_of(model.score.name).decider
+    if decider is not None:
+        return f"{decider} decides {views.percent(model.accuracy)} of {views.whole_of(model)} correctly."
     return (
         f"The model decides {views.percent(model.accuracy)} of {views.whole_of(model)} correctly. If you know "
         "it by another accuracy, stop here: the labels or the preprocessing are wrong."
@@ -165,59 +147,19 @@ def _reading(model: ModelAudit) -> str:
 
 def metric_lines(model: ModelAudit) -> list[MetricLine]:
     """Every metric of the whole model, in plain words."""
-    parts, places = PLURALS[model.partition], views.digits_of(model.score)
-    best, worst = map(shortened, model.rdi.classes)
-    noise = model.noise
+    nulls = views.nulls(model)
 
-    def line(key: str, name: str, metric: Metric, meaning: str, null: Null | None = None) -> MetricLine:
-        floor = None if null is None else _floor(model, null, places)
-        certified = key in SCORES and views.is_certified(model)
-        value = views.estimate(metric.value, metric.interval, places, certified=certified)
-        return MetricLine(key, name, value, meaning, floor)
+    def line(key: str) -> MetricLine:
+        row, null = views.metric_row(key), nulls.get(key)
+        return MetricLine(
+            key=key,
+            name=shortened(views.fill(row.name or row.title, model)),
+            value=views.metric_text(model, key),
+            meaning=views.fill(row.meaning or row.note, model, named=shortened),
+            floor=None if null is None else _floor(model, null, views.metric_digits(key, model.score)),
+        )
 
-    mean = Metric(value=model.class_mean, interval=model.class_mean_interval)
-    aggregate = Metric(value=model.aggregate, interval=model.aggregate_interval)
-    return [
-        *_robust_line(model),
-        line(
-            "aggregate",
-            kind(model.score).title,
-            aggregate,
-            f"The mean over {views.whole_of(model)}; higher is better. Large {parts} weigh more.",
-        ),
-        line(
-            "class_mean", f"Mean of the {parts}", mean, f"All {parts} count the same, however many samples they have."
-        ),
-        line("wcr", "Worst (WCR)", model.wcr, f"The lowest of the {parts}: {worst}. Higher is better."),
-        line(
-            "rdi",
-            "Gap (RDI)",
-            model.rdi,
-            f"Best minus worst: {best} minus {worst}. 0 would be equal; chance alone makes it larger than that.",
-            None if noise is None else noise.rdi,
-        ),
-        line(
-            "nrgc",
-            "Gini (NRGC)",
-            model.nrgc,
-            f"How unevenly the score is shared, relative to its mean: 0 is equal, towards 1 a few {parts} have it all.",
-            None if noise is None else noise.nrgc,
-        ),
-        line(
-            "fp_great",
-            "Penalised mean (FP-GREAT)",
-            model.fp_great,
-            f"Mean of the {parts} minus {model.fp_great.weight:g} times the gap; higher is better.",
-        ),
-        line("theil", "Theil", model.theil, "Another index of inequality, from information theory: 0 is equal."),
-        line(
-            "atkinson",
-            "Atkinson",
-            model.atkinson,
-            "The share of the mean that inequality costs: 0 is equal; what remains of the mean is "
-            f"{views.score_text(model, model.atkinson.adjusted_mean)}.",
-        ),
-    ]
+    return [*_robust_line(model), *map(line, views.metric_keys(model))]
 
 
 def _robust_line(model: ModelAudit) -> list[MetricLine]:
@@ -229,7 +171,7 @@ def _robust_line(model: ModelAudit) -> list[MetricLine]:
         f"The share of samples whose radius is above {model.score.eps:.4g}, which estimates the accuracy under attacks "
         "of that size. The interval covers the choice of samples only: attacks may do better."
     )
-    return [MetricLine("robust_accuracy", "Robust accuracy, estimated", views.share_text(found), meaning)]
+    return [MetricLine(ROBUST, "Robust accuracy, estimated", views.share_text(found), meaning)]
 
 
 def _floor(model: ModelAudit, null: Null, places: int) -> str:
@@ -242,13 +184,13 @@ def _floor(model: ModelAudit, null: Null, places: int) -> str:
 
 def claimed(model: ModelAudit) -> list[str]:
     """What the numbers do say."""
-    how, score = model.interval, kind(model.score)
+    how, title, meaning = model.interval, score_title(model.score), title_of(model.score.name).meaning
     target = "all samples there could be" if how.target == "population" else "the whole fixed data set"
-    mean = f"For each {model.partition} the mean {score.title} of its samples. The number of one sample"
+    mean = f"For each {model.partition} the mean {title} of its samples. The number of one sample"
     those = "All of a model" if views.levels_beside(model) is None else "Those of a model's scores and metrics"
     intervals = f"Intervals (in brackets) for what {target} would give. {those} hold together with probability"
     found = [
-        f"{mean}: {score.meaning}; 0 where the decision is wrong.",
+        f"{mean}: {meaning}; 0 where the decision is wrong.",
         f"{intervals} {1 - how.delta:g} ({how.method}), if the samples are independent draws.",
     ]
     others = views.levels_beside(model)
@@ -275,6 +217,6 @@ def not_claimed(model: ModelAudit) -> list[str]:
         found.append("A search for counterexamples found none. That is no proof that there are none.")
     if claim.premise_violated_share is not None:
         found.append(f"The premise was found violated on {views.percent(claim.premise_violated_share)} of samples.")
-    if model.score.name == "great":
+    if not title_of(model.score.name).orders_models:
         found.append("That a higher score makes a model more robust than one that was trained differently.")
     return found

@@ -20,8 +20,8 @@ from gfscore import (
     theil,
     wcr,
 )
-from gfscore.disparity import rdi_classes, worst_classes
 from gfscore.errors import OptionError, SamplesError
+from gfscore.metrics.formulas import rdi_classes, worst_classes
 
 any_scores = st.just(0.0) | st.floats(1e-6, SCORE_MAX)
 profiles = arrays(np.float64, st.integers(2, 50), elements=any_scores).filter(np.any)
