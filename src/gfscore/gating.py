@@ -11,7 +11,7 @@ from gfscore.assembling import make_provenance
 from gfscore.auditing import FirstOrder, Options, asked_score, audit_scores, score_samples
 from gfscore.comparing import compare, compare_audits
 from gfscore.errors import OptionError, naming
-from gfscore.judge.flags import Facts, absent_flag, audit_flags, bounded_flag, chance_flag
+from gfscore.judge.flags import Facts, absent_flag, audit_flags, bounded_flag, chance_flag, known_flags
 from gfscore.judge.gate import (
     ROUND,
     Drawn,
@@ -284,7 +284,7 @@ def _levels(policy: Policy, delta: float, baseline: Baseline | None) -> dict[Kin
 def _refuse_void_baseline(baseline: Baseline, policy: Policy, options: Options) -> None:
     """A change against what is about nothing is about nothing."""
     if isinstance(baseline, ModelAudit):
-        flags = baseline.flags
+        flags = known_flags(baseline)
     else:
         local = score_samples(baseline, options)
         flags = audit_flags(Facts.of(baseline, local), class_profile(baseline, local), min_n=options.min_n)

@@ -154,7 +154,12 @@ def noted(sums: RowSums | None, chunk: Floats, low: float, high: float, *, annou
 
 
 def _decimals(chunk: Floats, least: int) -> int:
-    """The fewest decimals, of ``least`` or more, that write every value in its own type; FULL where none do."""
+    """The fewest decimals, of ``least`` or more, that write every value in its own type; FULL where none do.
+
+    What was rounded in float32 and then widened is in float32 still: 0.009999999776 is 0.01.
+    """
+    if chunk.dtype.itemsize > 4 and (chunk.astype(np.float32) == chunk).all():
+        chunk = chunk.astype(np.float32)
     steps = float(np.finfo(chunk.dtype).eps) + 2 * float(np.finfo(np.float64).eps)  # of the type, and of multiplying
     for decimals in range(least, MOST_DECIMALS[chunk.dtype.itemsize] + 1):
         scaled = chunk * np.float64(10**decimals)

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from gfscore import Audit, Comparison, GateResult, read_samples
+from gfscore import Audit, Comparison, GateResult, audit, read_samples
 from gfscore.cli.main import run
 from gfscore.gating import gate
 from gfscore.inputs.store import Store
@@ -254,3 +254,31 @@ def test_a_class_that_vanished_is_undecided(nothing, capsys):
     assert "dog could not be compared: only old has any of dog." in text
     assert "No change of WCR, RDI, NRGC, FP-GREAT, Theil, Atkinson, class mean, GREAT score: the two versions" in text
     assert run([*command, "--fail-on-worse", "-q"]) == 3
+
+
+def test_the_accuracy_beside_a_verdict_is_weighed_as_the_rule_is(tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    labels = np.repeat([0, 1], [3000, 100])
+    margins = rng.normal(np.array([2.0, -1.0])[labels], 1.0)
+    images = np.stack([np.where(labels == 0, margins, 0), np.where(labels == 1, margins, 0)], axis=1)
+    weighed = audit(images[2900:], labels[2900:], class_sizes=[3000, 100], finite=False)
+    weighed.save(tmp_path / "weighed.json")
+    assert run(["gate", "weighed.json", "--accuracy", "0.1", "--json"]) == 0
+    model = GateResult.from_json(capsys.readouterr().out).models[0]
+    assert model.accuracy.interval == model.rules[0].interval
+    low, high = model.accuracy.interval
+    assert low <= (images.argmax(axis=1) == labels).mean() <= high
+
+
+@pytest.mark.parametrize("code", ["all_zero", "at_chance"])
+def test_an_audit_that_lost_its_flags_is_still_about_nothing(code, tmp_path, capsys):
+    labels = np.arange(2000) % 10
+    wrong = (
+        np.eye(10)[(labels + 1) % 10]
+        if code == "all_zero"
+        else np.eye(10)[np.random.default_rng(0).permutation(labels)]
+    )
+    found = audit(5 * wrong + np.linspace(0, 0.1, 10), labels)
+    found.model_copy(update={"models": (found.model.model_copy(update={"flags": ()}),)}).save(tmp_path / "old.json")
+    assert run(["gate", "old.json", "--rdi", "1.2"]) == 2
+    assert f"--allow {code}" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import binomtest, spearmanr
 
-from gfscore import Options, Samples, audit_models, compare
+from gfscore import Options, Samples, audit, audit_models, compare
 from gfscore.bounds import change_intervals
 from gfscore.bounds.betting import betting_lower, betting_p_values
 from gfscore.bounds.changes import (
@@ -353,3 +353,13 @@ def test_the_summary_says_when_classes_rose():
     assert compare(old, one, QUICK).reason == (
         "None of 3 classes is shown to have fallen, and 1 to have risen; smaller falls may be there."
     )
+
+
+def test_numbers_of_the_whole_that_weigh_classes_differently_have_no_change():
+    rng, labels = np.random.default_rng(0), np.repeat([0, 1], 100)
+    logits = rng.normal(size=(200, 2)) + np.array([3.0, 0.5])[labels][:, None] * np.eye(2)[labels]
+    weighed = audit(logits, labels, class_sizes=[5000, 100], finite=False).model
+    found = compare_audits(weighed, audit(logits, labels).model)
+    assert found.metrics["aggregate"].value is None
+    assert found.metrics["aggregate"].reason == "the two versions weigh their classes differently"
+    assert found.metrics["class_mean"].value == pytest.approx(0)

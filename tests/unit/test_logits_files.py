@@ -185,3 +185,16 @@ def test_safetensors_metadata_may_be_null(tmp_path):
     path = tmp_path / "m.safetensors"
     path.write_bytes(len(header).to_bytes(8, "little") + header + body)
     assert read_samples(path).class_names == ("0", "1")
+
+
+def test_a_rounded_probability_that_is_always_0_or_1_is_a_class(tmp_path):
+    names, rng = ["ant", "bee", "cow", "elk"], np.random.default_rng(0)
+    rows = rng.dirichlet(np.full(3, 0.5), 60).round(2)
+    sure = np.arange(60) % 4 == 3
+    rows = np.where(sure[:, None], 0.0, rows)
+    lines = [
+        ",".join(map(str, [i % 4, *row, int(s)])) for i, (row, s) in enumerate(zip(rows.tolist(), sure, strict=True))
+    ]
+    path = tmp_path / "few.csv"
+    path.write_text("\n".join([f"label,{','.join(names)}", *lines]) + "\n")
+    assert read_samples(path, probabilities=True).class_names == tuple(names)

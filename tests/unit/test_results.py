@@ -260,3 +260,21 @@ def test_an_audit_that_cannot_be_is_refused_with_the_contradiction(result, tmp_p
         Audit.load(path)
     assert str(caught.value).startswith(f"{path}: holds an audit of 'model' that cannot be: {message}")
     assert str(caught.value).endswith(". Run the audit again.")
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"n": 1}, "is of no whole number of the 1 samples"),
+        ({"accuracy": 0.05}, "more than its correct decisions can have"),
+    ],
+)
+def test_classes_that_contradict_themselves_are_refused(changes, complaint):
+    rng, labels = np.random.default_rng(0), np.arange(300) % 3
+    data = json.loads(audit(rng.normal(size=(300, 3)) + 2 * np.eye(3)[labels], labels).to_json())
+    model = data["models"][0]
+    for entry in model["classes"]:
+        entry |= changes
+    model["samples"]["n"] = sum(entry["n"] for entry in model["classes"])
+    with pytest.raises(ResultError, match=complaint):
+        Audit.from_json(json.dumps(data))

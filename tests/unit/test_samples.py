@@ -206,3 +206,12 @@ class TestMapChunks:
         next(results)
         results.close()
         assert len(computed) < 10
+
+
+def test_probabilities_that_were_rounded_in_float32_and_widened_are_rounded_probabilities():
+    rng = np.random.default_rng(2)
+    shares = rng.dirichlet(np.full(10, 0.05), 300).astype(np.float32).round(2).astype(np.float64)
+    labels = np.arange(300) % 10
+    with pytest.raises(ProbabilitiesError, match="rounded to 2 decimals"):
+        Samples.of(shares, labels)
+    assert Samples.of(shares, labels, probabilities=True).n_samples == 300

@@ -26,6 +26,7 @@ BOOKKEEPING = {
     "fold", "split", "confidence", "conf", "max_prob", "score", "correct", "is_correct", "loss", "entropy", "margin",
     "epoch", "seed", "time", "timestamp", "weight",
 }  # fmt: skip  # what tables of predictions hold beside their classes
+SAME_SUM = 0.5  # of the largest sum of a row: what rounding leaves the sums of probabilities apart at most
 MANY_ROWS = 8  # in which a column of logits with decimals is not whole by chance
 WAY_OUT = "Drop what is no class, or name the classes with --class-names: other columns are then left out."
 
@@ -144,8 +145,15 @@ def refuse_unnamed(unnamed: Sequence[str]) -> NoReturn:
 
 
 def _whole_among_fractions(logits: NDArray[Any]) -> set[int]:
-    """Columns that hold whole numbers, not all the same, where most others do not."""
+    """Columns that hold whole numbers, not all the same, where most others do not.
+
+    Rounded probabilities do in good faith: a class that is never near is 0 or 1 throughout. Their rows all sum to about
+    the same, which an id or a prediction among them would spoil.
+    """
     if len(logits) < MANY_ROWS or logits.dtype.kind != "f":
+        return set()
+    sums = logits.sum(axis=1, dtype=np.float64)
+    if logits.min() >= 0 and np.ptp(sums) <= SAME_SUM * sums.max():
         return set()
     fractions = (logits != np.rint(logits)).any(axis=0)
     if 2 * fractions.sum() < logits.shape[1]:

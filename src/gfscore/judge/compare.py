@@ -10,6 +10,8 @@ from gfscore.metrics import ClassScores, all_metrics
 from gfscore.profile import ClassProfile
 from gfscore.results import ClassChange, Interval, Metric, MetricChange, ModelAudit, Verdict
 
+SAME_WEIGHT = 1e-9  # two shares of the whole closer than this are equal
+
 
 def paired_classes(
     old: ClassProfile, new: ClassProfile, found: ChangeIntervals, tolerance: float | None = None
@@ -80,12 +82,21 @@ def unpaired_metrics(old: ModelAudit, new: ModelAudit, *, other_classes: bool = 
     reasons = dict.fromkeys(keys, "the two versions have samples of different classes") if other_classes else {}
     if old.fp_great.weight != new.fp_great.weight:
         reasons["fp_great"] = f"the fairness weights are {old.fp_great.weight:g} and {new.fp_great.weight:g}"
+    if not other_classes and not _weighed_alike(old, new):
+        reasons.setdefault("aggregate", "the two versions weigh their classes differently")
     return {
         name: change.model_copy(update={"value": None, "interval": None, "reason": reasons[name]})
         if name in reasons
         else change
         for name, change in changes.items()
     }
+
+
+def _weighed_alike(old: ModelAudit, new: ModelAudit) -> bool:
+    """Whether numbers of the whole are of the same mixture of classes in both."""
+    if "class_sizes" not in (old.samples.weighted_by, new.samples.weighted_by):
+        return True  # as they were sampled, each in its own numbers
+    return all(abs(a - b) <= SAME_WEIGHT for a, b in zip(old.class_weights, new.class_weights, strict=True))
 
 
 def hidden_fall(

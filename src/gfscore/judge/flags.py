@@ -10,7 +10,7 @@ from gfscore.judge.chance import Decisions, is_at_chance
 from gfscore.metrics.formulas import worst_classes
 from gfscore.probabilities import PERCENT, Reading, RowSums, places
 from gfscore.profile import ClassProfile
-from gfscore.results import Flag
+from gfscore.results import Flag, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores.local import SATURATED, LocalScores
 from gfscore.summaries import Summary
@@ -18,6 +18,7 @@ from gfscore.summaries import Summary
 DEFAULT_MIN_N = (
     30  # the usual rule of thumb; Hoeffding's interval at n = 30, K = 10 is then +-0.4, a third of the range
 )
+ALL_ZERO = "every score is 0, so NRGC, Theil and Atkinson do not exist: no sample leads in its class."
 SATURATED_SHARE = 0.5  # of the samples: then the profile is mostly accuracy
 SHIFT_KEPT = 0.5  # share of the sigmoid score left over by the common shift of the logits
 SHOWN_DECIMALS = 4  # of probabilities: rounding to more is lost among the digits that scores are shown with
@@ -157,8 +158,7 @@ def _zero_classes(profile: ClassProfile) -> Flag | None:
     if len(zero) == len(profile.names):
         return Flag(
             code="all_zero",
-            message="every score is 0, so NRGC, Theil and Atkinson do not exist: no sample leads in its class. "
-            "Check that labels and logits belong together.",
+            message=f"{ALL_ZERO} Check that labels and logits belong together.",
         )
     return Flag(
         code="zero_classes",
@@ -184,6 +184,22 @@ def chance_flag(accuracy: float, n: float, guess: float) -> Flag | None:
         "their order, that images were transposed and not reshaped, that mean and std are those of training, and that "
         "every column is a class.",
     )
+
+
+def known_flags(model: ModelAudit) -> tuple[Flag, ...]:
+    """The flags of an audit that was made before, and those that void a verdict where its classes show them.
+
+    Earlier versions knew fewer flags, and a file may have lost them.
+    """
+    classes, found = model.classes, {flag.code for flag in model.flags}
+    void: list[Flag | None] = []
+    if "all_zero" not in found and all(entry.score == 0 for entry in classes):
+        void.append(Flag(code="all_zero", message=f"{ALL_ZERO} Check that labels and logits belong together."))
+    if "at_chance" not in found and model.partition == "class":
+        accuracy = sum(entry.accuracy for entry in classes) / len(classes)
+        worth = len(classes) ** 2 / sum(1 / entry.n for entry in classes)
+        void.append(chance_flag(accuracy, worth, 1 / (len(classes) + len(model.absent_classes))))
+    return (*model.flags, *(flag for flag in void if flag is not None))
 
 
 def _one_class_takes_all(facts: Facts) -> Flag | None:

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from gfscore import views
 from gfscore.errors import OptionError
 from gfscore.judge.accuracies import accuracy_intervals
+from gfscore.judge.flags import known_flags
 from gfscore.judge.policy import EVERY, Kind, Policy, Rule, no_such
 from gfscore.judge.scale import check_thresholds
-from gfscore.judge.soundness import ABSENT, accuracy_of, refuse_void, without_samples
+from gfscore.judge.soundness import ABSENT, refuse_void, without_samples
 from gfscore.metrics import Unit
-from gfscore.results import Comparison, Interval, ModelAudit, ModelVerdict, RuleVerdict, Verdict
+from gfscore.results import Comparison, Interval, Metric, ModelAudit, ModelVerdict, RuleVerdict, Verdict
 
 SLACK = 1e-12  # on the comparison of two levels, for their rounding
 
@@ -28,7 +29,8 @@ def judge(
     ``levels`` are those of :meth:`Policy.levels`: the verdict is wrong with probability at most their sum. An audit
     that is about nothing has none, unless the policy allows it.
     """
-    refuse_void(model.flags, policy.allow)
+    flags = known_flags(model)
+    refuse_void(flags, policy.allow)
     policy = policy.about(views.score_name(model.score))
     n_classes = len(model.classes) + len(model.absent_classes)
     check_thresholds(policy, maximum=model.score.range[1], weight=model.fp_great.weight, n_classes=n_classes)
@@ -51,11 +53,11 @@ def judge(
         rules=tuple(found),
         delta=delta,
         levels={kind.value: level for kind, level in levels.items()},
-        accuracy=accuracy_of(model, delta),
+        accuracy=Metric(value=model.accuracy, interval=accuracy_intervals(model, {None}, delta)[0]),
         preprocessing=None if model.run is None else views.preprocessing_text(model.run.preprocessing),
         absent_classes=model.absent_classes,
-        flags=(*model.flags, *(() if comparison is None else comparison.flags)),
-        allowed=tuple(flag.code for flag in model.flags if flag.code in policy.allow),
+        flags=(*flags, *(() if comparison is None else comparison.flags)),
+        allowed=tuple(flag.code for flag in flags if flag.code in policy.allow),
     )
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from gfscore import views
-from gfscore.bounds import clopper_pearson
 from gfscore.errors import InvalidInputError, first_few
-from gfscore.results import Flag, Metric, ModelAudit
+from gfscore.results import Flag
 
 ABSENT = "absent_classes"
 VOIDING = ("at_chance", "all_zero", "bounded_logits")
@@ -31,15 +30,3 @@ def without_samples(names: Sequence[str]) -> str:
     ('cow has no sample', 'ant, cow have no sample')
     """
     return f"{first_few(list(map(views.printable, names)))} {'has' if len(names) == 1 else 'have'} no sample"
-
-
-def accuracy_of(model: ModelAudit, delta: float) -> Metric:
-    """The accuracy of an audit, for who reads a verdict: its interval holds by itself, whatever the rules are.
-
-    Clopper and Pearson's interval is about the distribution behind the samples; for a fixed set there is none here.
-    """
-    n = model.samples.n
-    if model.interval.target == "finite":
-        return Metric(value=model.accuracy)
-    lower, upper = clopper_pearson(round(model.accuracy * n), n, delta)
-    return Metric(value=model.accuracy, interval=(float(lower), float(upper)))

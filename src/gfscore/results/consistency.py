@@ -9,6 +9,7 @@ from gfscore.metrics import BUILT_IN, Scale, find_metric
 from gfscore.results.base_result import Interval, Metric
 from gfscore.results.model_result import ModelAudit
 
+WHOLE = 1e-6  # of the samples of a class: how far the correct ones may be from a whole number, by rounding
 SLACK = 1e-9  # for the rounding of sums, relative to the largest score or to 1
 CALLED = {"aggregate": "the mean score", "class_mean": "the class mean"}  # others by their keys
 
@@ -86,6 +87,12 @@ def _apart(model: ModelAudit) -> Iterator[str]:
             yield f"{name} is {value}, and {what} is {expected:.6g}"
     if scores.get(model.wcr.class_, math.inf) > lowest + slack:
         yield f"{model.wcr.class_!r} is named as the worst, and its score is not the lowest"
+    for entry in model.classes:
+        correct = entry.accuracy * entry.n
+        if abs(correct - round(correct)) > WHOLE * entry.n:
+            yield f"{entry.accuracy:.6g} is of no whole number of the {entry.n:,} samples of {entry.name!r}"
+        if entry.score > entry.accuracy * model.score.range[1] + slack:
+            yield f"the score of {entry.name!r} is {entry.score:.6g}, more than its correct decisions can have"
     weights = [entry.size or 0 if model.samples.weighted_by == "class_sizes" else entry.n for entry in model.classes]
     if not any(weights):
         yield f"its {PLURALS[model.partition]} are weighed by sizes that it does not hold"
