@@ -7,7 +7,6 @@ A package says so in its ``pyproject.toml``::
 """
 
 from functools import cache
-from importlib.metadata import entry_points
 
 from gfscore.errors import PluginError, first_line
 
@@ -17,6 +16,8 @@ GROUP = "gfscore.plugins"
 @cache
 def load_plugins() -> None:
     """Load every installed plug-in, once; the tables ask for it, so that an import of gfscore costs nothing more."""
+    from importlib.metadata import entry_points  # here: its import takes a while
+
     for entry in entry_points(group=GROUP):
         try:
             found = entry.load()

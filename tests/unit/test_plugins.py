@@ -2,6 +2,7 @@
 
 import ast
 import json
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def add_confidence():
 def tables(monkeypatch):
     """No plug-in is installed, and the tables are afterwards what they were."""
     kept = [(table, dict(table)) for table in (METRICS, score_titles.SCORES, score_table.OTHERS)]
-    monkeypatch.setattr(plugins, "entry_points", lambda **_: ())
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: ())
     plugins.load_plugins.cache_clear()
     yield
     plugins.load_plugins.cache_clear()
@@ -238,14 +239,14 @@ class TestPlugIns:
             return [EntryPoint(name="median", value="test_plugins:add_median", group=group)]
 
         monkeypatch.setattr(EntryPoint, "load", lambda _: add_median)
-        monkeypatch.setattr(plugins, "entry_points", entries)
+        monkeypatch.setattr(metadata, "entry_points", entries)
         assert run(["gate", "m.npz", "--rule", "median=0.2", "-q"]) == 0
         assert loaded == ["gfscore.plugins"]  # once
         assert "median" in gfscore.audit(*logits).model.metrics
 
     def test_a_broken_one_is_named(self, logits, monkeypatch):
         entry = EntryPoint(name="median", value="no_such_package", group=plugins.GROUP)
-        monkeypatch.setattr(plugins, "entry_points", lambda **_: [entry])
+        monkeypatch.setattr(metadata, "entry_points", lambda **_: [entry])
         with pytest.raises(PluginError, match=r"the plug-in 'median' \(no_such_package\) cannot be loaded \(No module"):
             gfscore.audit(*logits)
 

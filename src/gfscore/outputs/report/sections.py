@@ -12,6 +12,7 @@ from gfscore.outputs.report import words
 from gfscore.results import Audit, ModelAudit, Provenance
 
 COMMAND_LIMIT = 4000
+WITH_ENDS = ("wcr", "rdi", "nrgc")  # in the table of models, which must fit on paper: what is said of classes first
 
 
 def per_model(audit: Audit, render: Callable[[ModelAudit], str]) -> str:
@@ -74,20 +75,15 @@ def claims(model: ModelAudit) -> str:
 def models(audit: Audit) -> str:
     """All models in one table; the page draws the picture above it."""
     first, keys = audit.models[0], views.metric_keys(*audit.models, main=True)
-    titles = [[_heading(key, first), *(["which"] if key == "wcr" else [])] for key in keys]
+    titles = [[views.metric_title(key, first.score), *(["which"] if key == "wcr" else [])] for key in keys]
     headings = ["model", "accuracy", *chain(*titles), "flags"]
     rows = []
     for model in audit.models:
-        cells = [[views.metric_text(model, key), *([model.wcr.class_] if key == "wcr" else [])] for key in keys]
+        values = {key: views.metric_text(model, key, interval=key in WITH_ENDS) for key in keys}
+        cells = [[values[key], *([model.wcr.class_] if key == "wcr" else [])] for key in keys]
         rows.append([model.name, views.percent(model.accuracy), *chain(*cells), str(len(model.flags))])
     caption = " ".join([views.brackets(first), *views.weighed_notes(audit.models)])
     return _table(headings, rows, caption=caption, kind="models")
-
-
-def _heading(key: str, model: ModelAudit) -> str:
-    """The name of a metric as the heading of a column."""
-    row = views.metric_row(key)
-    return views.fill(row.name or row.title, model)
 
 
 def calibration(audit: Audit) -> str:
