@@ -13,7 +13,6 @@ from gfscore.engines.first_order import first_order_rows
 from gfscore.engines.loading import load
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.score_log import ScoreLog
-from gfscore.inputs.store import Store
 from gfscore.measures import Run
 from gfscore.measures.logits import forward_rows
 from gfscore.measures.slopes import Gradients
@@ -46,7 +45,7 @@ def judge_adaptively(
         raise OptionError("--adaptive measures radii by forward passes alone. Leave --gradients out.")
     verdicts = []
     with progress_bar(quiet=running.quiet) as bar:
-        for run in load(models, data, running.loading, Store(running.store)):
+        for run in load(models, data, running.loading, running.kept):
             with naming(run.name):
                 moved = advance(bar, run.name)
                 verdicts.append(_judged(run, policy, options, radius, size=size, finite=finite, progress=moved))

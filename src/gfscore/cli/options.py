@@ -14,6 +14,7 @@ from gfscore.engines.loading import Loading
 from gfscore.engines.ray import Cluster
 from gfscore.errors import OptionError
 from gfscore.inputs.logits_files import read_class_names
+from gfscore.inputs.store import Store, default_root
 from gfscore.measures.run import DEFAULT_BATCH
 from gfscore.measures.slopes import Gradients
 from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
@@ -176,6 +177,11 @@ class RunOptions:
             seed=self.seed,
             threads=self.threads,
         )
+
+    @property
+    def kept(self) -> Store:
+        """Where measurements are kept; a folder that cannot be one is refused before anything is opened."""
+        return Store(self.store or default_root())
 
     @property
     def cluster(self) -> Cluster | None:

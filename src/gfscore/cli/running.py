@@ -16,7 +16,6 @@ from gfscore.engines.loading import load
 from gfscore.engines.local import measured
 from gfscore.engines.ray import logits_on_ray
 from gfscore.errors import naming
-from gfscore.inputs.store import Store
 from gfscore.measures import Logits, Run
 from gfscore.refuting import Subject
 from gfscore.results import ModelAudit
@@ -25,7 +24,7 @@ from gfscore.samples import Samples
 
 def run_models(models: Sequence[str], data: Sequence[str], options: RunOptions) -> Iterator[tuple[Run, Path]]:
     """Every model on every data set with the file of its logits, with a progress bar on standard error."""
-    store, how, cluster = Store(options.store), options.loading, options.cluster
+    store, how, cluster = options.kept, options.loading, options.cluster
     with progress_bar(quiet=options.quiet) as bar:
         found: Iterable[tuple[Run, Stored]]
         if cluster is not None:

@@ -18,7 +18,6 @@ from gfscore.engines.ray import summaries_on_ray
 from gfscore.errors import FileError, GFScoreError, OptionError, naming
 from gfscore.inputs.raw import refuse_unreadable
 from gfscore.inputs.shards import Shards, find_shards, refuse_two_formats
-from gfscore.inputs.store import Store
 from gfscore.measures import Sums
 from gfscore.places.addresses import shown
 from gfscore.results import ModelAudit
@@ -101,7 +100,7 @@ def _stream_runs(
         probabilities=probabilities,
         seed=options.seed,
     )
-    store, cluster, how, audits = Store(run.store), run.cluster, run.loading, []
+    store, cluster, how, audits = run.kept, run.cluster, run.loading, []
     with progress_bar(quiet=run.quiet) as bar:
         bars, looks = partial(advance, bar), partial(_looks, bar.console, options)
         if cluster is not None:
