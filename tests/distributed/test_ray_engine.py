@@ -154,6 +154,7 @@ def test_a_local_run_goes_on_where_a_killed_one_was(lab, tmp_path, expected, mon
 def test_a_cluster_of_its_own_streams_summaries(tmp_path, monkeypatch, capsys):
     pytest.importorskip("ray", reason="the extra ray is not installed")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")  # a look in a line
     what = ["audit", "--stream", *ZOO, "--data", "generator:zoo", "--n-per-class", "500"]
     assert run([*what, "--engine", "ray", "--workers", "2", "--store", "a", "--out", "ray"]) == 0
     looks = {line.split(":")[0] for line in capsys.readouterr().err.splitlines() if "early look" in line}

