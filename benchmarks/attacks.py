@@ -14,13 +14,14 @@ from pathlib import Path
 from run import machine, row, seconds, verdict
 
 from gfscore import views
-from gfscore.auditing import Options, audit_scores
 from gfscore.engines.first_order import score_first_order
 from gfscore.inputs.data import load_data
 from gfscore.inputs.data.views import draw_per_class
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
+from gfscore.jobs.options import Options
+from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Run
 from gfscore.outputs.checks import agreements
 from gfscore.refuting import Assault, Subject, with_cross_check

@@ -2,12 +2,17 @@
 
 from gfscore import views
 from gfscore.__about__ import __version__
-from gfscore.auditing import Options, audit, audit_first_order, audit_models
-from gfscore.calibrating import calibrate
-from gfscore.comparing import compare
 from gfscore.errors import GFScoreError
-from gfscore.gating import gate
 from gfscore.inputs.logits_files import read_samples
+from gfscore.jobs.audit import audit, audit_first_order, audit_models
+from gfscore.jobs.calibrate import calibrate
+from gfscore.jobs.certify import certify
+from gfscore.jobs.check import check
+from gfscore.jobs.compare import compare
+from gfscore.jobs.gate import gate
+from gfscore.jobs.options import Options
+from gfscore.jobs.plan import plan
+from gfscore.jobs.stream import StreamingAudit
 from gfscore.metrics.formulas import (
     atkinson,
     atkinson_adjusted_mean,
@@ -22,7 +27,6 @@ from gfscore.metrics.formulas import (
 from gfscore.results import Audit, Comparison, GateResult, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores.great import SCORE_MAX, local_scores
-from gfscore.streaming import StreamingAudit
 
 ModelAudit.show_as(text=views.model_text, html=views.model_html)
 
@@ -43,6 +47,8 @@ __all__ = [
     "audit_first_order",
     "audit_models",
     "calibrate",
+    "certify",
+    "check",
     "compare",
     "fp_great",
     "fp_great_curve",
@@ -50,6 +56,7 @@ __all__ = [
     "generalised_entropy",
     "local_scores",
     "nrgc",
+    "plan",
     "rdi",
     "read_samples",
     "theil",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gfscore.cli.main import run
-from gfscore.planning import plan
+from gfscore.jobs.plan import plan
 
 
 def planned(capsys, *options):

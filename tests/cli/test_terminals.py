@@ -15,7 +15,6 @@ import pytest
 from terminals import HIDE_CURSOR, PROMPT, SHOW_CURSOR, Seen, Terminals, executed
 
 from gfscore.cli.main import main, run
-from gfscore.cli.running import advance
 from gfscore.cli.screens import progress_bar
 from gfscore.outputs import report
 from gfscore.results import Audit
@@ -236,7 +235,7 @@ def test_names_are_no_markup(name, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setattr(sys, "stderr", Terminal())
     with progress_bar(quiet=False) as bar:
-        advance(bar, name)(1, 2)
+        Terminal(bar, quiet=False).bar(name)(1, 2)
     shown = name.replace("\x1b", r"\x1b").replace("\x07", r"\x07")
     assert shown in sys.stderr.getvalue()
     monkeypatch.chdir(tmp_path)

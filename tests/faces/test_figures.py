@@ -7,12 +7,13 @@ import re
 import altair as alt
 import numpy as np
 import pytest
+from gfscore.cli.figures import Format
 from PIL import Image
 
 from gfscore import Samples, audit_models
-from gfscore.cli.figures import Format
 from gfscore.cli.main import run
 from gfscore.errors import OptionError, ResultError
+from gfscore.jobs.plan import audit_radii
 from gfscore.outputs.figures import (
     FIGURES,
     SUFFIXES,
@@ -31,7 +32,6 @@ from gfscore.outputs.figures import (
 from gfscore.outputs.figures.labels import Box, place_labels
 from gfscore.outputs.figures.style import TEXT_SIZE, width_of
 from gfscore.paper import published_audit
-from gfscore.planning import audit_radii
 from gfscore.results import Audit, Calibration, Curves, ModelAudit
 from gfscore.temperature.stored import ALL_CLASSES, LOWEST_CLASSES
 

@@ -13,13 +13,14 @@ from gfscore.attacks.autoattack import autoattack, pgd
 from gfscore.attacks.libraries import tensors
 from gfscore.attacks.premise import margin_gradients
 from gfscore.attacks.witnesses import Targets, verified
-from gfscore.auditing import Options, audit_scores
 from gfscore.errors import ModelError, OptionError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.data.base import ArrayData
 from gfscore.inputs.models import CallableModel, load_model, wrap_module
 from gfscore.inputs.models.gradients import TOLERANCE, differentiable, rounding_errors
 from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.jobs.options import Options
+from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Run
 from gfscore.refuting import Refuter, Subject, refute, with_refutation
 from gfscore.samples import Samples

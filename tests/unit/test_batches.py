@@ -10,8 +10,7 @@ import pytest
 from fakes import FakeData, FakeModel
 from safetensors import safe_open
 
-from gfscore import Options, audit, read_samples, streaming
-from gfscore.auditing import audit_scores, score_samples
+from gfscore import Options, StreamingAudit, audit, read_samples
 from gfscore.engines.local import measured
 from gfscore.errors import ModelError, RunError
 from gfscore.inputs.models.batches import OUT_OF_MEMORY, out_of_memory
@@ -20,6 +19,7 @@ from gfscore.inputs.models.forward_passes import forward_batches
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
 from gfscore.inputs.summary_files import summary_from_bytes, summary_to_bytes
+from gfscore.jobs.stages import audit_scores, score_samples
 from gfscore.measures import Logits, Run, logits
 
 PLAIN = Preprocessing()
@@ -187,8 +187,8 @@ def test_the_count_is_kept_with_the_logits_and_becomes_a_flag(tmp_path, monkeypa
         flags = audit_scores(found, score_samples(found, Options()), Options(), name="m").flags
         (flag,) = (flag for flag in flags if flag.code == "halved_batches")
         assert flag.message.startswith("2 batches did not fit into memory and were run in halves: numbers may differ")
-        monkeypatch.setattr(streaming, "PIECE_ROWS", 7)
-        streamed = streaming.StreamingAudit().add(found)
+        monkeypatch.setattr("gfscore.jobs.stream.PIECE_ROWS", 7)
+        streamed = StreamingAudit().add(found)
         again = summary_from_bytes(summary_to_bytes(streamed.summary()))
         assert again.halved_batches == 2  # once, in however many pieces
         assert flag in streamed.result().flags

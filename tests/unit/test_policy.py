@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gfscore import Options, Samples, audit_models, gate, views
 from gfscore.errors import InvalidInputError, OptionError
-from gfscore.gating import gate_audit
+from gfscore.jobs.gate import gate_audit
 from gfscore.judge.judging import judge, samples_needed
 from gfscore.judge.policy import EVERY, Kind, Policy, Rule
 from gfscore.results import Verdict

@@ -9,9 +9,10 @@ import pytest
 
 from gfscore import Options, Samples, audit_models, gate
 from gfscore.errors import OptionError
-from gfscore.gating import gate_adaptively, gate_audit, policy_of, row_scores
 from gfscore.integrations.pytest_plugin import assert_robust
-from gfscore.judge.policy import EVERY
+from gfscore.jobs.adaptive import gate_adaptively, row_scores
+from gfscore.jobs.gate import gate_audit
+from gfscore.judge.policy import EVERY, Policy
 from gfscore.judge.soundness import ALLOWABLE, UnsoundError
 from gfscore.outputs import ci_formats
 from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo, Verdict
@@ -91,7 +92,7 @@ def test_a_verdict_on_a_change_shows_the_flags_of_the_comparison():
 def adaptively(samples, threshold, **about):
     table = {"rules": {"wcr": threshold}, "allow": about.pop("allow", [])}
     score = row_scores(lambda rows: samples.logits[rows], samples.labels, QUICK, allow=table["allow"])
-    return gate_adaptively(score, samples.labels, policy_of(table), name="m", class_names=samples.class_names, **about)
+    return gate_adaptively(score, samples.labels, Policy.of(table), name="m", class_names=samples.class_names, **about)
 
 
 def test_the_adaptive_gate_has_no_verdict_on_absent_classes(absent):
@@ -112,7 +113,7 @@ def test_there_is_no_verdict_on_a_model_that_guesses():
     assert allowed.verdict is Verdict.PASS
     assert allowed.models[0].allowed == ("at_chance",)
     model = audit_models({"m": guesser}, QUICK).model
-    policy = policy_of({"rules": {"rdi": 0.9}})
+    policy = Policy.of({"rules": {"rdi": 0.9}})
     with pytest.raises(UnsoundError, match=r"^m: there is nothing to judge"):
         gate_audit(model, policy, 0.05)
     assert gate_audit(model, policy.allowing(["at_chance"]), 0.05)[1].verdict is Verdict.PASS
@@ -209,7 +210,7 @@ def test_the_scale_is_that_of_the_score():
     model = audit_models({"m": samples_of((4.0, 4.0))}, QUICK).model
     small = model.model_copy(update={"score": model.score.model_copy(update={"range": (0.0, 0.06)})})
     with pytest.raises(OptionError, match=r"^m: the threshold of WCR is 0\.1, off its scale, .* from 0 to 0\.06\."):
-        gate_audit(small, policy_of({"rules": {"wcr": 0.1}}), 0.05)
+        gate_audit(small, Policy.of({"rules": {"wcr": 0.1}}), 0.05)
 
 
 def run_with(preprocessing):

@@ -14,7 +14,7 @@ from gfscore.cli.main import run
 from gfscore.errors import OptionError, ProbabilitiesError, TooFewClassesError
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.safetensors_file import write_safetensors
-from gfscore.streaming import StreamingAudit, pieces_of
+from gfscore.jobs.stream import StreamingAudit, pieces_of
 
 FAST = Options(permutations=0)
 

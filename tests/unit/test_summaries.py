@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gfscore import Options, Samples, audit_models
-from gfscore.auditing import audit_summary, score_samples
 from gfscore.bounds import Method, noise_floor, normal_floor
 from gfscore.errors import FileError, OptionError, SamplesError
 from gfscore.inputs.summary_files import read_summary, summary_from_bytes, summary_to_bytes, write_summary
+from gfscore.jobs.stages import audit_summary, score_samples
 from gfscore.results import ModelAudit
 from gfscore.scores import great_scores
 from gfscore.summaries import Summary, Tally, merged

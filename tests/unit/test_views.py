@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gfscore import Options, views
-from gfscore.certifying import certify_given
+from gfscore.jobs.certify import certify_given
 from gfscore.outputs.report import data, texts
 from gfscore.outputs.tables import Format, Layout, render
 

@@ -54,6 +54,7 @@ def change_intervals(
     fairness_weight: float = formulas.DEFAULT_FAIRNESS_WEIGHT,
     seed: int = 0,
     tolerance: float = 0.0,
+    weights: FloatArray | None = None,
 ) -> ChangeIntervals:
     r"""Intervals of the change of each class and of every metric, and a test of each class for a fall.
 
@@ -65,6 +66,7 @@ def change_intervals(
     so the change of the WCR lies between the lowest change of a class that may now be the worst and the highest of one
     that may have been; likewise for the highest class, and with it the RDI. Averages have a bound of their own. The
     tests are betting p-values, corrected by Holm (Scand. J. Statist. 6, 1979), which needs no independence.
+    ``weights`` of the parts with samples make the aggregate; without them each sample counts alike.
 
     >>> rng = np.random.default_rng(0)
     >>> codes, old = np.repeat([0, 1], 1000), rng.random(2000)
@@ -88,6 +90,7 @@ def change_intervals(
             method=kind,
             fairness_weight=fairness_weight,
             seed=seed,
+            weights=weights,
         )
         for scores in (before, after)
     ]
@@ -95,10 +98,11 @@ def change_intervals(
     found = PartBounds.of_scores(parts, kind)
     low, high = class_box(found, BOX_SHARE * delta, len(parts.counts))
     alpha = MEAN_SHARE * delta / 4
-    weights = (np.full(len(low), 1.0 / len(low)), parts.counts / parts.counts.sum())
+    whole = parts.counts / parts.counts.sum() if weights is None else weights
+    alike = np.full(len(low), 1.0 / len(low))
     means = [
         meet("a change", box.mean_range(low, high, w), direct.mean_interval(found, w, alpha), float(w @ parts.means))
-        for w in weights
+        for w in (alike, whole)
     ]
 
     def change(interval: Interval) -> Interval:

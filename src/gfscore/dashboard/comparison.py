@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 from altair.typing import ChartType
 
-from gfscore import auditing, views
+from gfscore import views
 from gfscore.dashboard.numbers import Settings, audit_of
 from gfscore.dashboard.pictures import show_chart
 from gfscore.dashboard.text import plain
 from gfscore.errors import ResultError
+from gfscore.jobs.audit import verdicts
 from gfscore.outputs.escaping import shortened
 from gfscore.outputs.figures import (
     class_heatmap,
@@ -49,7 +50,7 @@ def _show_table(models: Sequence[ModelAudit], settings: Settings) -> None:
     rows = [
         {
             "model": shortened(model.name),
-            "verdict": str(auditing.verdicts(model, settings.threshold(model))[0]),
+            "verdict": str(verdicts(model, settings.threshold(model))[0]),
             "accuracy": model.accuracy,
             **{views.metric_title(key, score, column=True): views.metric_text(model, key) for key in keys},
             "worst": shortened(model.wcr.class_),

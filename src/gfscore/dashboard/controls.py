@@ -7,13 +7,15 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gfscore.auditing import Options, asked_score, scores_of_samples
 from gfscore.dashboard.numbers import DEFAULTS, Settings
 from gfscore.dashboard.subjects import Subject, kind_of, uploaded_subject
 from gfscore.dashboard.text import plain
 from gfscore.errors import GFScoreError
 from gfscore.inputs.logits_files import SUFFIXES
+from gfscore.jobs.options import Options
+from gfscore.jobs.stages import asked_score
 from gfscore.score_titles import title_of
+from gfscore.scores import scores_of_samples
 
 # 0.01 to 10, some twenty to a decade; rounded, so that what is shown is what is computed.
 TEMPERATURES = tuple(float(f"{10 ** (step / 20):.3g}") for step in range(-40, 21))
@@ -79,7 +81,7 @@ def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:
             temperature = _chosen(
                 "Temperature T",
                 TEMPERATURES,
-                DEFAULTS.temperature,
+                DEFAULTS.divisor,
                 stored=stored,
                 disabled=not (computed or curves),
                 meaning="Divides the logits. It changes every score, but no decision of the model.",

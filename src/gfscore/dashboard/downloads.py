@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from gfscore import planning
 from gfscore.dashboard.numbers import audit_of
+from gfscore.jobs.plan import audit_radii
 from gfscore.outputs import report
 from gfscore.outputs.figures import FIGURES, SUFFIXES, draw_all, figure_bytes
 from gfscore.results import Audit, ModelAudit
@@ -43,7 +43,7 @@ def figures(audit: Audit, suffix: str) -> bytes:
     """A ZIP archive of every figure that the result holds the numbers for."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for drawn in draw_all(FIGURES, audit, radii=planning.audit_radii(audit)):
+        for drawn in draw_all(FIGURES, audit, radii=audit_radii(audit)):
             if drawn.chart is not None:
                 archive.writestr(f"{drawn.stem}{suffix}", figure_bytes(drawn.chart, suffix))
     return buffer.getvalue()

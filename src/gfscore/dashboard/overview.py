@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from gfscore import auditing, views
+from gfscore import views
 from gfscore.dashboard.class_view import CLASS, show_class
 from gfscore.dashboard.numbers import Settings
 from gfscore.dashboard.pictures import show_chart
 from gfscore.dashboard.subjects import Subject
 from gfscore.dashboard.text import plain
 from gfscore.errors import PLURALS, ResultError
+from gfscore.jobs import audit as judging
 from gfscore.outputs.escaping import shortened
 from gfscore.outputs.figures import class_picker, temperature_curves
 from gfscore.outputs.figures.threshold import PICKED
@@ -27,7 +28,7 @@ def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settin
     for note in notes:
         st.info(plain(note))
     threshold = settings.threshold(model)
-    overall, verdicts = auditing.verdicts(model, threshold)
+    overall, verdicts = judging.verdicts(model, threshold)
     _show_verdict(model, overall, verdicts, threshold)
     _show_metrics(model)
     for text in filter(None, (views.noise_text(model),)):

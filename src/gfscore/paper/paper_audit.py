@@ -4,7 +4,7 @@ import numpy as np
 
 from gfscore import results
 from gfscore.arrays import FloatArray
-from gfscore.assembling import make_provenance, metric_block
+from gfscore.assemble import make_provenance, metric_block
 from gfscore.bounds import box, hoeffding_intervals, inequality
 from gfscore.metrics import ClassScores, all_metrics
 from gfscore.paper.facts import DELTA
