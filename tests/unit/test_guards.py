@@ -1,56 +1,11 @@
-"""The mistakes that make a robustness number meaningless are caught before anything is scored."""
+"""An expected accuracy stops a run that does not have it."""
 
 import numpy as np
 import pytest
-from fakes import FakeData, FakeModel
 
 from gfscore import audit
-from gfscore.engines.local import measured
-from gfscore.errors import GFScoreError, OptionError
-from gfscore.inputs.guards import BatchDependenceError, ClassCountError
-from gfscore.inputs.store import Store
+from gfscore.errors import GFScoreError
 from gfscore.judge.expectation import AccuracyError, check_accuracy
-from gfscore.measures import Logits, Run
-
-
-def run(tmp_path, model=None, data=None):
-    of = Run(model=model or FakeModel(), data=data or FakeData(), store=Store(tmp_path))
-    return measured(of, Logits()).path
-
-
-class BatchNormed(FakeModel):
-    """Centres its logits over the batch, as batch norm does in train mode."""
-
-    def __call__(self, inputs):
-        logits = super().__call__(inputs)
-        return logits - logits.mean(axis=0)
-
-
-def test_logits_that_depend_on_the_batch_are_refused(tmp_path):
-    with pytest.raises(BatchDependenceError, match=r"fake gives other logits .* another batch .* model\.eval\(\)"):
-        run(tmp_path, BatchNormed())
-
-
-def test_rounding_between_batches_is_not_refused(tmp_path):
-    class Rounding(FakeModel):
-        def __call__(self, inputs):
-            return super().__call__(inputs) * (1 + 1e-6 * len(inputs))
-
-    assert run(tmp_path, Rounding()).exists()
-
-
-def test_another_number_of_classes_is_refused(tmp_path):
-    with pytest.raises(ClassCountError, match="fake gives 7 logits but the data names 4 classes"):
-        run(tmp_path, FakeModel(n_classes=7))
-    with pytest.raises(ClassCountError, match="fake gives 3 logits but the data has label 3"):
-        run(tmp_path, FakeModel(n_classes=3), FakeData(class_names=None))
-
-
-def test_images_out_of_range_are_refused_and_the_data_is_named(tmp_path):
-    data = FakeData()
-    data.all = data.all.astype(np.float32)
-    with pytest.raises(OptionError, match=r"^fake data: images reach from .* outside \[0, 1\]"):
-        run(tmp_path, data=data)
 
 
 def test_expected_accuracy_stops_what_chance_does_not_explain():

@@ -10,8 +10,7 @@ import numpy as np
 from gfscore.attacks.libraries import foolbox_model, load, seeded, tensors
 from gfscore.attacks.witnesses import Targets, Witnesses, verified
 from gfscore.errors import ModelError
-from gfscore.inputs.layouts import moved
-from gfscore.inputs.protocols import Layout
+from gfscore.inputs.protocols import Layout, change_layout
 
 ROUNDING = 1e-6  # of float32 pixels: an attack goes to the very edge of its ball
 LEAST_CLASSES = 4  # the targeted loss of AutoAttack compares four logits
@@ -47,7 +46,7 @@ def autoattack(
         )
         attack.apgd_targeted.n_target_classes = attack.fab.n_target_classes = min(TARGETS, n_classes - 1)
         found, _ = attack.run_standard_evaluation(images, labels, batch_size=BATCH)
-    return _broken(targets, moved(found.cpu().numpy(), "NCHW", layout)), tuple(dict.fromkeys(remarks))
+    return _broken(targets, change_layout(found.cpu().numpy(), "NCHW", layout)), tuple(dict.fromkeys(remarks))
 
 
 def pgd(targets: Targets, module: Any, *, seed: int = 0) -> Witnesses:

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gfscore.files import replacing
-from gfscore.inputs.layouts import moved
 from gfscore.inputs.preprocessing import Pixels
-from gfscore.inputs.protocols import Layout
+from gfscore.inputs.protocols import Layout, change_layout
 
 LEAST_SIDE = 192  # pixels of each of the three images; small ones are enlarged by a whole factor
 GAP = 8
@@ -44,7 +43,7 @@ def save(path: Path, sample: Pixels, witness: Pixels, layout: Layout) -> None:
     """
     apart = witness - sample
     shown = (sample, witness, 0.5 + apart / (2 * np.abs(apart).max()))
-    panels = [_enlarged(moved(image[None], layout, "NHWC")[0]) for image in shown]
+    panels = [_enlarged(change_layout(image[None], layout, "NHWC")[0]) for image in shown]
     gap = np.full((panels[0].shape[0], GAP, panels[0].shape[2]), 255, dtype=np.uint8)
     row = np.concatenate([panels[0], gap, panels[1], gap, panels[2]], axis=1)
     with replacing(path) as temporary:
