@@ -20,7 +20,6 @@ from gfscore.inputs.data import load_data
 from gfscore.inputs.data.views import draw_per_class
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.store import Store
 from gfscore.measures import Run
 from gfscore.outputs.checks import agreements
 from gfscore.refuting import Assault, Subject, with_cross_check
@@ -28,6 +27,7 @@ from gfscore.results import CrossCheck, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores import great_scores
 from gfscore.scores.first_order import FirstOrder
+from gfscore.storage.store import Store
 
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))
 NETWORKS = ("cifar_cnn_a_adv", "cifar_resnet20")

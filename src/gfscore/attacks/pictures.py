@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from gfscore.files import replacing
 from gfscore.inputs.layouts import moved
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.inputs.protocols import Layout
+from gfscore.storage import atomic_file
 
 LEAST_SIDE = 192  # pixels of each of the three images; small ones are enlarged by a whole factor
 GAP = 8
@@ -47,7 +47,7 @@ def save(path: Path, sample: Pixels, witness: Pixels, layout: Layout) -> None:
     panels = [_enlarged(moved(image[None], layout, "NHWC")[0]) for image in shown]
     gap = np.full((panels[0].shape[0], GAP, panels[0].shape[2]), 255, dtype=np.uint8)
     row = np.concatenate([panels[0], gap, panels[1], gap, panels[2]], axis=1)
-    with replacing(path) as temporary:
+    with atomic_file(path) as temporary:
         Image.fromarray(row[..., 0] if row.shape[2] == 1 else row).save(temporary, format="PNG")
 
 
@@ -56,7 +56,7 @@ def save_exact(path: Path, sample: Pixels, witness: Pixels, **facts: str | float
 
     An ``.npz`` without pickles, so that :func:`numpy.load` opens it as it is. The file is written whole or not at all.
     """
-    with replacing(path) as temporary, temporary.open("wb") as file:
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
         np.savez(file, sample=np.float32(sample), witness=np.float32(witness), **facts)  # type: ignore[arg-type]
 
 

@@ -24,8 +24,8 @@ from gfscore.engines.workers import Job, Work
 from gfscore.errors import InvalidInputError, ModelError, RunError, naming
 from gfscore.extras import require
 from gfscore.inputs.probes import to_bytes
-from gfscore.inputs.store import Store
 from gfscore.measures import Logits, Run, Sums
+from gfscore.storage.store import Store
 from gfscore.summaries import Look, Summary
 
 DRIVER = "gfscore.engines.ray_driver"
