@@ -8,7 +8,7 @@ from gfscore import audit
 from gfscore.engines.local import measured
 from gfscore.errors import GFScoreError, OptionError
 from gfscore.inputs.guards import BatchDependenceError, ClassCountError
-from gfscore.judge.expectation import AccuracyError, check_accuracy
+from gfscore.judge import AccuracyError, check_accuracy
 from gfscore.measures import Logits, Run
 from gfscore.storage.store import Store
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gfscore.attacks.witnesses import Targets
-from gfscore.extras import require
+from gfscore.errors import require
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 
 EXTRA, PURPOSE = "attacks", "an attack"

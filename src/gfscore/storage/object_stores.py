@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from gfscore.errors import FileError, GFScoreError, TransferError, first_line, naming
-from gfscore.extras import require
+from gfscore.errors import FileError, GFScoreError, TransferError, first_line, naming, require
 from gfscore.storage.addresses import Address, check_key, copies_root, is_address, parse_address, redact
 
 FRESH = {"skip_instance_cache": True, "use_listings_cache": False}  # what a store says now, not what it said before

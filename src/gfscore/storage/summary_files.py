@@ -17,16 +17,14 @@ from safetensors.numpy import load, save
 from gfscore.arrays import IntArray
 from gfscore.errors import FileError, first_line, naming
 from gfscore.probabilities import RowSums
+from gfscore.score_grid import N_BINS, N_BLOCKS, N_CELLS
 from gfscore.storage.addresses import redact
 from gfscore.storage.copies import to_read
 from gfscore.storage.files import atomic_file, refuse_unreadable
 from gfscore.storage.journals import Journal, remove_journals
 from gfscore.storage.object_stores import to_write
 from gfscore.storage.store import LENGTH_BYTES, Recipe
-from gfscore.summaries import Look, ScoreKind, Summary, Tally
-from gfscore.summaries.bins import N_BINS, N_CELLS
-from gfscore.summaries.dealing import N_BLOCKS
-from gfscore.summaries.summary import COLUMNS
+from gfscore.summaries import COLUMNS, Look, ScoreKind, Summary, Tally
 
 FORMAT = "gfscore.summary/2"
 UNDEALT = "gfscore.summary/1"  # counts of all blocks together: no interval that holds for every seed comes from them
