@@ -9,7 +9,7 @@ from gfscore.engines.local import measured
 from gfscore.errors import GFScoreError, OptionError
 from gfscore.inputs.guards import BatchDependenceError, ClassCountError
 from gfscore.inputs.store import Store
-from gfscore.judge.expectation import AccuracyError, check_accuracy
+from gfscore.judge import AccuracyError, check_accuracy
 from gfscore.measures import Logits, Run
 
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from gfscore.arrays import BoolArray, FloatArray
 from gfscore.attacks.witnesses import Targets, Witnesses, distance, verify
-from gfscore.errors import ModelError
-from gfscore.extras import require
+from gfscore.errors import ModelError, require
 from gfscore.inputs.layouts import moved
 from gfscore.inputs.models.gradients import rounding_errors
 from gfscore.inputs.models.shims import no_deprecations, torch_for

@@ -21,8 +21,7 @@ from gfscore.engines.homes import Home, Plan, Progress, RowsHome, Stored, SumHom
 from gfscore.engines.loading import Loader, Loading, pairs
 from gfscore.engines.ray_driver import LOCAL, Order
 from gfscore.engines.workers import Job, Work
-from gfscore.errors import InvalidInputError, ModelError, RunError, naming
-from gfscore.extras import require
+from gfscore.errors import InvalidInputError, ModelError, RunError, naming, require
 from gfscore.inputs.probes import to_bytes
 from gfscore.inputs.store import Store
 from gfscore.measures import Logits, Run, Sums

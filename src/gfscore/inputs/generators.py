@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from gfscore.arrays import IntArray
 from gfscore.digests import Watched, changed_file, refuse_changed
-from gfscore.errors import FileError, OptionError, first_line
-from gfscore.extras import require
+from gfscore.errors import FileError, OptionError, first_line, require
 from gfscore.inputs.layouts import with_channels
 from gfscore.inputs.models.fingerprints import combined, of_module, source_of
 from gfscore.inputs.models.onnx_files import external_files, with_weights

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from gfscore.arrays import FloatArray
-from gfscore.errors import FileError, first_line, naming
-from gfscore.extras import require
+from gfscore.errors import FileError, first_line, naming, require
 from gfscore.inputs.columns import SAMPLE_ID
 from gfscore.inputs.logits_files import joined
 from gfscore.inputs.npz import array_names, open_npz, read_member

@@ -20,10 +20,8 @@ from gfscore.places.addresses import shown
 from gfscore.places.copies import to_read
 from gfscore.places.outgoing import to_write
 from gfscore.probabilities import RowSums
-from gfscore.summaries import ScoreKind, Summary
-from gfscore.summaries.bins import N_BINS, N_CELLS
-from gfscore.summaries.dealing import N_BLOCKS
-from gfscore.summaries.summary import COLUMNS
+from gfscore.score_grid import N_BINS, N_BLOCKS, N_CELLS
+from gfscore.summaries import COLUMNS, ScoreKind, Summary
 
 FORMAT = "gfscore.summary/2"
 UNDEALT = "gfscore.summary/1"  # counts of all blocks together: no interval that holds for every seed comes from them

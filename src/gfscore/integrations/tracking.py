@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gfscore import views
-from gfscore.errors import OptionError
-from gfscore.extras import require
+from gfscore.errors import OptionError, require
 from gfscore.files import write_text
 from gfscore.inputs.models.shims import no_deprecations
 from gfscore.outputs import report

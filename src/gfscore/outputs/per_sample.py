@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gfscore.errors import OptionError
-from gfscore.extras import require
+from gfscore.errors import OptionError, require
 from gfscore.files import replacing
 from gfscore.outputs.spreadsheets import write_rows
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from gfscore.errors import FileError, GFScoreError, TransferError, first_line, naming
-from gfscore.extras import require
+from gfscore.errors import FileError, GFScoreError, TransferError, first_line, naming, require
 from gfscore.places.addresses import Address, checked_key, shown
 
 FRESH = {"skip_instance_cache": True, "use_listings_cache": False}  # what a store says now, not what it said before

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gfscore.errors import first_line
-from gfscore.extras import require
+from gfscore.errors import first_line, require
 from gfscore.inputs.chains.layers import Layer
 from gfscore.inputs.chains.onnx_layers import LAYERS, RESHAPING, Constants, Node
 from gfscore.inputs.chains.refusals import refuse

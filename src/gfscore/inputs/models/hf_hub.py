@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from gfscore.errors import FileError, ModelError, OptionError, first_line
-from gfscore.extras import require
+from gfscore.errors import FileError, ModelError, OptionError, first_line, require
 from gfscore.inputs.models.fingerprints import of_module
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.suggested import SuggestedPreprocessing

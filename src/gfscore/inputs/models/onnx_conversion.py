@@ -4,8 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from gfscore.errors import ModelError, first_line
-from gfscore.extras import require
+from gfscore.errors import ModelError, first_line, require
 from gfscore.inputs.models.onnx_model import FATAL_ONLY, OnnxModel
 from gfscore.inputs.models.runtime import onnxruntime
 from gfscore.inputs.models.shims import no_deprecations, torch_for

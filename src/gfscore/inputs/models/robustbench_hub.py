@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gfscore.errors import FileError, OptionError, first_line
-from gfscore.extras import require
+from gfscore.errors import FileError, OptionError, first_line, require
 from gfscore.inputs.models.shims import no_deprecations, stand_in_for_autoattack, torch_for
 from gfscore.inputs.models.torch_files import refused_pickle
 from gfscore.inputs.models.torch_model import TorchModel, wrap_module

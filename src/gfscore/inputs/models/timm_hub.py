@@ -5,8 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from gfscore.errors import FileError, ModelError, OptionError, first_line
-from gfscore.extras import require
+from gfscore.errors import FileError, ModelError, OptionError, first_line, require
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.models.torch_files import load_weights
