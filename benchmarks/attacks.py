@@ -14,6 +14,7 @@ from pathlib import Path
 from run import machine, row, seconds, verdict
 
 from gfscore import views
+from gfscore.attacks import Assault, Subject, with_cross_check
 from gfscore.auditing import Options, audit_scores
 from gfscore.engines.first_order import score_first_order
 from gfscore.inputs.data import load_data
@@ -22,7 +23,6 @@ from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.measures import Run
 from gfscore.outputs.checks import agreements
-from gfscore.refuting import Assault, Subject, with_cross_check
 from gfscore.results import CrossCheck, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores import great_scores
