@@ -19,9 +19,7 @@ from gfscore.bounds import (
     summary_intervals,
 )
 from gfscore.errors import OptionError
-from gfscore.judge.expectation import check_accuracy, checked_expectation
-from gfscore.judge.flags import DEFAULT_MIN_N, Facts, audit_flags
-from gfscore.judge.threshold import judged
+from gfscore.judge import DEFAULT_MIN_N, Facts, audit_flags, check_accuracy, check_expectation, judge_interval
 from gfscore.metrics import formulas
 from gfscore.probabilities import refuse_others, refuse_resembling
 from gfscore.profile import ClassProfile, Draw, class_profile, drawn_from, drawn_samples, summary_profile
@@ -87,7 +85,7 @@ class Options:
         if self.min_n < 1:
             raise OptionError(f"min_n {self.min_n} is not a number of samples. Give at least 1.")
         if self.expect_accuracy is not None:
-            checked_expectation(self.expect_accuracy)
+            check_expectation(self.expect_accuracy)
 
 
 def audit(
@@ -333,10 +331,10 @@ def audit_summary(
     samples were dealt with it. ``class_sizes`` are what score and accuracy of the whole weigh the classes by, where
     these were not drawn in proportion. ``left_out`` names the columns of tables that were taken for no class.
 
-    >>> from gfscore.summaries import merged
+    >>> from gfscore.summaries import merge_summaries
     >>> samples = Samples.of([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1])
     >>> summary = Summary.of(samples, score_samples(samples, Options()))
-    >>> audited = audit_summary(merged([summary, summary]), Options())
+    >>> audited = audit_summary(merge_summaries([summary, summary]), Options())
     >>> audited.samples.n, round(audited.wcr.value, 3), audited.interval.method
     (8, 0.29, 'blocks')
     """
@@ -462,10 +460,10 @@ def verdicts(model: ModelAudit, threshold: float) -> tuple[Verdict, tuple[Verdic
     >>> overall.value, [verdict.value for verdict in classes]
     ('FAIL', ['PASS', 'FAIL'])
     """
-    overall = judged(model.wcr.interval, threshold)
+    overall = judge_interval(model.wcr.interval, threshold)
     if model.absent_classes and overall is Verdict.PASS:
         overall = Verdict.UNDECIDED
-    return overall, tuple(judged(entry.interval, threshold) for entry in model.classes)
+    return overall, tuple(judge_interval(entry.interval, threshold) for entry in model.classes)
 
 
 def _summary_noise(summary: Summary, options: Options) -> NoiseFloor | None:

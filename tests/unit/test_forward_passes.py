@@ -28,9 +28,9 @@ from gfscore.inputs.models.forward_passes import (
     pad,
 )
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.store import Store
-from gfscore.inputs.summary_files import summary_from_bytes, summary_to_bytes
 from gfscore.measures import Logits, Run, logits
+from gfscore.storage.store import Store
+from gfscore.storage.summary_files import summary_from_bytes, summary_to_bytes
 
 PLAIN = Preprocessing()
 

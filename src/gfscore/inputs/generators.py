@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from gfscore import zoo
 from gfscore.arrays import IntArray
-from gfscore.digests import Watched, changed_file
 from gfscore.errors import FileError, OptionError, first_line, require
 from gfscore.inputs.models.fingerprints import hash_texts, module_fingerprint, source_hash
 from gfscore.inputs.protocols import Layout, with_channels
-from gfscore.places.copies import to_read
+from gfscore.storage import Watched, changed_file, to_read
 
 GENERATOR, TORCH, ZOO = "generator:", "torch:", "zoo"
 BLOCK = 50  # images drawn together; divides the usual numbers per class

@@ -13,7 +13,7 @@ class AccuracyError(InvalidInputError):
     """The clean accuracy is not what was expected."""
 
 
-def checked_expectation(expected: float) -> float:
+def check_expectation(expected: float) -> float:
     """The expected accuracy, if it is one."""
     if not 0 <= expected <= 1:
         raise OptionError(f"expected accuracy {expected} is not between 0 and 1. Write 0.9173 for 91.73 %.")

@@ -207,7 +207,7 @@ def _judged(rule: Rule, value: float | None, interval: Interval | None, n: int, 
         lacks = "does not exist" if value is None else "has no interval"
         reason = f"{what} {lacks} here, so nothing shows that it is {good} {rule.threshold:g}."
     else:
-        verdict = rule.judged(interval)
+        verdict = rule.judge(interval)
         seen = f"{what} is {views.estimate(value, interval, digits)}{about}"
         if verdict is Verdict.UNDECIDED:
             needed = samples_needed(n, value, rule.threshold, interval)

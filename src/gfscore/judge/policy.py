@@ -113,7 +113,7 @@ class Rule:
         """The rule as a person would write it."""
         return f"{self.what} {'≥' if self.subject.high_is_good else '≤'} {self.threshold:g}"
 
-    def judged(self, interval: Interval) -> Verdict:
+    def judge(self, interval: Interval) -> Verdict:
         """What an interval says."""
         low, high = interval if self.subject.high_is_good else (-interval[1], -interval[0])
         threshold = self.threshold if self.subject.high_is_good else -self.threshold

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gfscore.arrays import IntArray
-from gfscore.digests import changed_file
 from gfscore.errors import OptionError
 from gfscore.inputs.data.base import Data
 from gfscore.inputs.models.fingerprints import hash_texts
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import CHANNEL_AXIS, Dataset, change_layout
+from gfscore.storage import changed_file
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -12,9 +12,8 @@ from gfscore.errors import FileError, ModelError, OptionError, first_line, namin
 from gfscore.inputs.models.forward_passes import as_logits, pad
 from gfscore.inputs.models.torch_model import PROGRAMS, TorchModel, load_factory, load_program, wrap_module
 from gfscore.inputs.protocols import Layout, Model, SuggestedPreprocessing
-from gfscore.inputs.raw import listed, refuse_unreadable
-from gfscore.places.addresses import is_address
-from gfscore.places.copies import to_read
+from gfscore.inputs.raw import listed
+from gfscore.storage import is_address, refuse_unreadable, to_read
 
 __all__ = ["CallableModel", "SuggestedPreprocessing", "TorchModel", "load_model", "on_gpu", "wrap_module"]
 

@@ -21,7 +21,7 @@ from gfscore.inputs.models.shims import no_deprecations, stand_in_for_autoattack
 from gfscore.inputs.models.torch_model import TorchModel, load_weights, pickle_refusal, wrap_module
 from gfscore.inputs.protocols import SuggestedPreprocessing
 from gfscore.inputs.raw import listed
-from gfscore.places.copies import to_read
+from gfscore.storage import to_read
 
 PROBE_SIZE = (64, 48)  # width and height: not square, so that the two cannot be mixed up unseen
 PROBE_COLOUR = (10, 100, 200)

@@ -16,14 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gfscore.arrays import FloatArray
-from gfscore.digests import Watched, changed_file, refuse_changed
 from gfscore.errors import FileError, ModelError, OptionError, first_line, naming
 from gfscore.inputs.models.fingerprints import hash_texts
 from gfscore.inputs.models.forward_passes import run_batch
 from gfscore.inputs.protocols import EVIDENT_CHANNELS, Layout, SuggestedPreprocessing
-from gfscore.inputs.raw import listed, refuse_unreadable
-from gfscore.places.addresses import address_of
-from gfscore.places.copies import with_beside
+from gfscore.inputs.raw import listed
+from gfscore.storage import Watched, address_of, changed_file, refuse_changed, refuse_unreadable, with_beside
 
 # onnxruntime reports its use to its maker unless told not to before it is loaded: gfscore loads it from here only.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # whoever wants it on says 0

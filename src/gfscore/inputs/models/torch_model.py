@@ -13,13 +13,13 @@ from typing import Any, Literal
 import numpy as np
 
 from gfscore.arrays import FloatArray
-from gfscore.digests import Watched, changed_file
 from gfscore.errors import FileError, ModelError, OptionError, first_line, naming
 from gfscore.inputs.models.fingerprints import hash_texts, module_fingerprint, source_hash
 from gfscore.inputs.models.forward_passes import run_batch
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.protocols import Layout, SuggestedPreprocessing
-from gfscore.inputs.raw import listed, refuse_unreadable
+from gfscore.inputs.raw import listed
+from gfscore.storage import Watched, changed_file, refuse_unreadable
 
 WRAPPERS = ("state_dict", "model")  # keys under which training scripts store the weights beside other things
 # What each kind of file with code is called, and how to save it.

@@ -100,7 +100,7 @@ def adaptive_gate(
     decided: list[IntArray] = []
     while True:
         progress(int(evidence.counts.sum()), len(labels))
-        passed, failed = judged(evidence.above, evidence.below, delta)
+        passed, failed = judge_evidence(evidence.above, evidence.below, delta)
         open_ = ~passed & (evidence.counts < sizes)
         if failed or passed.all() or not open_.any():
             break
@@ -127,7 +127,7 @@ def adaptive_gate(
     )
 
 
-def judged(above: FloatArray, below: FloatArray, delta: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def judge_evidence(above: FloatArray, below: FloatArray, delta: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which classes are shown above, ``(..., K)``, and whether one is shown to be below, ``(...)``."""
     level = math.log(1.0 / delta)
     return above >= level, np.asarray(log_average(below) >= level)
@@ -180,7 +180,7 @@ def _whole(present: IntArray, counts: IntArray, class_sizes: ArrayLike | None) -
     return sizes[present]
 
 
-def describe(
+def describe_draws(
     drawn: Drawn, names: tuple[str, ...], threshold: float, *, finite: bool, from_store: int, passes: int = 1
 ) -> AdaptiveRun:
     """The run as a result; ``names`` are those of all labels, ``passes`` the forward passes that a sample takes."""
@@ -211,7 +211,7 @@ def describe(
     )
 
 
-def decisions(drawn: Drawn, names: tuple[str, ...]) -> Decisions:
+def drawn_decisions(drawn: Drawn, names: tuple[str, ...]) -> Decisions:
     """What the model decided on the samples that were drawn; ``names`` are those of all labels."""
     counts, correct = np.zeros((2, len(names)), dtype=np.int64)
     counts[drawn.present], correct[drawn.present] = drawn.evidence.counts, drawn.correct
@@ -234,7 +234,7 @@ def rows_to_make_sure(drawn: Drawn, labels: IntArray, *, shuffle: bool) -> IntAr
     return np.concatenate(ordered)
 
 
-def reason(drawn: Drawn, run: AdaptiveRun, delta: float, digits: int = 3) -> str:
+def explain_draws(drawn: Drawn, run: AdaptiveRun, delta: float, digits: int = 3) -> str:
     """Why it ended as it did, in a sentence with numbers."""
     cost = _cost(run)
     level = f"{run.threshold:g} (error level {delta:g})"
@@ -244,7 +244,7 @@ def reason(drawn: Drawn, run: AdaptiveRun, delta: float, digits: int = 3) -> str
         worst = run.classes[int(drawn.evidence.below.argmax())]
         seen = f"its {worst.n:,} scores have a mean of {views.number(worst.score, digits)}"
         return f"A class is shown to be below {level} after {cost}, most of all {views.printable(worst.name)}: {seen}."
-    passed, _ = judged(drawn.evidence.above, drawn.evidence.below, delta)
+    passed, _ = judge_evidence(drawn.evidence.above, drawn.evidence.below, delta)
     unsure = [entry for entry, shown in zip(run.classes, passed, strict=True) if not shown]
     some = first_few([f"{views.printable(entry.name)} ({views.number(entry.score, digits)})" for entry in unsure])
     return (

@@ -115,7 +115,7 @@ def hidden_fall(
     )
 
 
-def judged(
+def judge_changes(
     classes: tuple[ClassChange, ...],
     tolerance: float | None,
     parts: str,

@@ -5,7 +5,7 @@ import pytest
 
 from gfscore import audit
 from gfscore.errors import GFScoreError
-from gfscore.judge.expectation import AccuracyError, check_accuracy
+from gfscore.judge import AccuracyError, check_accuracy
 
 
 def test_expected_accuracy_stops_what_chance_does_not_explain():
