@@ -331,10 +331,10 @@ def audit_summary(
     samples were dealt with it. ``class_sizes`` are what score and accuracy of the whole weigh the classes by, where
     these were not drawn in proportion. ``left_out`` names the columns of tables that were taken for no class.
 
-    >>> from gfscore.summaries import merged
+    >>> from gfscore.summaries import merge_summaries
     >>> samples = Samples.of([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1])
     >>> summary = Summary.of(samples, score_samples(samples, Options()))
-    >>> audited = audit_summary(merged([summary, summary]), Options())
+    >>> audited = audit_summary(merge_summaries([summary, summary]), Options())
     >>> audited.samples.n, round(audited.wcr.value, 3), audited.interval.method
     (8, 0.29, 'blocks')
     """

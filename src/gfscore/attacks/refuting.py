@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from gfscore.arrays import FloatArray, IntArray
-from gfscore.attacks import minimal, premise
-from gfscore.attacks.bisection import Pool, bisect
-from gfscore.attacks.libraries import load
-from gfscore.attacks.witnesses import BoolArray, Targets, Witnesses
-from gfscore.errors import GFScoreError, MissingExtraError, ModelError, OptionError
+from gfscore.arrays import BoolArray, FloatArray, IntArray
+from gfscore.attacks.gradient_attacks import attack_minimally, load_library, premise_violations
+from gfscore.attacks.witnesses import Pool, Targets, Witnesses, bisect
+from gfscore.errors import MissingExtraError, ModelError, OptionError
 from gfscore.inputs.data.views import random_rows
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.measures import Run
@@ -22,10 +20,8 @@ from gfscore.score_titles import GREAT
 from gfscore.scores import LocalScores
 
 PER_CLASS = 50  # samples tried of each class, unless said otherwise
-POOL, POOL_VALUES = 1000, 1 << 26  # images to walk towards at most, and their numbers: 256 MB
-BLOCK, BLOCK_VALUES = 256, 1 << 23  # images tried together at most, and their numbers
-
-Progress = Callable[[int, int], None]  # samples done, samples in all
+POOL_IMAGES, POOL_VALUES = 1000, 1 << 26  # images to walk towards at most, and their numbers: 256 MB
+BLOCK_IMAGES, BLOCK_VALUES = 256, 1 << 23  # images tried together at most, and their numbers
 
 
 class Refuter(StrEnum):
@@ -57,6 +53,16 @@ class Subject:
         """Of the radii; the GREAT score speaks of L2."""
         return self.local.norm or "l2"
 
+    @property
+    def confidences(self) -> dict[str, Any]:
+        """Activation and temperature of the GREAT score, the usual ones where another score was made."""
+        return {"activation": self.local.activation or "softmax", "temperature": self.local.temperature or 1.0}
+
+    def targets(self, rows: IntArray, radii: FloatArray, norm: str) -> Targets:
+        """Samples as targets."""
+        pixels, labels = self.run.pixels(rows), self.samples.labels[rows]
+        return Targets(classify=self.run.logits_of, pixels=pixels, labels=labels, radii=radii, norm=norm)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pair:
@@ -68,6 +74,11 @@ class Pair:
     predicted: int
     distance: float
     radius: float
+
+    @property
+    def share(self) -> float:
+        """How much of the radius the witness leaves: the less, the stronger it is."""
+        return self.distance / self.radius
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -100,109 +111,89 @@ def refute(
     *,
     per_class: int | None = PER_CLASS,
     seed: int = 0,
-    progress: Progress = lambda _done, _total: None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Refutation:
     """Try to refute the radii of a random part of each class: ``per_class`` samples with a positive radius, or all.
 
     Without ``methods``, everything is tried that the model and the installed extras allow; what is left out is
-    flagged. A method that is named must be possible.
+    flagged. A method that is named must be possible. ``progress`` hears of the samples done, and of how many in all.
     """
-    tried, module, flags = _possible(subject, methods)
-    positive = np.flatnonzero(subject.local.values > 0)
+    tried, module, flags = _choose_refuters(subject, methods)
+    radii, of_class = subject.local.values, subject.samples.labels
+    positive = np.flatnonzero(radii > 0)
     if len(positive) == 0:
         raise OptionError("no sample has a positive radius, so there is none to refute. Check the clean accuracy.")
-    labels = subject.samples.labels[positive]
-    rows = positive if per_class is None else positive[random_rows(labels, per_class, seed)]
-    pool = _pool(subject, seed) if Refuter.BISECTION in tried else None
+    rows = positive if per_class is None else positive[random_rows(of_class[positive], per_class, seed)]
+    pool = _draw_pool(subject, seed) if Refuter.BISECTION in tried else None
     distances, steep = np.full(len(rows), np.inf), np.zeros(len(rows), dtype=bool)
     strongest: dict[int, Pair] = {}
-    for block in _blocks(len(rows), subject):
-        targets = _targets(subject, rows[block])
-        witnesses = _witnesses(targets, tried, pool, module, seed)
+    step = max(1, min(BLOCK_IMAGES, BLOCK_VALUES // subject.run.pixels(slice(0, 1)).size))
+    for start in range(0, len(rows), step):
+        block = slice(start, min(start + step, len(rows)))
+        targets = subject.targets(rows[block], radii[rows[block]], subject.norm)
+        witnesses = _find_witnesses(targets, tried, pool, module, seed)
         distances[block] = witnesses.distances
         if Refuter.PREMISE in tried:
-            activation, temperature = subject.local.activation or "softmax", subject.local.temperature or 1.0
-            steep[block] = premise.violated(targets, module, activation=activation, temperature=temperature)
+            steep[block] = premise_violations(targets, module, **subject.confidences)
         for pair in _pairs(rows[block], targets, witnesses):
-            label = int(subject.samples.labels[pair.row])
-            if label not in strongest or _share(pair) < _share(strongest[label]):
-                strongest[label] = pair
+            label = int(of_class[pair.row])
+            strongest[label] = min(strongest.get(label, pair), pair, key=lambda one: one.share)
         progress(block.stop, len(rows))
     return Refutation(
         tried_by=tried,
         rows=rows,
-        labels=subject.samples.labels[rows],
-        claimed=np.bincount(labels, minlength=subject.samples.n_classes),
+        labels=of_class[rows],
+        claimed=np.bincount(of_class[positive], minlength=subject.samples.n_classes),
         distances=distances,
         # a witness inside the radius shows that the margin fell faster than the premise allows on the way to it
         violated=steep | np.isfinite(distances) if Refuter.PREMISE in tried else None,
-        strongest=tuple(sorted(strongest.values(), key=_share)),
+        strongest=tuple(sorted(strongest.values(), key=lambda pair: pair.share)),
         flags=flags,
     )
 
 
-def _possible(subject: Subject, methods: Sequence[Refuter] | None) -> tuple[tuple[Refuter, ...], Any, tuple[Flag, ...]]:
+def _choose_refuters(
+    subject: Subject, methods: Sequence[Refuter] | None
+) -> tuple[tuple[Refuter, ...], Any, tuple[Flag, ...]]:
     """The methods that can be tried, the differentiable model if one of them needs it, and flags for the others."""
+    of_great = subject.local.name == GREAT
     if methods is not None:
-        if Refuter.PREMISE in methods and subject.local.name != GREAT:
+        if Refuter.PREMISE in methods and not of_great:
             raise OptionError(
                 f"the premise is that of the GREAT score; the {subject.local.name} score has another. "
                 "Choose bisection or attack."
             )
-        needed = set(methods) - {Refuter.BISECTION}
         if Refuter.ATTACK in methods:
-            load("foolbox"), load("pyautoattack")
+            load_library("foolbox"), load_library("pyautoattack")
+        needed = set(methods) - {Refuter.BISECTION}
         return tuple(dict.fromkeys(methods)), subject.run.differentiable() if needed else None, ()
     tried, flags, module = [Refuter.BISECTION], [], None
     try:
         module = subject.run.differentiable()
-        if subject.local.name == GREAT:
+        if of_great:
             tried.append(Refuter.PREMISE)
-        load("foolbox"), load("pyautoattack")
+        load_library("foolbox"), load_library("pyautoattack")
         tried.append(Refuter.ATTACK)
     except (MissingExtraError, ModelError) as error:
-        flags.append(_not_tried(error, tried))
+        why = f"tried by {' and '.join(tried)} only: {str(error).rstrip('.')}. What stands may fall to the others."
+        flags.append(Flag(code="not_all_refuters", message=why))
     return tuple(tried), module, tuple(flags)
 
 
-def _not_tried(error: GFScoreError, tried: Sequence[Refuter]) -> Flag:
-    return Flag(
-        code="not_all_refuters",
-        message=f"tried by {' and '.join(tried)} only: {str(error).rstrip('.')}. What stands may fall to the others.",
-    )
-
-
-def _pool(subject: Subject, seed: int) -> Pool:
+def _draw_pool(subject: Subject, seed: int) -> Pool:
     """Random images of all classes, to walk towards."""
-    first = subject.run.pixels(slice(0, 1))
-    size = min(POOL, max(2, POOL_VALUES // first.size), subject.samples.n_samples)
-    rows = np.sort(np.random.default_rng(seed).choice(subject.samples.n_samples, size, replace=False))
+    n = subject.samples.n_samples
+    size = min(POOL_IMAGES, max(2, POOL_VALUES // subject.run.pixels(slice(0, 1)).size), n)
+    rows = np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
     return Pool(pixels=subject.run.pixels(rows), predicted=subject.local.predicted[rows])
 
 
-def _blocks(n: int, subject: Subject) -> Iterator[slice]:
-    size = subject.run.pixels(slice(0, 1)).size
-    step = max(1, min(BLOCK, BLOCK_VALUES // size))
-    return (slice(start, min(start + step, n)) for start in range(0, n, step))
-
-
-def _targets(subject: Subject, rows: IntArray) -> Targets:
-    return Targets(
-        classify=subject.run.logits_of,
-        pixels=subject.run.pixels(rows),
-        labels=subject.samples.labels[rows],
-        radii=subject.local.values[rows],
-        norm=subject.norm,
-    )
-
-
-def _witnesses(targets: Targets, tried: Sequence[Refuter], pool: Pool | None, module: Any, seed: int) -> Witnesses:
+def _find_witnesses(targets: Targets, tried: Sequence[Refuter], pool: Pool | None, module: Any, seed: int) -> Witnesses:
     """From forward passes first; attacks look at what still stands."""
     witnesses = Witnesses.none(targets) if pool is None else bisect(targets, pool, seed=seed)
-    if Refuter.ATTACK in tried:
-        standing = np.flatnonzero(~witnesses.found)
-        if len(standing):
-            witnesses = witnesses.updated(standing, minimal.attack(targets.only(standing), module, seed=seed))
+    standing = np.flatnonzero(~witnesses.found)
+    if Refuter.ATTACK in tried and len(standing):
+        return witnesses.merge(standing, attack_minimally(targets.select(standing), module, seed=seed))
     return witnesses
 
 
@@ -216,8 +207,3 @@ def _pairs(rows: IntArray, targets: Targets, witnesses: Witnesses) -> Iterator[P
             distance=float(witnesses.distances[place]),
             radius=float(targets.radii[place]),
         )
-
-
-def _share(pair: Pair) -> float:
-    """How much of the radius the witness leaves: the less, the stronger it is."""
-    return pair.distance / pair.radius
