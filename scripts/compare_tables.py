@@ -12,7 +12,7 @@ import numpy as np
 import calibration_tables
 from gfscore import Options, compare
 from gfscore.jobs.compare import compare_scores
-from gfscore.judge.pairing import follows_order, order_correlation
+from gfscore.judge import follows_order, order_correlation
 from gfscore.scores.great import great_scores
 from judge_simulations import compare_many, ordered_samples
 

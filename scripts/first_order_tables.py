@@ -19,7 +19,6 @@ from gfscore.inputs.data.base import ArrayData, arrays_digest
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Model
-from gfscore.inputs.store import Store
 from gfscore.jobs.options import Options
 from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Logits, Run
@@ -29,6 +28,7 @@ from gfscore.results import ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores, great_scores
 from gfscore.scores.first_order import FirstOrder
+from gfscore.storage.store import Store
 
 EPS = 2 / 255  # of the PGD figures
 ROBUST = 0.05  # accuracy under PGD above which the order of the classes is more than noise

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from gfscore import Audit
-from gfscore.cli import compare, gate, sources, stream
 from gfscore.cli.main import run
 from gfscore.inputs import shards
+from gfscore.jobs import sources, stream
+from gfscore.jobs.compare import compare
+from gfscore.jobs.gate import gate
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ import pytest
 
 from gfscore import Audit, Comparison, GateResult, audit, read_samples
 from gfscore.cli.main import run
-from gfscore.inputs.store import Store
 from gfscore.jobs.gate import gate
+from gfscore.storage.store import Store
 from judge_simulations import ordered_samples
 
 

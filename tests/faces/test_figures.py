@@ -7,11 +7,11 @@ import re
 import altair as alt
 import numpy as np
 import pytest
-from gfscore.cli.figures import Format
 from PIL import Image
 
 from gfscore import Samples, audit_models
 from gfscore.cli.main import run
+from gfscore.cli.output_commands import FigureFormat
 from gfscore.errors import OptionError, ResultError
 from gfscore.jobs.plan import audit_radii
 from gfscore.outputs.figures import (
@@ -297,7 +297,7 @@ def test_unknown_models_and_endings_are_refused(results, tmp_path):
         radar(results["cifar10"], names=["x"])
     with pytest.raises(OptionError, match=r"cannot be written as 'figure.gif'. End its name in .png"):
         save(class_heatmap(results["cifar10"]), tmp_path / "figure.gif")
-    assert {f".{form}" for form in Format} == set(SUFFIXES)
+    assert {f".{form}" for form in FigureFormat} == set(SUFFIXES)
 
 
 def few_samples(names, n: int = 5) -> Audit:

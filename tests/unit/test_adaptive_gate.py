@@ -7,8 +7,7 @@ from scipy.stats import binomtest
 from gfscore.bounds import Evidence
 from gfscore.errors import OptionError
 from gfscore.jobs.adaptive import adaptive_rule, gate_adaptively
-from gfscore.judge.gate import adaptive_gate, next_draws
-from gfscore.judge.policy import Policy
+from gfscore.judge import Policy, adaptive_gate, next_draws
 from gfscore.results import ScoreInfo, Verdict
 
 LABELS = np.tile(np.arange(4), 300)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +17,11 @@ from gfscore import Options, Samples
 from gfscore.bounds import audit_intervals
 from gfscore.engines.local import measured
 from gfscore.errors import ModelError, OptionError, RunError, SamplesError
-from gfscore.inputs.store import Store
 from gfscore.jobs.audit import sample_table
 from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Run, Votes, votes
 from gfscore.scores.smoothing import Noise, certified_radii, largest_radius, smoothing_scores, vote_shares
+from gfscore.storage.store import Store
 
 NOISE = Noise(sigma=0.3, n0=9, n=40, seed=7)
 
@@ -217,8 +217,8 @@ def test_lower_ends_give_up_alpha_of_the_largest_radius(audited):
 
 def test_radii_that_may_be_too_large_say_nothing_about_a_fixed_set(audited):
     samples, local, _ = audited
+    sized = replace(samples, class_sizes=np.array([1000, 1000, 1000]))
     with pytest.raises(OptionError) as error:
-        sized = replace(samples, class_sizes=np.array([1000, 1000, 1000]))
         audit_scores(sized, local, Options(), name="m", finite=True)
     assert str(error.value) == (
         "scores that may be too large (here with probability 0.01) have intervals for fresh samples only, not for a "

@@ -12,8 +12,7 @@ from gfscore.errors import OptionError
 from gfscore.integrations.pytest_plugin import assert_robust
 from gfscore.jobs.adaptive import gate_adaptively, row_scores
 from gfscore.jobs.gate import gate_audit
-from gfscore.judge.policy import EVERY, Policy
-from gfscore.judge.soundness import ALLOWABLE, UnsoundError
+from gfscore.judge import ALLOWABLE, EVERY, Policy, UnsoundError
 from gfscore.outputs import ci_formats
 from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo, Verdict
 

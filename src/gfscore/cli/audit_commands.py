@@ -15,8 +15,8 @@ from gfscore.jobs.check import check
 from gfscore.jobs.run import logits
 from gfscore.outputs import checks, terminal
 from gfscore.outputs.per_sample import check_suffix, write_per_sample
-from gfscore.places.addresses import shown
 from gfscore.results import Audit
+from gfscore.storage import redact
 
 RESULT = "audit.json"
 
@@ -72,7 +72,7 @@ def logits_command(job: Call, *, quiet: Quiet = False) -> None:
 
     A run that was stopped, however it was stopped, goes on where it was.
     """
-    say(screen(quiet=quiet), f"Written: {shown(job())}")
+    say(screen(quiet=quiet), f"Written: {redact(job())}")
 
 
 def _deliver(job: Call, per_sample: Path | None, out: Path, *, as_json: bool, quiet: bool, keep: bool) -> None:
@@ -94,4 +94,4 @@ def _deliver(job: Call, per_sample: Path | None, out: Path, *, as_json: bool, qu
         console = screen()
         terminal.show(found, console)
         for path in written:
-            say(console, f"Written: {shown(path)}")
+            say(console, f"Written: {redact(path)}")

@@ -16,7 +16,7 @@ from gfscore import views
 from gfscore.cli.screens import progress_bar
 from gfscore.jobs.calling import Face, Job, local_path, takes_path, takes_paths, word_of
 from gfscore.jobs.calling import Progress as Moved
-from gfscore.places import copies
+from gfscore.storage import report
 
 Out = Annotated[Path | None, typer.Option(help="Folder for audit.json.  [default: gfscore-audit]")]
 PerSample = Annotated[Path | None, typer.Option(help="Also write a row per sample, to .csv or .parquet.")]
@@ -86,13 +86,13 @@ def _bind(job: Job[Any] | None, function: Callable[..., None]) -> Callable[..., 
     @functools.wraps(function)
     def run(**values: Any) -> None:
         quiet = bool(values.get("quiet") or values.get("as_json"))
-        token = copies.report.set(None if quiet else _tell)
+        token = report.set(None if quiet else _tell)
         try:
             given = {name: _local(name, values, hints[name]) for name in own}
             calls = [] if job is None else [Call(job, {name: values[name] for name in words}, quiet=quiet)]
             function(*calls, **given)
         finally:
-            copies.report.reset(token)
+            report.reset(token)
 
     parameters = [
         *(_option(entry) for entry in words.values()),

@@ -9,15 +9,14 @@ from gfscore import zoo
 from gfscore.cli.binding import Call, Quiet, command
 from gfscore.cli.screens import say, screen
 from gfscore.cli.streams import write_data
-from gfscore.files import write_text
 from gfscore.jobs.reproduce import reproduce
 from gfscore.jobs.zoo_audit import demo
 from gfscore.outputs import demo as demo_screen
 from gfscore.outputs import report
 from gfscore.outputs.reproduction_text import show, show_table
 from gfscore.paper import Reproduction
-from gfscore.places.addresses import shown
 from gfscore.results import Audit
+from gfscore.storage import redact, write_text
 
 FIGURES = ("heatmap", "noise")  # of all networks, on the test images
 
@@ -81,4 +80,4 @@ def reproduce_command(
     console = screen(quiet=quiet)
     for table in tables:
         show_table(table, console)
-    say(console, f"Written: {shown(out / 'audit.json')}")
+    say(console, f"Written: {redact(out / 'audit.json')}")

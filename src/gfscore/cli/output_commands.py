@@ -13,13 +13,12 @@ from gfscore.cli.binding import Quiet, command
 from gfscore.cli.screens import say, screen
 from gfscore.cli.streams import write_data
 from gfscore.errors import FileError, OptionError
-from gfscore.files import write_text
 from gfscore.jobs.plan import audit_radii
 from gfscore.outputs import report
 from gfscore.outputs.tables import Format as TableFormat
 from gfscore.outputs.tables import Layout, render
-from gfscore.places.addresses import shown
 from gfscore.results import Audit
+from gfscore.storage import redact, write_text
 
 
 class ReportFormat(StrEnum):
@@ -53,7 +52,7 @@ def report_command(
     write, name = WRITERS[form]
     path = out or Path(name)
     write_text(path, write(Audit.load(audit)))
-    say(screen(quiet=quiet), f"Written: {shown(path)}")
+    say(screen(quiet=quiet), f"Written: {redact(path)}")
 
 
 class FigureFormat(StrEnum):
@@ -93,7 +92,7 @@ def figures_command(
                 continue
             path = out / f"{each.stem}.{form}"
             save(each.chart, path, scale=scale)
-            say(console, f"Written: {shown(path)} ({each.shows})")
+            say(console, f"Written: {redact(path)} ({each.shows})")
         for reason, count in left_out.items():
             number = f" of {count} models" if count > 1 else ""
             say(console, f"Left out: {name}{number}: {reason}")

@@ -8,12 +8,12 @@ import typer
 from gfscore.cli.binding import Call, Quiet, command
 from gfscore.cli.screens import screen
 from gfscore.cli.streams import write_data
-from gfscore.files import write_text
 from gfscore.jobs.compare import compare
 from gfscore.jobs.gate import gate
 from gfscore.outputs import ci_formats
 from gfscore.outputs.verdicts import show_comparison, show_gate
 from gfscore.results import Audit, Comparison, GateResult, ModelAudit, Verdict
+from gfscore.storage import write_text
 
 EXIT_CODES = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.UNDECIDED: 3}
 

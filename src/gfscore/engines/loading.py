@@ -10,12 +10,11 @@ from typing import Annotated, Any
 from gfscore.errors import OptionError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.generators import GENERATOR
-from gfscore.inputs.models import CallableModel, load_model, wrap_module
-from gfscore.inputs.models.gpus import on_gpu
+from gfscore.inputs.models import CallableModel, load_model, on_gpu, wrap_module
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
-from gfscore.inputs.store import Store
 from gfscore.measures.run import DEFAULT_BATCH, Run
+from gfscore.storage.store import Store
 from gfscore.words import Word
 
 PREPROCESSING = ("preset", "mean", "std", "layout", "resize", "crop", "interpolation", "grey")

@@ -12,8 +12,8 @@ from gfscore.jobs.gate import Baseline, gate
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.sources import source_of
 from gfscore.outputs.grounds import flag_text, sentence
-from gfscore.places.copies import to_read
 from gfscore.results import GateResult, Verdict
+from gfscore.storage import to_read
 
 Undecided = Literal["fail", "skip", "pass"]
 TABLES = {"class_": "class", "class_accuracy": "class_accuracy", "change": "change"}  # by argument

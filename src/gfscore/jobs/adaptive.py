@@ -10,33 +10,34 @@ from gfscore.arrays import FloatArray, IntArray
 from gfscore.engines.first_order import first_order_rows
 from gfscore.engines.loading import load
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.score_log import ScoreLog
 from gfscore.jobs.calling import Face
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.sources import listed_objects
 from gfscore.jobs.stages import asked_score, score_samples
-from gfscore.judge.flags import absent_flag, bounded_flag, chance_flag
-from gfscore.judge.gate import (
+from gfscore.judge import (
+    ABSENT,
     ROUND,
     Drawn,
     Progress,
     Score,
     adaptive_gate,
-    decisions,
-    describe,
-    reason,
+    check_thresholds,
+    describe_draws,
+    drawn_decisions,
+    explain_draws,
+    refuse_void,
     rows_to_make_sure,
 )
+from gfscore.judge.flags import absent_flag, bounded_flag, chance_flag
 from gfscore.judge.judging import about_the_missing
 from gfscore.judge.policy import Kind, Policy, Rule
-from gfscore.judge.scale import check_thresholds
-from gfscore.judge.soundness import ABSENT, refuse_void
 from gfscore.measures import Run
 from gfscore.measures.logits import forward_rows
 from gfscore.measures.slopes import Gradients
 from gfscore.results import AdaptiveRun, Metric, ModelVerdict, RuleVerdict, RunInfo, ScoreInfo
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER
+from gfscore.storage.journals import ScoreLog
 
 
 def gate_runs(
@@ -88,7 +89,7 @@ def _judge_run(
     with ScoreLog(run.store.root, recipe) as log:
         run.refuse_changed()
         return gate_adaptively(
-            log.scoring(_unchanged(run, _scorer(run, options, policy.allow))),
+            log.remember(_unchanged(run, _scorer(run, options, policy.allow))),
             data.labels,
             policy,
             name=run.name,
@@ -185,10 +186,10 @@ def gate_adaptively(
         size=size,
         progress=progress,
     )
-    how = describe(drawn, names, rule.threshold, finite=finite, from_store=from_store(), passes=passes)
-    seen = decisions(drawn, names)
+    how = describe_draws(drawn, names, rule.threshold, finite=finite, from_store=from_store(), passes=passes)
+    seen = drawn_decisions(drawn, names)
     if seen.is_doubtful:
-        rows = rows_to_make_sure(drawn, labels, shuffle=shuffle)
+        rows = rows_to_make_sure(drawn)
         seen = seen.with_more(labels[rows], score(rows)[1]) if len(rows) else seen
     absent = tuple(name for k, name in enumerate(names) if k not in drawn.present)
     found = (absent_flag(absent), chance_flag(seen.accuracy, seen.worth, seen.guess))
@@ -223,7 +224,7 @@ def _adaptive_verdict(rule: Rule, drawn: Drawn, run: AdaptiveRun, delta: float, 
         at_least=rule.threshold,
         value=min(lowest) if len(lowest) == len(run.classes) else None,
         verdict=drawn.verdict,
-        reason=reason(drawn, run, delta, digits),
+        reason=explain_draws(drawn, run, delta, digits),
     )
 
 

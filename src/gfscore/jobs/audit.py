@@ -26,7 +26,7 @@ from gfscore.jobs.options import (
 from gfscore.jobs.sources import Source, as_array, find_sources, provenance_of, watch
 from gfscore.jobs.stages import audit_scores, score_samples, with_curves
 from gfscore.jobs.stream import audit_streams
-from gfscore.judge.threshold import judged
+from gfscore.judge import judge_interval
 from gfscore.results import Audit, Calibration, ModelAudit, Provenance, Verdict
 from gfscore.samples import Samples
 from gfscore.score_titles import GREAT
@@ -275,7 +275,7 @@ def verdicts(model: ModelAudit, threshold: float) -> tuple[Verdict, tuple[Verdic
     >>> overall.value, [verdict.value for verdict in classes]
     ('FAIL', ['PASS', 'FAIL'])
     """
-    overall = judged(model.wcr.interval, threshold)
+    overall = judge_interval(model.wcr.interval, threshold)
     if model.absent_classes and overall is Verdict.PASS:
         overall = Verdict.UNDECIDED
-    return overall, tuple(judged(entry.interval, threshold) for entry in model.classes)
+    return overall, tuple(judge_interval(entry.interval, threshold) for entry in model.classes)

@@ -7,9 +7,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
-from gfscore.places.addresses import here
-from gfscore.places.copies import all_to_read, expanded
-from gfscore.places.outgoing import to_write
+from gfscore.storage import all_to_read, expand_pattern, local_folder, to_write
 from gfscore.words import Word
 
 Result = TypeVar("Result")
@@ -104,12 +102,12 @@ def local_path(name: str, value: Any, values: Mapping[str, Any], *, several: boo
         if name in WRITTEN:
             return to_write(value)
         if name in HERE:
-            return here(value, f"--{name.replace('_', '-')}")
+            return local_folder(value, f"--{name.replace('_', '-')}")
     folder = name == "paths" or any(values.get(word) for word in MAY_BE_FOLDERS)
     if isinstance(value, str | Path):
         return all_to_read([value], folder=folder)[0]
     if several and isinstance(value, list | tuple) and all(isinstance(each, str | Path) for each in value):
-        return all_to_read([each for given in value for each in expanded(str(given))], folder=folder)
+        return all_to_read([each for given in value for each in expand_pattern(str(given))], folder=folder)
     return value
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Annotated
 
 from gfscore.assemble import make_provenance
+from gfscore.attacks import PER_CLASS, Assault, Refuter, Subject, refute, with_cross_check, with_refutation
 from gfscore.errors import OptionError, naming
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.options import DataSpecs, ModelSpecs, Options, RunOptions
 from gfscore.jobs.sources import Source, listed_objects, run_models
 from gfscore.jobs.stages import audit_scores
-from gfscore.refuting import PER_CLASS, Assault, Refuter, Subject, refute, with_cross_check, with_refutation
 from gfscore.results import Audit, ModelAudit
 from gfscore.score_titles import FIRST_ORDER
 from gfscore.words import Word

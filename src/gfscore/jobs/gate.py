@@ -16,12 +16,10 @@ from gfscore.jobs.compare import compare_audits, compare_samples
 from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, Options, Probabilities, RunOptions, Target
 from gfscore.jobs.sources import Source, as_array, find_sources, provenance_of, watch
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores, score_samples
+from gfscore.judge import ROUND, check_thresholds, refuse_void
 from gfscore.judge.flags import Facts, audit_flags, known_flags
-from gfscore.judge.gate import ROUND
 from gfscore.judge.judging import judge
 from gfscore.judge.policy import Kind, Policy
-from gfscore.judge.scale import check_thresholds
-from gfscore.judge.soundness import refuse_void
 from gfscore.profile import class_profile
 from gfscore.results import (
     Audit,

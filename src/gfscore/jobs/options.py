@@ -12,14 +12,14 @@ from gfscore.engines.loading import Loading
 from gfscore.engines.ray import Cluster
 from gfscore.errors import OptionError
 from gfscore.inputs.logits_files import read_class_names
-from gfscore.inputs.store import Store, default_root
-from gfscore.judge.expectation import checked_expectation
+from gfscore.judge import check_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N
 from gfscore.measures.slopes import Gradients
 from gfscore.metrics import formulas
 from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
 from gfscore.scores import Activation, FirstOrder, scores_of_samples
 from gfscore.scores.great import checked_activation, checked_temperature
+from gfscore.storage.store import Store, default_root
 from gfscore.words import Word
 
 RADIUS_WORDS = ("norm", "eps", "rivals", "directions", "step", "max_radius", "gradients")
@@ -182,7 +182,7 @@ class ProfileOptions:
         if self.min_n < 1:
             raise OptionError(f"min_n {self.min_n} is not a number of samples. Give at least 1.")
         if self.expect_accuracy is not None:
-            checked_expectation(self.expect_accuracy)
+            check_expectation(self.expect_accuracy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 from gfscore.errors import OptionError
-from gfscore.inputs.store import export, names_of
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.options import DataSpecs, ModelSpecs, RunOptions
 from gfscore.jobs.sources import listed_objects, run_models
-from gfscore.places.outgoing import to_write
+from gfscore.storage import to_write
+from gfscore.storage.store import export_logits, name_metadata
 from gfscore.words import Word
 
 
@@ -33,5 +33,5 @@ def logits(
         raise OptionError("one --model and one --data make one logits file. Call the command once for each.")
     for source in run_models(models, sets, run, face):
         if source.run is not None and source.path is not None:
-            export(source.path, path, names_of(source.run.data))
+            export_logits(source.path, path, name_metadata(source.run.data.class_names, source.run.data.sample_ids))
     return path

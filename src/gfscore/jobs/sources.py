@@ -9,25 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gfscore.assemble import make_provenance
-from gfscore.digests import Watched
 from gfscore.engines.first_order import score_first_order
 from gfscore.engines.homes import Stored
 from gfscore.engines.loading import as_model, load
 from gfscore.engines.local import measured
 from gfscore.engines.ray import logits_on_ray
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.guards import check_batch_independence
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models import CallableModel
+from gfscore.inputs.models.forward_passes import check_batch_independence
 from gfscore.jobs.calling import SILENT, Face, Job, listed
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
 from gfscore.measures import Logits, Run
 from gfscore.measures.logits import SHARD_ROWS, forward_rows
-from gfscore.places.copies import to_read
 from gfscore.results import Provenance
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
+from gfscore.storage import Watched, to_read
 
 LOGITS_FILES = "an audit of logits files"
 

@@ -9,7 +9,7 @@ from gfscore.assemble import assembled
 from gfscore.bounds import Method, audit_intervals, noise_floor, normal_floor, share_intervals, summary_intervals
 from gfscore.errors import OptionError
 from gfscore.jobs.options import Options, ProfileOptions
-from gfscore.judge.expectation import check_accuracy
+from gfscore.judge import check_accuracy
 from gfscore.judge.flags import Facts, audit_flags
 from gfscore.probabilities import refuse_others, refuse_resembling
 from gfscore.profile import ClassProfile, class_profile, drawn_from, drawn_samples, summary_profile
@@ -133,17 +133,17 @@ def audit_summary(
     class_sizes: IntArray | None = None,
     left_out: tuple[str, ...] = (),
 ) -> ModelAudit:
-    """The stages after scoring, from a summary of the scores: of samples that were merged, and not kept.
+    """The stages after scoring, from a summary of the scores: of samples that were merge_summaries, and not kept.
 
     Betting, which needs an order, is replaced by blocks; the noise floor, which needs samples to shuffle, by its normal
     approximation, and a flag says so. The activation and temperature are those of the summary; the seed must be, as its
     samples were dealt with it. ``class_sizes`` are what score and accuracy of the whole weigh the classes by, where
     these were not drawn in proportion. ``left_out`` names the columns of tables that were taken for no class.
 
-    >>> from gfscore.summaries import merged
+    >>> from gfscore.summaries import merge_summaries
     >>> samples = Samples.of([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1])
     >>> summary = Summary.of(samples, score_samples(samples, Options()))
-    >>> audited = audit_summary(merged([summary, summary]), Options())
+    >>> audited = audit_summary(merge_summaries([summary, summary]), Options())
     >>> audited.samples.n, round(audited.wcr.value, 3), audited.interval.method
     (8, 0.29, 'blocks')
     """

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from gfscore import zoo
 from gfscore.assemble import make_provenance
+from gfscore.attacks import Refuter, refute, with_refutation
 from gfscore.jobs.calibrate import Outside, curve_of, with_calibration
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.check import audit_subject
 from gfscore.jobs.options import Options, RunOptions, Seed, StoreFolder
 from gfscore.jobs.sources import run_models
-from gfscore.refuting import Refuter, refute, with_refutation
 from gfscore.results import Audit
 
 TEST, GENERATED = "zoo:digits", "generator:zoo"

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field
 
-from gfscore.errors import ResultError
-from gfscore.extras import require
+from gfscore.errors import ResultError, require
 from gfscore.results.base_result import Flag, Metric
 from gfscore.results.calibration_result import Calibration
 from gfscore.results.class_result import Atkinson, ClassResult, Disparity, Penalised, WorstCase
