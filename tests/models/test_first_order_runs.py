@@ -16,7 +16,7 @@ from gfscore.inputs.models import CallableModel, load_model
 from gfscore.inputs.store import Store
 from gfscore.measures import Logits, Run
 from gfscore.measures.slopes import Gradients
-from gfscore.scores.first_order import FirstOrder
+from gfscore.scores import FirstOrder
 
 with_gradients = pytest.mark.skipif(find_spec("onnx2torch") is None, reason="needs gfscore[gradients]")
 HOW = FirstOrder(norm="l2", eps=0.5, directions=4)

@@ -17,8 +17,7 @@ from gfscore.errors import OptionError, TooFewClassesError
 from gfscore.inputs.safetensors_file import write_safetensors
 from gfscore.profile import class_profile
 from gfscore.samples import Samples
-from gfscore.scores.great import SCORE_MAX, great_scores
-from gfscore.scores.local import Activation
+from gfscore.scores import SCORE_MAX, Activation, great_scores
 from gfscore.temperature import curve as module
 from gfscore.temperature.curve import TOLERANCE, temperature_curve
 from gfscore.temperature.ladder import NEGLIGIBLE, Ladder, softmax_margins

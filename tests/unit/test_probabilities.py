@@ -13,7 +13,7 @@ from gfscore.errors import ProbabilitiesError
 from gfscore.inputs.summary_files import summary_from_bytes, summary_to_bytes
 from gfscore.probabilities import FULL, RowSums, noted
 from gfscore.samples import Samples
-from gfscore.scores.great import SCORE_MAX, local_scores
+from gfscore.scores import SCORE_MAX, local_scores
 from gfscore.streaming import StreamingAudit
 
 
