@@ -21,12 +21,12 @@ from gfscore.inputs.data import load_data
 from gfscore.inputs.data.views import draw_per_class
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.store import Store
 from gfscore.measures import Run
 from gfscore.outputs.checks import agreements
 from gfscore.results import CrossCheck, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores import FirstOrder, great_scores
+from gfscore.storage.store import Store
 
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))
 NETWORKS = ("cifar_cnn_a_adv", "cifar_resnet20")

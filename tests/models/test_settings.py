@@ -13,8 +13,8 @@ from gfscore.engines.loading import Loader, Loading
 from gfscore.engines.workers import Job, ShardWorker, Work
 from gfscore.inputs.models.fingerprints import of_module
 from gfscore.inputs.probes import to_bytes
-from gfscore.inputs.store import Store
 from gfscore.measures import Logits
+from gfscore.storage.store import Store
 
 torch = pytest.importorskip("torch")
 

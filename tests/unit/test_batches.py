@@ -18,9 +18,9 @@ from gfscore.inputs.models.batches import OUT_OF_MEMORY, out_of_memory
 from gfscore.inputs.models.callable_model import CallableModel
 from gfscore.inputs.models.forward_passes import forward_batches
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.store import Store
-from gfscore.inputs.summary_files import summary_from_bytes, summary_to_bytes
 from gfscore.measures import Logits, Run, logits
+from gfscore.storage.store import Store
+from gfscore.storage.summary_files import summary_from_bytes, summary_to_bytes
 
 PLAIN = Preprocessing()
 

@@ -8,9 +8,9 @@ from gfscore import audit
 from gfscore.engines.local import measured
 from gfscore.errors import GFScoreError, OptionError
 from gfscore.inputs.guards import BatchDependenceError, ClassCountError
-from gfscore.inputs.store import Store
 from gfscore.judge import AccuracyError, check_accuracy
 from gfscore.measures import Logits, Run
+from gfscore.storage.store import Store
 
 
 def run(tmp_path, model=None, data=None):

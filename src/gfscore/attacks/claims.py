@@ -18,11 +18,11 @@ from PIL import Image
 from gfscore.arrays import BoolArray, IntArray
 from gfscore.attacks.refuting import Pair, Refutation, Subject
 from gfscore.bounds import stratified_intervals
-from gfscore.files import replacing
 from gfscore.inputs.layouts import moved
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.inputs.protocols import Layout
 from gfscore.results import Metric, ModelAudit, Witness
+from gfscore.storage import atomic_file
 
 MOST_WITNESSES = 20  # classes whose strongest witness is kept
 LEAST_SIDE = 192  # pixels of each of the three images; small ones are enlarged by a whole factor
@@ -72,7 +72,7 @@ def _record(model: str, pair: Pair, subject: Subject, folder: Path | None) -> Wi
         image = picture_path(model, label, names[label])
         data = image.with_suffix(".npz")
         save_picture(folder / image, pair.sample, pair.witness, subject.run.model.layout)
-        with replacing(folder / data) as temporary, temporary.open("wb") as file:
+        with atomic_file(folder / data) as temporary, temporary.open("wb") as file:
             np.savez(  # without pickles, so that numpy.load opens it as it is
                 file,
                 sample=np.float32(pair.sample),  # as the model saw it: in [0, 1] and in its layout
@@ -123,7 +123,7 @@ def save_picture(path: Path, sample: Pixels, witness: Pixels, layout: Layout) ->
     panels = [_enlarge(moved(image[None], layout, "NHWC")[0]) for image in images]
     gap = np.full((panels[0].shape[0], GAP, panels[0].shape[2]), 255, dtype=np.uint8)
     row = np.concatenate([panels[0], gap, panels[1], gap, panels[2]], axis=1)
-    with replacing(path) as temporary:
+    with atomic_file(path) as temporary:
         Image.fromarray(row[..., 0] if row.shape[2] == 1 else row).save(temporary, format="PNG")
 
 

@@ -13,8 +13,8 @@ from gfscore.inputs.models import load_model
 from gfscore.inputs.models.gpus import on_gpu
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
-from gfscore.inputs.store import Store
 from gfscore.measures.run import DEFAULT_BATCH, Run
+from gfscore.storage.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,14 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gfscore.arrays import IntArray
-from gfscore.digests import Watched, changed_file, refuse_changed
 from gfscore.errors import FileError, OptionError, first_line, require
 from gfscore.inputs.layouts import with_channels
 from gfscore.inputs.models.fingerprints import combined, of_module, source_of
 from gfscore.inputs.models.onnx_files import external_files, with_weights
 from gfscore.inputs.protocols import Layout
-from gfscore.inputs.raw import refuse_unreadable
-from gfscore.places.copies import to_read
+from gfscore.storage import Watched, changed_file, refuse_changed, refuse_unreadable, to_read
 
 GENERATOR, TORCH, ZOO = "generator:", "torch:", "zoo"
 BLOCK = 50  # images drawn together; divides the usual numbers per class

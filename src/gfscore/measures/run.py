@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.digests import refuse_changed
 from gfscore.errors import naming
 from gfscore.inputs.guards import check_batch_independence, check_class_count, in_one_batch
 from gfscore.inputs.layouts import moved
@@ -20,9 +19,10 @@ from gfscore.inputs.preprocessing import Pixels, Preprocessing
 from gfscore.inputs.probes import NOISE, name_of, noise_inputs
 from gfscore.inputs.protocols import Dataset, Model
 from gfscore.inputs.reading import read_images, read_inputs, rows_together
-from gfscore.inputs.store import ON_GPU, Recipe, Store
 from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo
 from gfscore.samples import Samples
+from gfscore.storage import refuse_changed
+from gfscore.storage.store import ON_GPU, Recipe, Store
 
 if TYPE_CHECKING:
     from gfscore.measures.base import Measure

@@ -7,11 +7,8 @@ from typing import Self
 from pydantic import Field, ValidationError
 
 from gfscore.errors import FileError, naming
-from gfscore.files import write_text
-from gfscore.places.addresses import shown
-from gfscore.places.copies import to_read
-from gfscore.places.outgoing import to_write
 from gfscore.results.base_result import Result
+from gfscore.storage import redact, to_read, to_write, write_text
 
 
 class Provenance(Result):
@@ -53,7 +50,7 @@ class ResultFile(Result):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file that :meth:`save` wrote."""
-        with naming(shown(path)):
+        with naming(redact(path)):
             try:
                 text = to_read(path).read_bytes()
             except OSError as error:

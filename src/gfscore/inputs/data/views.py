@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gfscore.arrays import IntArray
-from gfscore.digests import changed_file
 from gfscore.errors import OptionError
 from gfscore.inputs.data.base import Data
 from gfscore.inputs.layouts import CHANNEL_AXIS, moved
 from gfscore.inputs.models.fingerprints import combined
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset
+from gfscore.storage import changed_file
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -8,9 +8,8 @@ from gfscore.inputs.models.callable_model import CallableModel
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.models.torch_model import TorchModel, load_factory, wrap_module
 from gfscore.inputs.protocols import Layout, Model
-from gfscore.inputs.raw import listed, refuse_unreadable
-from gfscore.places.addresses import is_address
-from gfscore.places.copies import to_read
+from gfscore.inputs.raw import listed
+from gfscore.storage import is_address, refuse_unreadable, to_read
 
 __all__ = ["CallableModel", "SuggestedPreprocessing", "TorchModel", "load_model", "wrap_module"]
 

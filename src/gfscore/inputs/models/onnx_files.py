@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gfscore.errors import FileError, OptionError
-from gfscore.places.addresses import address_of
-from gfscore.places.copies import with_beside
+from gfscore.storage import address_of, with_beside
 
 VARINT, WITH_LENGTH = 0, 2  # wire types
 FIXED_BYTES = {1: 8, 5: 4}  # likewise, with the bytes they take

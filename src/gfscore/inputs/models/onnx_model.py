@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from gfscore.arrays import FloatArray
-from gfscore.digests import Watched, changed_file, refuse_changed
 from gfscore.errors import FileError, InvalidInputError, ModelError, first_line, naming
 from gfscore.inputs.models.batches import as_logits, cannot_run, padded
 from gfscore.inputs.models.fingerprints import combined
@@ -16,7 +15,8 @@ from gfscore.inputs.models.onnx_files import external_files, with_weights
 from gfscore.inputs.models.runtime import onnxruntime
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.protocols import Layout
-from gfscore.inputs.raw import listed, refuse_unreadable
+from gfscore.inputs.raw import listed
+from gfscore.storage import Watched, changed_file, refuse_changed, refuse_unreadable
 
 FLOATS: dict[str, type[np.floating[Any]]] = {
     "tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64,

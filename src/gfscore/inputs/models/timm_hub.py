@@ -11,7 +11,7 @@ from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.models.torch_files import load_weights
 from gfscore.inputs.models.torch_model import TorchModel, wrap_module
 from gfscore.inputs.raw import listed
-from gfscore.places.copies import to_read
+from gfscore.storage import to_read
 
 
 def load_timm(target: str, *, name: str | None = None) -> TorchModel:

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gfscore.digests import Watched
 from gfscore.errors import FileError, ModelError, first_line, naming
 from gfscore.inputs.models.fingerprints import combined
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.torch_model import TorchModel, wrap_module
 from gfscore.inputs.protocols import Layout
-from gfscore.inputs.raw import listed, refuse_unreadable
+from gfscore.inputs.raw import listed
+from gfscore.storage import Watched, refuse_unreadable
 
 WRAPPERS = ("state_dict", "model")  # keys under which training scripts store the weights beside other things
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from gfscore.arrays import FloatArray
-from gfscore.digests import Watched, changed_file
 from gfscore.errors import InvalidInputError, ModelError, OptionError, first_line
 from gfscore.inputs.models.batches import as_logits, cannot_run, padded
 from gfscore.inputs.models.fingerprints import of_module, source_of
@@ -19,6 +18,7 @@ from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.protocols import Layout
 from gfscore.inputs.raw import listed
+from gfscore.storage import Watched, changed_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

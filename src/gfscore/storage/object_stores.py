@@ -1,7 +1,13 @@
-"""What is asked of an object store, and what is said when it does not answer."""
+"""What is asked of an object store, and what is said when it does not answer.
 
+Results for a store are written here, whole, then sent whole.
+"""
+
+import atexit
 import errno
 import functools
+import shutil
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,13 +15,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gfscore.errors import FileError, GFScoreError, TransferError, first_line, naming, require
-from gfscore.places.addresses import Address, checked_key, shown
+from gfscore.storage.addresses import Address, check_key, copies_root, is_address, parse_address, redact
 
 FRESH = {"skip_instance_cache": True, "use_listings_cache": False}  # what a store says now, not what it said before
 STREAM = {"max_concurrency": 1}  # an object comes in one stream, not in parts that are held in memory
 PATIENCE = {"retries": {"total_max_attempts": 4}, "connect_timeout": 10, "read_timeout": 60}
 VERSIONS = ("ETag", "etag", "generation", "md5Hash", "LastModified", "updated", "mtime", "created")  # the best first
-FULL = (errno.ENOSPC, errno.EDQUOT)
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 # Exceptions of botocore and google-auth; neither is imported just to be caught.
 CREDENTIALS = (
     "NoCredentialsError",
@@ -28,7 +34,9 @@ CREDENTIALS = (
     "DefaultCredentialsError",
     "RefreshError",
 )
-Moved = Callable[[int], None]  # told of every piece of a transfer: its bytes
+UNSENT = "unsent"  # beside the copies, and never removed: its user was told that it is kept
+
+_bound: dict[Path, Address] = {}  # where the file or folder at a path is to be sent
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -38,75 +46,6 @@ class Object:
     address: Address
     size: int
     version: str
-
-
-@functools.cache
-def file_system(scheme: str) -> Any:
-    """The fsspec file system of a scheme; credentials and endpoint are its own affair."""
-    purpose = f"{scheme}://"
-    if scheme == "gs":
-        return require("gcsfs", extra="gs", purpose=purpose).GCSFileSystem(**FRESH)
-    return require("s3fs", extra="s3", purpose=purpose).S3FileSystem(**FRESH, **STREAM, config_kwargs=PATIENCE)
-
-
-def look(address: Address, *, folder: bool) -> list[Object]:
-    """The object, or all objects of the folder, sorted."""
-    with faults(address):
-        system = file_system(address.scheme)
-        info = system.info(address.remote)
-        if info["type"] == "file":
-            return [_object(address, info)]
-        if not folder:
-            raise FileError("is a folder. Name a file.").found_in(address)
-        found = system.find(address.remote, detail=True)
-    inside = {name: info for name, info in found.items() if info["type"] == "file" and not name.endswith("/")}
-    if not inside:
-        raise FileError("holds nothing. Check the address.").found_in(address)
-    with naming(address):
-        objects = sorted(_object(_within(address, name), info) for name, info in inside.items())
-        _refuse_both(objects)
-    return objects
-
-
-def matching(address: Address) -> list[str]:
-    """Addresses of the objects that a pattern such as ``s3://bucket/parts/*.npz`` stands for, sorted."""
-    with faults(address):
-        system = file_system(address.scheme)
-        found = [address.remote] if system.isfile(address.remote) else system.glob(address.remote)
-    if not found:
-        raise FileError("matches nothing. Check the address.").found_in(address)
-    return sorted(f"{address.scheme}://{name}" for name in found)
-
-
-def download(wanted: Object, path: Path, moved: Moved) -> None:
-    """Write the object to ``path``; refused when it is not the version that is wanted, or not whole."""
-    with faults(wanted.address):
-        system = file_system(wanted.address.scheme)
-        system.get_file(wanted.address.remote, str(path), callback=_callback(moved))
-        after = _object(wanted.address, system.info(wanted.address.remote))
-    if after != wanted:
-        raise ChangedError(wanted.address)
-    if path.stat().st_size != wanted.size:
-        raise TransferError(f"{wanted.address}: {path.stat().st_size} of {wanted.size} bytes came. Run it again.")
-
-
-def upload(path: Path, address: Address) -> None:
-    """Put a file at an address, whole: until it is there, what was there before stays."""
-    with faults(address):
-        system = file_system(address.scheme)
-        system.put_file(str(path), address.remote)
-        size = system.info(address.remote)["size"]
-    if size != path.stat().st_size:
-        raise TransferError(f"{address}: {size} of {path.stat().st_size} bytes arrived. Run it again.")
-
-
-def refuse_unwritable(address: Address) -> None:
-    """Notice now, not after hours of work, that there is no such bucket or nobody to ask."""
-    try:
-        with faults(address):
-            file_system(address.scheme).info(address.bucket)
-    except ForbiddenError:  # who may write need not be allowed to look
-        return
 
 
 class ChangedError(TransferError):
@@ -120,6 +59,116 @@ class ForbiddenError(FileError):
     """An object that these credentials do not open."""
 
 
+@functools.cache
+def file_system(scheme: str) -> Any:
+    """The fsspec file system of a scheme; credentials and endpoint are its own affair."""
+    purpose = f"{scheme}://"
+    if scheme == "gs":
+        return require("gcsfs", extra="gs", purpose=purpose).GCSFileSystem(**FRESH)
+    return require("s3fs", extra="s3", purpose=purpose).S3FileSystem(**FRESH, **STREAM, config_kwargs=PATIENCE)
+
+
+def find_objects(address: Address, *, folder: bool) -> list[Object]:
+    """The object, or all objects of the folder, sorted."""
+    with faults(address):
+        system = file_system(address.scheme)
+        info = system.info(address.remote)
+        if info["type"] == "file":
+            return [_object(address, info)]
+        if not folder:
+            raise FileError("is a folder. Name a file.").found_in(address)
+        found = system.find(address.remote, detail=True)
+    inside = {name: info for name, info in found.items() if info["type"] == "file" and not name.endswith("/")}
+    with naming(address):
+        if not inside:
+            raise FileError("holds nothing. Check the address.")
+        objects = []
+        for name, info in inside.items():  # names come from whoever wrote the objects
+            key = check_key(name.removeprefix(f"{address.bucket}/"))
+            objects.append(_object(Address(address.scheme, address.bucket, key), info))
+        _refuse_both(objects)
+    return sorted(objects)
+
+
+def matching_addresses(address: Address) -> list[str]:
+    """Addresses of the objects that a pattern such as ``s3://bucket/parts/*.npz`` stands for, sorted."""
+    with faults(address):
+        system = file_system(address.scheme)
+        found = [address.remote] if system.isfile(address.remote) else system.glob(address.remote)
+    if not found:
+        raise FileError("matches nothing. Check the address.").found_in(address)
+    return sorted(f"{address.scheme}://{name}" for name in found)
+
+
+def download(wanted: Object, path: Path, moved: Callable[[int], None]) -> None:
+    """Write the object to ``path``; refused when it is not the version that is wanted, or not whole.
+
+    ``moved`` is told of every piece: its bytes.
+    """
+    with faults(wanted.address):
+        system = file_system(wanted.address.scheme)
+        system.get_file(wanted.address.remote, str(path), callback=_callback(moved))
+        after = _object(wanted.address, system.info(wanted.address.remote))
+    if after != wanted:
+        raise ChangedError(wanted.address)
+    if path.stat().st_size != wanted.size:
+        raise TransferError(f"{wanted.address}: {path.stat().st_size} of {wanted.size} bytes came. Run it again.")
+
+
+def to_write(place: str | Path) -> Path:
+    """The path to write to: that of the place, or one from where :func:`send` takes it there.
+
+    No such bucket, or nobody to ask, is noticed now, not after hours of work.
+    """
+    if not is_address(place):
+        return Path(place)
+    address = parse_address(str(place))
+    if isinstance(address, Path):
+        return address
+    try:
+        with faults(address):
+            file_system(address.scheme).info(address.bucket)
+    except ForbiddenError:  # who may write need not be allowed to look
+        pass
+    path = _waiting(copies_root()).joinpath(*address.parts)
+    _bound[path] = address
+    return path
+
+
+@functools.cache
+def _waiting(copies: Path) -> Path:
+    """The folder of what this process is to send, beside the copies."""
+    folder = copies / uuid.uuid4().hex
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def send(path: Path) -> None:
+    """Send a file that is meant for elsewhere; any other stays. What cannot be sent is kept: the error says where."""
+    for folder in (path, *path.parents):
+        if folder in _bound:
+            try:
+                _upload(path, Address.at((*_bound[folder].parts, *path.relative_to(folder).parts)))
+            except GFScoreError as error:
+                kept = copies_root() / UNSENT / uuid.uuid4().hex / path.name
+                kept.parent.mkdir(parents=True)
+                path.rename(kept)
+                error.args = (f"{error.args[0]} What was to be sent is kept: {kept}",)
+                raise
+            path.unlink()
+            return
+
+
+def _upload(path: Path, address: Address) -> None:
+    """Put a file at an address, whole: until it is there, what was there before stays."""
+    with faults(address):
+        system = file_system(address.scheme)
+        system.put_file(str(path), address.remote)
+        size = system.info(address.remote)["size"]
+    if size != path.stat().st_size:
+        raise TransferError(f"{address}: {size} of {path.stat().st_size} bytes arrived. Run it again.")
+
+
 @contextmanager
 def faults(address: Address) -> Iterator[None]:
     """Every failure as one line: 2 for what another address or other credentials would mend, 4 for the rest."""
@@ -130,21 +179,19 @@ def faults(address: Address) -> Iterator[None]:
     except FileNotFoundError as error:
         what = "does not exist" if _has_bucket(address) else f"is in no bucket: there is no {address.bucket!r}"
         raise FileError(f"{what}. Check the address.").found_in(address) from error
-    except PermissionError as error:
-        raise ForbiddenError(
-            f"is not open to these credentials ({_reason(error)}). Check them, and what they allow."
-        ).found_in(address) from error
     except Exception as error:  # a store's library has errors of many kinds
+        reason = redact(first_line(error))
+        if isinstance(error, PermissionError):
+            told = f"is not open to these credentials ({reason}). Check them, and what they allow."
+            raise ForbiddenError(told).found_in(address) from error
         if type(error).__name__ in CREDENTIALS:
-            raise FileError(
-                f"needs credentials ({_reason(error)}). Set them in the environment (docs/places.md)."
-            ).found_in(address) from error
-        if isinstance(error, OSError) and error.errno in FULL:
-            raise TransferError(
-                f"{address}: there is no space for its copy. Free some, or set GFSCORE_COPIES to another folder."
-            ) from error
+            told = f"needs credentials ({reason}). Set them in the environment (docs/places.md)."
+            raise FileError(told).found_in(address) from error
+        if isinstance(error, OSError) and error.errno in NO_SPACE:
+            told = "there is no space for its copy. Free some, or set GFSCORE_COPIES to another folder."
+            raise TransferError(f"{address}: {told}") from error
         raise TransferError(
-            f"{address}: the transfer failed ({type(error).__name__}: {_reason(error)}). Check the network and the "
+            f"{address}: the transfer failed ({type(error).__name__}: {reason}). Check the network and the "
             "endpoint, and run it again."
         ) from error
 
@@ -164,20 +211,15 @@ def _object(address: Address, info: dict[str, Any]) -> Object:
     return Object(address, int(info["size"]), version)
 
 
-def _within(folder: Address, name: str) -> Address:
-    """The address of an object that was found in a folder; its name comes from whoever wrote it there."""
-    return Address(folder.scheme, folder.bucket, checked_key(name.removeprefix(f"{folder.bucket}/")))
-
-
 def _refuse_both(objects: Sequence[Object]) -> None:
     """A store may hold ``a`` and ``a/b``; no disk can."""
-    folders = {str(folder) for each in objects for folder in PurePosixPath(each.address.key).parents}
-    for each in objects:
-        if each.address.key in folders:
-            raise FileError(f"the key {each.address.key!r} is an object and a folder at once. Rename the object.")
+    keys = {each.address.key for each in objects}
+    for folder in (str(folder) for key in sorted(keys) for folder in PurePosixPath(key).parents):
+        if folder in keys:
+            raise FileError(f"the key {folder!r} is an object and a folder at once. Rename the object.")
 
 
-def _callback(moved: Moved) -> Any:
+def _callback(moved: Callable[[int], None]) -> Any:
     fsspec = require("fsspec.callbacks", extra="s3", purpose="a transfer")
 
     class Told(fsspec.Callback):  # type: ignore[misc, name-defined]
@@ -185,7 +227,3 @@ def _callback(moved: Moved) -> Any:
             moved(inc)
 
     return Told()
-
-
-def _reason(error: Exception) -> str:
-    return shown(first_line(error))

@@ -60,9 +60,8 @@ class Address:
 
     def beside(self, name: str) -> Self:
         """The object that a relative path leads to from this one's folder, and not out of it."""
-        name = posixpath.normpath(name)
-        folder = self.key.rpartition("/")[0]
-        return type(self)(self.scheme, self.bucket, f"{folder}/{checked_key(name)}" if folder else checked_key(name))
+        folder, slash, _ = self.key.rpartition("/")
+        return type(self)(self.scheme, self.bucket, folder + slash + check_key(posixpath.normpath(name)))
 
 
 def is_address(place: str | Path) -> bool:
@@ -76,37 +75,39 @@ def is_address(place: str | Path) -> bool:
     return isinstance(place, str) and ADDRESS.match(place) is not None
 
 
-def parsed(text: str) -> Address | Path:
+def parse_address(text: str) -> Address | Path:
     """The address; for ``file://`` the path.
 
-    >>> parsed("s3://bucket/a/logits.npz")
+    >>> parse_address("s3://bucket/a/logits.npz")
     Address(scheme='s3', bucket='bucket', key='a/logits.npz')
-    >>> parsed("file:///data/my%20logits.npz").as_posix()
+    >>> parse_address("file:///data/my%20logits.npz").as_posix()
     '/data/my logits.npz'
     """
     found = ADDRESS.match(text)
     scheme, rest = (found["scheme"].lower(), found["rest"]) if found else ("", "")
-    if scheme == "file":
-        return _local(text, rest)
-    if scheme not in SCHEMES or "::" in text:
-        raise OptionError(
-            "is no address that is known. Give a path, or an address that begins with s3://, gs:// or file://."
-        ).found_in(shown(text))
-    if PASSWORD.search(text) or QUERY.search(rest):
-        raise OptionError(
-            "was given with credentials or a query. Leave them out: credentials come from the environment "
-            "(docs/places.md)."
-        ).found_in(shown(text))
-    bucket, _, key = rest.partition("/")
-    if not BUCKET.fullmatch(bucket):
-        raise OptionError(f"names no bucket. Write {scheme}://BUCKET/KEY.").found_in(shown(text))
-    key = key.removesuffix("/")
-    with naming(text):
-        return Address(scheme, bucket, checked_key(key) if key else "")
+    bucket, slash, key = rest.partition("/")
+    with naming(redact(text)):
+        if scheme == "file":
+            if bucket not in ("", "localhost") or not slash:
+                raise OptionError("is not on this machine. Write file:///FOLDER/FILE, with three slashes.")
+            return Path(f"/{unquote(key)}")
+        if scheme not in SCHEMES or "::" in text:
+            raise OptionError(
+                "is no address that is known. Give a path, or an address that begins with s3://, gs:// or file://."
+            )
+        if PASSWORD.search(text) or QUERY.search(rest):
+            raise OptionError(
+                "was given with credentials or a query. Leave them out: credentials come from the environment "
+                "(docs/places.md)."
+            )
+        if not BUCKET.fullmatch(bucket):
+            raise OptionError(f"names no bucket. Write {scheme}://BUCKET/KEY.")
+        key = key.removesuffix("/")
+        return Address(scheme, bucket, check_key(key) if key else "")
 
 
-def checked_key(key: str) -> str:
-    """A key whose parts are all names that a file can have, so that its copy stays in its folder."""
+def check_key(key: str) -> str:
+    """The key, once all its parts are names that a file can have, so that its copy stays in its folder."""
     for name in key.split("/"):
         if name in ("", ".", "..") or CONTROL.search(name) or len(name.encode(errors="replace")) > LONGEST:
             raise OptionError(f"the key {key!r} has the part {name!r}, which is no name for a file. Rename the object.")
@@ -118,27 +119,26 @@ def user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gfscore"
 
 
-def here(place: str | Path, what: str) -> Path:
-    """The path of a folder that is worked in, which needs locks and memory mapping: no store has those."""
-    path = parsed(str(place)) if is_address(place) else Path(place)
+def local_folder(place: str | Path, what: str) -> Path:
+    """The path of a folder that is worked in, which needs locks and memory mapping: no object store has those."""
+    path = parse_address(str(place)) if is_address(place) else Path(place)
     if not isinstance(path, Path):
         raise OptionError(f"{what} must be a folder on this machine. Name one.").found_in(path)
     return path
 
 
-def root() -> Path:
+def copies_root() -> Path:
     """Where copies are kept: ``$GFSCORE_COPIES``, or a folder in the user's cache; made if it is not there.
 
     What was fetched with somebody's credentials is for nobody else to read.
     """
-    folder = here(os.environ.get("GFSCORE_COPIES") or user_cache() / "copies", "GFSCORE_COPIES").resolve()
+    folder = local_folder(os.environ.get("GFSCORE_COPIES") or user_cache() / "copies", "GFSCORE_COPIES").resolve()
     _roots.add(folder)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"cannot be made ({error.strerror}). Set GFSCORE_COPIES to another folder.").found_in(
-            folder
-        ) from error
+        told = f"cannot be made ({error.strerror}). Set GFSCORE_COPIES to another folder."
+        raise FileError(told).found_in(folder) from error
     return folder
 
 
@@ -151,22 +151,13 @@ def address_of(path: Path) -> Address | None:
     return None
 
 
-def shown(text: object) -> str:
+def redact(text: object) -> str:
     """As people may see it: copies by their address, and nothing that could be a password.
 
-    >>> shown("cannot read s3://user:pass@bucket/key?X-Amz-Signature=abc (403)")
+    >>> redact("cannot read s3://user:pass@bucket/key?X-Amz-Signature=abc (403)")
     'cannot read s3://bucket/key (403)'
     """
     seen = str(text)
     for folder in _roots:
         seen = re.sub(rf"{re.escape(str(folder))}/{COPY}/({'|'.join(SCHEMES)})/", r"\1://", seen)
     return SIGNATURE.sub(r"\1", PASSWORD.sub("://", seen))
-
-
-def _local(text: str, rest: str) -> Path:
-    host, slash, path = rest.partition("/")
-    if host not in ("", "localhost") or not slash:
-        raise OptionError("is not on this machine. Write file:///FOLDER/FILE, with three slashes.").found_in(
-            shown(text)
-        )
-    return Path(f"/{unquote(path)}")

@@ -20,21 +20,18 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TypeVar
 
-from gfscore.digests import sha256
 from gfscore.errors import TransferError
-from gfscore.files import cannot_write, replacing
-from gfscore.places.addresses import Address, address_of, is_address, parsed, root
-from gfscore.places.outgoing import UNSENT
-from gfscore.places.remote import ChangedError, Object, download, look, matching
+from gfscore.storage.addresses import Address, address_of, copies_root, is_address, parse_address
+from gfscore.storage.files import atomic_file, cannot_write, sha256
+from gfscore.storage.object_stores import UNSENT, ChangedError, Object, download, find_objects, matching_addresses
 
-TOGETHER = 8  # transfers at a time
+TRANSFERS = 8  # at a time
 LISTED = "objects.txt"  # in a copy: the objects it has so far, a line each, which begins with the SHA-256
 DIGITS = 64  # of a SHA-256
 DAY = 24 * 3600
 UNUSED, BUSY, MOST = 7 * DAY, DAY, 50_000_000_000  # seconds, seconds, bytes
 FIRST_WORD, NEXT_WORD = 2.0, 10.0  # seconds after which a transfer says how far it is
 
-Find = Callable[[], list[Object]]
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
@@ -52,45 +49,44 @@ def to_read(place: str | Path, *, folder: bool = False) -> Path:
 
 
 def all_to_read(places: Sequence[str | Path], *, folder: bool = False) -> list[Path]:
-    """The same for several places, whose objects are fetched side by side."""
-    found = [parsed(str(place)) if is_address(place) else Path(place) for place in places]
-    remote = {each: functools.partial(look, each, folder=folder) for each in found if isinstance(each, Address)}
-    copied = _copied(remote) if remote else {}
+    """Paths of several places, whose objects are fetched side by side."""
+    found = [parse_address(str(place)) if is_address(place) else Path(place) for place in places]
+    remote = {each: [each] for each in found if isinstance(each, Address)}
+    copied = _copy(remote, folder=folder) if remote else {}
     return [copied[each] if isinstance(each, Address) else each for each in found]
 
 
 def with_beside(path: Path, names: Sequence[str]) -> Path:
-    """A copy of the same object together with others of its folder; any other path as it is."""
+    """A copy of an object together with others of its folder; any other path as it is."""
     address = address_of(path)
     if address is None or not names:
         return path
-    wanted = [address, *(address.beside(name) for name in names)]
-    return _copied({address: lambda: [found for each in wanted for found in look(each, folder=False)]})[address]
+    return _copy({address: [address, *(address.beside(name) for name in names)]}, folder=False)[address]
 
 
-def expanded(place: str) -> list[str]:
+def expand_pattern(place: str) -> list[str]:
     """An address with ``*`` or ``[...]`` as the addresses that it stands for: no shell does that."""
     if not is_address(place) or not set(place) & set("*["):
         return [place]
-    address = parsed(place)
-    return [place] if isinstance(address, Path) else matching(address)
+    address = parse_address(place)
+    return [place] if isinstance(address, Path) else matching_addresses(address)
 
 
-def _copied(remote: Mapping[Address, Find]) -> dict[Address, Path]:
-    """The path of each address in a copy of what is found; what changes while it is read is looked for once more."""
+def _copy(wanted: Mapping[Address, list[Address]], *, folder: bool) -> dict[Address, Path]:
+    """The path of each address in a copy of all that is wanted with it; what changes meanwhile is fetched once more."""
 
-    def find_all() -> dict[Address, list[Object]]:
-        return dict(zip(remote, _together(lambda find: find(), remote.values()), strict=True))
+    def find(addresses: list[Address]) -> list[Object]:
+        return [found for each in addresses for found in find_objects(each, folder=folder)]
 
     try:
-        return _copy(find_all())
+        return _complete(dict(zip(wanted, _together(find, wanted.values()), strict=True)))
     except ChangedError:
-        return _copy(find_all())
+        return _complete(dict(zip(wanted, _together(find, wanted.values()), strict=True)))
 
 
-def _copy(found: Mapping[Address, list[Object]]) -> dict[Address, Path]:
-    """Complete a copy for each address."""
-    copies = root()
+def _complete(found: Mapping[Address, list[Object]]) -> dict[Address, Path]:
+    """A complete copy for each address."""
+    copies = copies_root()
     folders, missing = {}, []
     for address, objects in found.items():
         of_address = _hash(str(address))
@@ -98,15 +94,18 @@ def _copy(found: Mapping[Address, list[Object]]) -> dict[Address, Path]:
         folder = folders[address] = copies / f"{of_address}{of_objects}"
         wanted = _not_there(folder, objects)
         if wanted:
-            clean_once(copies)
+            _clean_once(copies)
             _link(wanted, folder, [other for other in copies.glob(f"{of_address}*") if other != folder])
             missing += [(folder, each) for each in _not_there(folder, wanted)]
     if missing:
-        _refuse_too_large([each for _, each in missing], copies)
-        _transfer(missing)
+        _transfer(missing, copies)
     for folder in folders.values():
         os.utime(folder)  # when it was used last
     return {address: folder.joinpath(*address.parts) for address, folder in folders.items()}
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def _line(each: Object) -> str:
@@ -132,24 +131,19 @@ def _note(folder: Path, each: Object, digest: str) -> None:
         raise cannot_write(folder / LISTED, error, begun=True) from error
 
 
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
-
-
 def _not_there(folder: Path, objects: Sequence[Object]) -> list[Object]:
     """The objects of which the copy does not have the very bytes that were fetched."""
     digests = _digests(folder)
-    sound = _together(lambda each: _is_sound(folder, each, digests.get(_line(each))), objects)
-    return [each for each, is_sound in zip(objects, sound, strict=True) if not is_sound]
 
+    def is_sound(each: Object) -> bool:
+        path, digest = folder.joinpath(*each.address.parts), digests.get(_line(each))
+        return digest is not None and path.is_file() and path.stat().st_size == each.size and sha256(path) == digest
 
-def _is_sound(folder: Path, wanted: Object, digest: str | None) -> bool:
-    path = folder.joinpath(*wanted.address.parts)
-    return digest is not None and path.is_file() and path.stat().st_size == wanted.size and sha256(path) == digest
+    return [each for each, sound in zip(objects, _together(is_sound, objects), strict=True) if not sound]
 
 
 def _link(objects: Sequence[Object], folder: Path, others: Sequence[Path]) -> None:
-    """Take from other copies of the same address what has not changed since."""
+    """Take from other copies of the address what has not changed since."""
     for other in others:
         with suppress(OSError):  # it is under way or being removed, or the disk knows no links
             digests, damaged = _digests(other), _not_there(other, objects)
@@ -161,21 +155,18 @@ def _link(objects: Sequence[Object], folder: Path, others: Sequence[Path]) -> No
                 _note(folder, each, digests[_line(each)])
 
 
-def _refuse_too_large(objects: Sequence[Object], copies: Path) -> None:
-    size, free = sum(each.size for each in objects), shutil.disk_usage(copies).free
-    if size > free:
+def _transfer(missing: Sequence[tuple[Path, Object]], copies: Path) -> None:
+    moved = _Progress([each for _, each in missing])
+    free = shutil.disk_usage(copies).free
+    if moved.total > free:
         raise TransferError(
-            f"{_named(objects)}: to copy that takes {size / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free. Free "
+            f"{moved.what}: to copy that takes {moved.total / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free. Free "
             "some, or set GFSCORE_COPIES to another folder."
         )
 
-
-def _transfer(missing: Sequence[tuple[Path, Object]]) -> None:
-    moved = _Progress([each for _, each in missing])
-
     def fetch(each: tuple[Path, Object]) -> None:
         folder, wanted = each
-        with replacing(folder.joinpath(*wanted.address.parts)) as temporary:
+        with atomic_file(folder.joinpath(*wanted.address.parts)) as temporary:
             download(wanted, temporary, moved)
             digest = sha256(temporary)
         _note(folder, wanted, digest)
@@ -187,7 +178,7 @@ def _together(
     work: Callable[[Given], Made], given: Iterable[Given], stop: Callable[[], None] = lambda: None
 ) -> list[Made]:
     """The work on each of them, a few at a time; after a failure no other begins, and those under way should stop."""
-    with ThreadPoolExecutor(TOGETHER) as pool:
+    with ThreadPoolExecutor(TRANSFERS) as pool:
         try:
             return list(pool.map(work, given))
         except BaseException:
@@ -196,17 +187,13 @@ def _together(
             raise
 
 
-def _named(objects: Sequence[Object]) -> str:
-    first = str(objects[0].address)
-    return first if len(objects) == 1 else f"{first} and {len(objects) - 1:,} more"
-
-
 class _Progress:
     """Says how far a long transfer is, now and then."""
 
     def __init__(self, objects: Sequence[Object]) -> None:
         self.report, self.total, self.done = report.get(), sum(each.size for each in objects), 0
-        self.what = _named(objects)
+        more = f" and {len(objects) - 1:,} more" if len(objects) > 1 else ""
+        self.what = f"{objects[0].address}{more}"
         self.next, self.stopped = time.monotonic() + FIRST_WORD, False
 
     def stop(self) -> None:
@@ -223,8 +210,7 @@ class _Progress:
 
 
 @functools.cache
-def clean_once(folder: Path) -> None:
-    """Clean, once a process."""
+def _clean_once(folder: Path) -> None:
     clean(folder, time.time())
 
 
