@@ -15,9 +15,8 @@ from gfscore.inputs.data.base import (
     checked_labels,
     unique_ids,
 )
-from gfscore.inputs.layouts import with_channels
 from gfscore.inputs.npz import array_names, map_member, name_strings, open_npz, read_member
-from gfscore.inputs.protocols import Layout
+from gfscore.inputs.protocols import Layout, with_channels
 from gfscore.inputs.raw import listed
 from gfscore.storage import redact, refuse_unreadable
 
