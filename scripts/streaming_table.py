@@ -10,8 +10,8 @@ from gfscore.bounds import Method
 from gfscore.bounds.methods import lower_bounds
 from gfscore.bounds.parts import PartScores
 from gfscore.jobs.stages import audit_summary
+from gfscore.measures.summary_files import summary_to_bytes
 from gfscore.scores import great_scores
-from gfscore.storage.summary_files import summary_to_bytes
 from gfscore.summaries import Summary, merge_summaries
 from simulations import COINS, POPULATIONS, count_misses
 

@@ -27,7 +27,7 @@ from gfscore.inputs.policies import read_policy
 from gfscore.inputs.references import read_reference
 from gfscore.jobs.stages import score_samples
 from gfscore.judge import Policy
-from gfscore.storage.summary_files import read_summary, summary_to_bytes
+from gfscore.measures.summary_files import read_summary, summary_to_bytes
 from gfscore.summaries import Summary
 
 LOGITS = np.array([[3.0, 0.0, 1.0], [0.5, 2.0, -1.0], [0.0, 1.0, 4.0], [2.0, 0.0, 5.0]], dtype=np.float32)

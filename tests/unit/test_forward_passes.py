@@ -29,8 +29,8 @@ from gfscore.inputs.models.forward_passes import (
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.jobs.stages import audit_scores, score_samples
 from gfscore.measures import Logits, Run, logits
+from gfscore.measures.summary_files import summary_from_bytes, summary_to_bytes
 from gfscore.storage.store import Store
-from gfscore.storage.summary_files import summary_from_bytes, summary_to_bytes
 
 PLAIN = Preprocessing()
 

@@ -12,10 +12,10 @@ from gfscore.cli.binding import command
 from gfscore.cli.screens import screen
 from gfscore.errors import OptionError
 from gfscore.inputs.probes import damaged_probes, is_of_its_model, remove_probes
+from gfscore.measures.summary_files import remove_sums
 from gfscore.outputs.fitting import fitting
 from gfscore.storage.journals import remove_scores
 from gfscore.storage.store import Store
-from gfscore.storage.summary_files import remove_sums
 
 SPARE = ("size", "holds")  # what a narrow terminal goes without, the least needed first
 

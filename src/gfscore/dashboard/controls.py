@@ -12,10 +12,9 @@ from gfscore.dashboard.subjects import Subject, kind_of, uploaded_subject
 from gfscore.dashboard.text import plain
 from gfscore.errors import GFScoreError
 from gfscore.inputs.logits_files import SUFFIXES
-from gfscore.jobs.options import Options
+from gfscore.jobs.options import Options, known_scores
 from gfscore.jobs.stages import asked_score
 from gfscore.score_titles import title_of
-from gfscore.scores import scores_of_samples
 
 # 0.01 to 10, some twenty to a decade; rounded, so that what is shown is what is computed.
 TEMPERATURES = tuple(float(f"{10 ** (step / 20):.3g}") for step in range(-40, 21))
@@ -60,7 +59,7 @@ def asked_for(place: DeltaGenerator, subjects: Sequence[Subject]) -> list[Subjec
 
     Stored audits keep the score that they were made with.
     """
-    names = scores_of_samples()
+    names = known_scores()
     if len(names) == 1 or not any(subject.samples is not None for subject in subjects):
         return list(subjects)
     with place:

@@ -1,4 +1,4 @@
-"""Numbers per model from a file, or from the RobustBench table that ships with the package."""
+"""Numbers per model from a file."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,16 +10,9 @@ from gfscore.inputs.raw import listed
 from gfscore.inputs.tabular import csv_blocks
 from gfscore.storage import refuse_unreadable, to_read
 
-ROBUSTBENCH = "robustbench:"
 
-
-def read_reference(spec: str, column: str = "autoattack") -> dict[str, float]:
-    """A number per model: a CSV with the columns ``model`` and ``value``, a JSON object, or ``robustbench:cifar10/L2``.
-
-    From RobustBench comes the accuracy under AutoAttack, or with ``column`` "clean" the clean accuracy, in percent.
-    """
-    if spec.startswith(ROBUSTBENCH):
-        return _robustbench(spec, column)
+def read_reference(spec: str) -> dict[str, float]:
+    """A number per model: a CSV with the columns ``model`` and ``value``, or a JSON object."""
     path = to_read(spec)
     with naming(spec):
         refuse_unreadable(path)
@@ -41,20 +34,6 @@ def for_models(values: Mapping[str, float], names: Iterable[str], source: str) -
     if missing:
         raise OptionError(f"{source} has no value for model {missing[0]!r}; it has {listed(list(values))}.")
     return {name: values[name] for name in names}
-
-
-def _robustbench(spec: str, column: str) -> dict[str, float]:
-    from gfscore.paper.published_numbers import leaderboard  # here: the room judges the paper, too, which few ask for
-
-    dataset, _, threat = spec.removeprefix(ROBUSTBENCH).partition("/")
-    entries = [entry for entry in leaderboard() if (entry.dataset, entry.threat) == (dataset, threat)]
-    if not entries:
-        known = sorted({f"{entry.dataset}/{entry.threat}" for entry in leaderboard()})
-        raise OptionError(f"the RobustBench table has nothing about {spec!r}. It has {listed(known)}.")
-    chosen = {
-        entry.model: entry.clean_accuracy if column == "clean" else entry.autoattack_accuracy for entry in entries
-    }
-    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def _json_pairs(path: Path) -> list[tuple[str, Any]]:

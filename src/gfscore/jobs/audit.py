@@ -30,9 +30,15 @@ from gfscore.judge import judge_interval
 from gfscore.results import Audit, Calibration, ModelAudit, Provenance, Verdict
 from gfscore.samples import Samples
 from gfscore.score_titles import GREAT
-from gfscore.scores import FirstOrder, LocalScores
-from gfscore.scores.directions import Logits
-from gfscore.scores.first_order import first_order_scores, forward_only_norms, gradient_norms, strongest_rivals
+from gfscore.scores import (
+    FirstOrder,
+    LocalScores,
+    first_order_scores,
+    forward_only_norms,
+    gradient_norms,
+    strongest_rivals,
+)
+from gfscore.scores.margin_slopes import Forward
 from gfscore.words import Word
 
 Seen = Callable[[str, Samples, LocalScores], None]  # called with each model's name, samples and local scores
@@ -205,7 +211,7 @@ def audit_models(models: Mapping[str, Samples], options: Options | None = None) 
 
 
 def audit_first_order(
-    logits: Logits,
+    logits: Forward,
     pixels: ArrayLike,
     labels: ArrayLike,
     *,

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from gfscore.errors import OptionError, naming
+from gfscore.errors import OptionError, first_few, naming
 from gfscore.inputs.logits_files import read_class_names
 from gfscore.inputs.references import for_models, read_reference
 from gfscore.jobs.calling import Job, listed
 from gfscore.jobs.options import Accuracies, ClassNames, LogitsFiles, Options, Probabilities, Reference
 from gfscore.jobs.sources import Source, model_names
 from gfscore.jobs.stages import audit_scores, score_samples
+from gfscore.paper.published_numbers import leaderboard
 from gfscore.results import Calibrated, Calibration, ModelAudit
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER, title_of
@@ -20,6 +21,7 @@ from gfscore.temperature.curve import DEFAULT_RANGE, TemperatureCurve, checked_r
 from gfscore.temperature.stored import stored_curves
 from gfscore.words import Word
 
+ROBUSTBENCH = "robustbench:"
 Numbers = Mapping[str, float] | str | None  # by model, or where they can be read
 
 
@@ -95,8 +97,8 @@ class Outside:
             raise OptionError("--accuracies is what a temperature is chosen by. Say --calibrate too, or leave it out.")
         return cls(
             objective=objective,
-            reference=read_reference(reference) if isinstance(reference, str) else reference,
-            accuracies=read_reference(accuracies, column="clean") if isinstance(accuracies, str) else accuracies,
+            reference=_read_numbers(reference),
+            accuracies=_read_numbers(accuracies, "clean"),
             places=(reference, accuracies),
         )
 
@@ -114,6 +116,23 @@ class Outside:
             else for_models(self.accuracies, curves, _place(self.places[1], "accuracies"))
         )
         return calibrate_curves(curves, str(self.objective), accuracies=clean, reference=self.reference_of(curves))
+
+
+def _read_numbers(given: Numbers, column: str = "autoattack") -> Mapping[str, float] | None:
+    """Numbers as given, from a file, or from RobustBench: accuracies under AutoAttack or clean ones, in percent."""
+    if not isinstance(given, str):
+        return given
+    if not given.startswith(ROBUSTBENCH):
+        return read_reference(given)
+    dataset, _, threat = given.removeprefix(ROBUSTBENCH).partition("/")
+    entries = [entry for entry in leaderboard() if (entry.dataset, entry.threat) == (dataset, threat)]
+    if not entries:
+        known = sorted({f"{entry.dataset}/{entry.threat}" for entry in leaderboard()})
+        raise OptionError(f"the RobustBench table has nothing about {given!r}. It has {first_few(known)}.")
+    chosen = {
+        entry.model: entry.clean_accuracy if column == "clean" else entry.autoattack_accuracy for entry in entries
+    }
+    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def _place(given: object, otherwise: str) -> str:

@@ -18,7 +18,7 @@ from gfscore.measures.slopes import Gradients
 from gfscore.metrics import formulas
 from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
 from gfscore.scores import Activation, FirstOrder, scores_of_samples
-from gfscore.scores.great import checked_activation, checked_temperature
+from gfscore.scores.great import check_activation, check_temperature
 from gfscore.storage.store import Store, default_root
 from gfscore.words import Word
 
@@ -36,6 +36,11 @@ def read_size(text: str) -> float:
         return float(Fraction(text))
     except (ValueError, ZeroDivisionError):
         raise OptionError(f"{text!r} is not a number. Write it as 0.0078 or 2/255.") from None
+
+
+def known_scores() -> tuple[str, ...]:
+    """The names of all scores that samples alone decide, for a choice."""
+    return scores_of_samples()
 
 
 LogitsFiles = Annotated[
@@ -236,8 +241,8 @@ class Options(ProfileOptions):
         _ = self.radius
 
     def _check_confidences(self) -> None:
-        checked_activation(self.softmax_or_sigmoid)
-        checked_temperature(self.divisor)
+        check_activation(self.softmax_or_sigmoid)
+        check_temperature(self.divisor)
 
     def _refuse_confidences(self) -> None:
         """Refuse what makes confidences of logits for a score that has none."""
