@@ -1,18 +1,11 @@
 """Audit how evenly a classifier's robustness is spread over its classes, without attacks."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from gfscore import views
 from gfscore.__about__ import __version__
 from gfscore.errors import GFScoreError
-from gfscore.inputs.logits_files import read_samples
-from gfscore.jobs.audit import audit, audit_first_order, audit_models
-from gfscore.jobs.calibrate import calibrate
-from gfscore.jobs.certify import certify
-from gfscore.jobs.check import check
-from gfscore.jobs.compare import compare
-from gfscore.jobs.gate import gate
-from gfscore.jobs.options import Options
-from gfscore.jobs.plan import plan
-from gfscore.jobs.stream import StreamingAudit
 from gfscore.metrics.formulas import (
     atkinson,
     atkinson_adjusted_mean,
@@ -26,9 +19,33 @@ from gfscore.metrics.formulas import (
 )
 from gfscore.results import Audit, Comparison, GateResult, ModelAudit
 from gfscore.samples import Samples
-from gfscore.scores.great import SCORE_MAX, local_scores
+
+if TYPE_CHECKING:
+    from gfscore.inputs.logits_files import read_samples
+    from gfscore.jobs.audit import audit, audit_first_order, audit_models
+    from gfscore.jobs.calibrate import calibrate
+    from gfscore.jobs.certify import certify
+    from gfscore.jobs.check import check
+    from gfscore.jobs.compare import compare
+    from gfscore.jobs.gate import gate
+    from gfscore.jobs.options import Options
+    from gfscore.jobs.plan import plan
+    from gfscore.jobs.sources import samples_of
+    from gfscore.jobs.stream import StreamingAudit
+    from gfscore.scores import SCORE_MAX, local_scores
 
 ModelAudit.show_as(text=views.model_text, html=views.model_html)
+
+# What runs models is imported when it is asked for: it takes a second, and most commands need little of it.
+_LATE = {
+    **dict.fromkeys(("audit", "audit_first_order", "audit_models"), "gfscore.jobs.audit"),
+    **{name: f"gfscore.jobs.{name}" for name in ("calibrate", "certify", "check", "compare", "gate", "plan")},
+    **dict.fromkeys(("SCORE_MAX", "local_scores"), "gfscore.scores"),
+    "Options": "gfscore.jobs.options",
+    "StreamingAudit": "gfscore.jobs.stream",
+    "read_samples": "gfscore.inputs.logits_files",
+    "samples_of": "gfscore.jobs.sources",
+}
 
 __all__ = [
     "SCORE_MAX",
@@ -59,6 +76,18 @@ __all__ = [
     "plan",
     "rdi",
     "read_samples",
+    "samples_of",
     "theil",
     "wcr",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module 'gfscore' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_LATE[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})

@@ -9,9 +9,7 @@ import pytest
 from gfscore import Audit
 from gfscore.cli.main import run
 from gfscore.inputs import shards
-from gfscore.jobs import sources, stream
-from gfscore.jobs.compare import compare
-from gfscore.jobs.gate import gate
+from gfscore.jobs import compare, gate, sources, stream
 
 
 @pytest.fixture(autouse=True)

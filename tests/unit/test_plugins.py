@@ -213,8 +213,8 @@ class TestScore:
         assert message in capsys.readouterr().err
 
     def test_radii_are_no_scores_of_logits(self, logits):
-        with pytest.raises(OptionError, match="the score 'first-order' takes the model itself, not logits alone"):
-            gfscore.audit(*logits, score="first-order")
+        with pytest.raises(OptionError, match="holds logits, and a radius takes the model itself"):
+            gfscore.audit(*logits, score="first-order", norm="l2")
 
     def test_values_out_of_the_range_are_refused(self, logits):
         register_score(

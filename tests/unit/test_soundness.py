@@ -11,7 +11,8 @@ from gfscore import Options, Samples, audit_models, gate
 from gfscore.errors import OptionError
 from gfscore.integrations.pytest_plugin import assert_robust
 from gfscore.jobs.adaptive import gate_adaptively, row_scores
-from gfscore.jobs.gate import gate_audit
+from gfscore.jobs.gate import gate_audit, gate_result, gate_scores
+from gfscore.jobs.stages import Origin, score_samples
 from gfscore.judge import ALLOWABLE, EVERY, Policy, UnsoundError
 from gfscore.outputs import ci_formats
 from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo, Verdict
@@ -217,9 +218,14 @@ def run_with(preprocessing):
     return RunInfo(model=model, data=data, preprocessing=preprocessing)
 
 
+def gate_run(samples, run):
+    policy, local = Policy.of({"rules": {"accuracy": 0.5}}), score_samples(samples, QUICK)
+    return gate_result([gate_scores(samples, local, policy, QUICK, name="model", origin=Origin(run=run))[1]])
+
+
 def test_every_form_of_a_verdict_says_what_it_rests_on(absent):
     run = run_with(PreprocessingInfo(mean=(0.5,), std=(0.25,), layout="NCHW"))
-    result = gate(absent, {"rules": {"accuracy": 0.5}}, run=run)
+    result = gate_run(absent, run)
     model = json.loads(result.to_json())["models"][0]
     assert model["accuracy"]["interval"][0] < model["accuracy"]["value"] <= model["accuracy"]["interval"][1]
     assert model["absent_classes"] == ["cow"]
@@ -245,5 +251,5 @@ def test_every_form_of_a_verdict_says_what_it_rests_on(absent):
 
 def test_a_run_that_did_nothing_to_the_pixels_says_so(absent):
     run = run_with(PreprocessingInfo(mean=(0.0,), std=(1.0,), interpolation="bicubic"))  # of no resizing
-    assert gate(absent, {"rules": {"accuracy": 0.5}}, run=run).models[0].preprocessing == "none"
+    assert gate_run(absent, run).models[0].preprocessing == "none"
     assert gate(absent, {"rules": {"accuracy": 0.5}}).models[0].preprocessing is None

@@ -279,8 +279,7 @@ def test_what_a_stream_cannot_do_is_said_in_one_line(arguments, message, tmp_pat
 WATCHED = """
     import sys
     import numpy as np
-    from gfscore.auditing import Options
-    from gfscore.streaming import StreamingAudit
+    from gfscore import Options, StreamingAudit
     from watching import peak
 
     n, k = int(sys.argv[1]), 1000

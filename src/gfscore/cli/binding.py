@@ -32,13 +32,9 @@ class Terminal(Face):
         self._bar, self._quiet = bar, quiet
 
     def bar(self, name: str) -> Moved:
-        """What moves the bar of a piece of work, and takes it away once all is done."""
+        """What moves the bar of a piece of work."""
         task = self._bar.add_task(views.printable(name), total=None)
-
-        def move(done: int, total: int) -> None:
-            self._bar.update(task, completed=done, total=total, visible=done < total)
-
-        return move
+        return lambda done, total: self._bar.update(task, completed=done, total=total)
 
     def tell(self, text: str) -> None:
         """Say it above the bars."""

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.assemble import make_provenance, ranking_of
-from gfscore.errors import OptionError, naming
+from gfscore.errors import OptionError
 from gfscore.jobs.calibrate import Outside, curve_of, with_calibration
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.options import (
@@ -148,7 +148,7 @@ def _audit_sources(
     models, curves, kept = list[ModelAudit](), {}, []
     for source in sources:
         samples = read(source)
-        with naming(source.place):
+        with source.naming():
             local = source.score(samples, options, face)
             found = audit_scores(samples, local, options, name=source.name, origin=source.origin, finite=finite)
             if outside.objective is None:
@@ -184,7 +184,7 @@ def _refuse_with_stream(given: Mapping[str, object], options: Options) -> None:
 def _refuse_unknown_sizes(samples: Samples, source: Source) -> None:
     """Refuse the finite target where nobody can know that the samples are a random part."""
     if samples.class_sizes is None or samples.groups is not None:
-        with naming(source.place):
+        with source.naming():
             raise OptionError(
                 "the target finite is for classes of a data set that is run here, whole or a random part of each class "
                 "(--n-per-class). Use --target population."

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from gfscore.errors import OptionError, first_few, naming
+from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_class_names
+from gfscore.inputs.raw import listed as name_list
 from gfscore.inputs.references import for_models, read_reference
 from gfscore.jobs.calling import Job, listed
 from gfscore.jobs.options import Accuracies, ClassNames, LogitsFiles, Options, Probabilities, Reference
@@ -70,7 +71,7 @@ def calibrate(
     curves = {}
     for source in sources:
         samples = source.read(probabilities=probabilities, class_names=names)
-        with naming(source.place):
+        with source.naming():
             curves[source.name] = curve_of(samples, options, span)
     return outside.calibrate(curves)
 
@@ -128,7 +129,7 @@ def _read_numbers(given: Numbers, column: str = "autoattack") -> Mapping[str, fl
     entries = [entry for entry in leaderboard() if (entry.dataset, entry.threat) == (dataset, threat)]
     if not entries:
         known = sorted({f"{entry.dataset}/{entry.threat}" for entry in leaderboard()})
-        raise OptionError(f"the RobustBench table has nothing about {given!r}. It has {first_few(known)}.")
+        raise OptionError(f"the RobustBench table has nothing about {given!r}. It has {name_list(known)}.")
     chosen = {
         entry.model: entry.clean_accuracy if column == "clean" else entry.autoattack_accuracy for entry in entries
     }

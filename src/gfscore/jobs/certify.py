@@ -154,7 +154,7 @@ def certify(
     models = []
     for source in _sources(logits, model, data, run, face):
         samples = source.read(class_names=run.names, groups=groups)
-        with naming(source.place):
+        with source.naming():
             local = _radii(samples, source, certificate, face)
             models.append(audit_scores(samples, local, options, name=source.name, origin=source.origin))
         if certificate.radii is not None and len(models) > 1:

@@ -238,7 +238,7 @@ def _judge(
             raise OptionError("an audit has no samples to compare with those of --baseline. Give logits for both.")
         return gate_audit(source, policy, options.delta, baseline=baseline)
     samples = read(source)
-    with naming(source.place):
+    with source.naming():
         local = source.score(samples, options, face)
         called = name or source.name
         return gate_scores(samples, local, policy, options, name=called, origin=source.origin, baseline=baseline)

@@ -1,6 +1,7 @@
 """Where samples come from: arrays, files, or models that are run on data; for every job that takes any of them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,10 +48,11 @@ class Source:
             return Origin(self.run.data.source, self.run.data.seed, self.run.about)
         return ARRAYS if self.path is None else Origin(self.path.name)
 
-    @property
-    def place(self) -> Path | str:
-        """What errors are about: the file as given, or the name."""
-        return self.name if self.path is None or self.run is not None else self.path
+    def naming(self) -> AbstractContextManager[object]:
+        """Errors say what they are about: the file as given, or the model that is run; arrays have no name."""
+        if self.run is None and self.path is None:
+            return nullcontext()
+        return naming(self.name if self.run is not None or self.path is None else self.path)
 
     def read(
         self,
@@ -74,7 +76,8 @@ class Source:
         if radius is None:
             return score_samples(samples, options)
         if self.run is None:
-            raise OptionError("holds logits, and a radius takes the model itself. Say --model and --data.")
+            with naming(self.name if self.path is None else self.path):
+                raise OptionError("holds logits, and a radius takes the model itself. Say --model and --data.")
         return score_first_order(self.run, samples, radius, gradients=options.choice, progress=face.bar(self.run.name))
 
 
