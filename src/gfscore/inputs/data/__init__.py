@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gfscore.errors import FileError, OptionError, naming
-from gfscore.inputs.data.base import ArrayData, Data, arrays_digest, checked_class_names, refuse_split
+from gfscore.inputs.data.base import ArrayData, Data, arrays_digest, check_class_names, refuse_split
 from gfscore.inputs.data.cifar import find_cifar, open_cifar
 from gfscore.inputs.data.encoded import EncodedData
 from gfscore.inputs.data.folder import open_folder
@@ -92,7 +92,7 @@ def _open(spec: str, preprocessing: Preprocessing, split: str | None, class_name
         return data
     if data.class_names is not None:
         refuse_moved(class_names, data.class_names)
-    return replace(data, class_names=checked_class_names(class_names, data.labels))
+    return replace(data, class_names=check_class_names(class_names, data.labels))
 
 
 def _open_file(path: Path, spec: str, preprocessing: Preprocessing) -> Data:

@@ -82,7 +82,7 @@ def checked_labels(labels: ArrayLike, n_images: int | None = None) -> IntArray:
     return checked
 
 
-def checked_class_names(names: Sequence[str], labels: IntArray) -> tuple[str, ...]:
+def check_class_names(names: Sequence[str], labels: IntArray) -> tuple[str, ...]:
     """Names that reach as far as the labels do."""
     if labels.max() >= len(names):
         raise OptionError(f"there are {len(names)} class names but a label {labels.max()}. Give a name per class.")

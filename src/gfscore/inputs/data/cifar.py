@@ -18,7 +18,7 @@ from gfscore.errors import FileError, naming
 from gfscore.inputs.data.base import (
     ArrayData,
     FilesDigest,
-    checked_class_names,
+    check_class_names,
     checked_labels,
     test_or_train,
     unique_ids,
@@ -92,7 +92,7 @@ def open_cifar(found: tuple[Path, _Version], source: str, *, split: str | None) 
         labels=labels,
         layout="NCHW",
         digest=digest,
-        class_names=checked_class_names(_class_names(folder / version.names, version), labels),
+        class_names=check_class_names(_class_names(folder / version.names, version), labels),
         sample_ids=unique_ids([name for batch in batches for name in batch.ids], len(labels)),
         pixels=batches[0].pixels if len(batches) == 1 else np.concatenate([batch.pixels for batch in batches]),
     )

@@ -11,7 +11,7 @@ from gfscore.errors import FileError
 from gfscore.inputs.data.base import (
     ArrayData,
     FilesDigest,
-    checked_class_names,
+    check_class_names,
     checked_labels,
     unique_ids,
 )
@@ -44,7 +44,7 @@ def open_images(path: Path, *, layout: Layout | None) -> ArrayData:
         labels=labels,
         layout=layout,
         digest=digest,
-        class_names=None if class_names is None else checked_class_names(class_names, labels),
+        class_names=None if class_names is None else check_class_names(class_names, labels),
         sample_ids=unique_ids(sample_ids, len(labels)),
         pixels=pixels,
     )

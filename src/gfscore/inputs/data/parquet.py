@@ -17,12 +17,12 @@ import numpy as np
 
 from gfscore.arrays import IntArray
 from gfscore.errors import FileError, OptionError, naming
-from gfscore.inputs.data.base import FilesDigest, checked_class_names, checked_labels, class_order, unique_ids
+from gfscore.inputs.data.base import FilesDigest, check_class_names, checked_labels, class_order, unique_ids
 from gfscore.inputs.data.encoded import EncodedData
 from gfscore.inputs.parquet_files import column_values, open_parquet_file
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.raw import listed, refuse_moved
-from gfscore.names import shortened
+from gfscore.names import shorten
 
 IMAGES, LABELS = ("image", "img"), ("label", "labels", "fine_label")
 
@@ -186,7 +186,7 @@ def _labels(
         unknown = set(values) - set(found)
         if unknown:
             raise FileError(
-                f"has the label {shortened(min(unknown))}, which is none of its class names. Make them agree."
+                f"has the label {shorten(min(unknown))}, which is none of its class names. Make them agree."
             )
         label_of, names = class_order(found, given, "label")
         return checked_labels(np.array([label_of[value] for value in values])), names
@@ -194,4 +194,4 @@ def _labels(
     if own is not None and given is not None:
         refuse_moved(given, own)
     chosen = own if given is None else given
-    return labels, None if chosen is None else checked_class_names(chosen, labels)
+    return labels, None if chosen is None else check_class_names(chosen, labels)

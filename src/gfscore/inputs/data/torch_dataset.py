@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gfscore.arrays import IntArray
 from gfscore.errors import FileError, OptionError, naming
-from gfscore.inputs.data.base import Data, arrays_digest, checked_class_names, checked_labels
+from gfscore.inputs.data.base import Data, arrays_digest, check_class_names, checked_labels
 from gfscore.inputs.protocols import Layout, with_channels
 
 
@@ -67,7 +67,7 @@ def from_torch_dataset(dataset: MapDataset, *, source: str | None = None, layout
             labels=labels,
             layout=layout,
             digest=arrays_digest(lambda: _blocks(data)),
-            class_names=None if names is None else checked_class_names([str(name) for name in names], labels),
+            class_names=None if names is None else check_class_names([str(name) for name in names], labels),
             dataset=dataset,
         )
         return data
