@@ -8,7 +8,7 @@ from gfscore.inputs.models.callable_model import CallableModel
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.models.torch_model import TorchModel, load_factory, wrap_module
 from gfscore.inputs.protocols import Layout, Model
-from gfscore.inputs.raw import listed
+from gfscore.names import listing
 from gfscore.storage import is_address, refuse_unreadable, to_read
 
 __all__ = ["CallableModel", "SuggestedPreprocessing", "TorchModel", "load_model", "wrap_module"]
@@ -127,5 +127,5 @@ def _refuse_untrusted(path: Path, what: str, *, trust: bool) -> None:
 def _zoo_file(name: str) -> Path:
     files = {model.name: model.path for model in zoo.models()}
     if name not in files:
-        raise OptionError(f"model 'zoo:{name}' is not in the zoo. It has {listed(sorted(files), most=20)}.")
+        raise OptionError(f"model 'zoo:{name}' is not in the zoo. It has {listing(sorted(files), most=20)}.")
     return files[name]

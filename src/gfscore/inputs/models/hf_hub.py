@@ -15,7 +15,7 @@ from gfscore.inputs.models.fingerprints import of_module
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.models.torch_model import TorchModel, wrap_module
-from gfscore.inputs.raw import listed
+from gfscore.names import listing
 
 PURPOSE = "a Hugging Face model"
 PROBE_SIZE = (64, 48)  # width and height: not square, so that the two cannot be mixed up unseen
@@ -40,7 +40,7 @@ def load_hf(target: str, *, name: str | None = None) -> TorchModel:
                 "Check the name, connect, or give a folder with config, weights and preprocessor_config.json."
             ) from error
         if loaded["missing_keys"]:
-            missing = listed(sorted(loaded["missing_keys"]), most=2)
+            missing = listing(sorted(loaded["missing_keys"]), most=2)
             raise ModelError(
                 f"model 'hf:{target}' has no weights for {missing}; they would be random. "
                 "Name a model that was fine-tuned to classify images."

@@ -14,7 +14,7 @@ from gfscore.errors import FileError, OptionError, first_line, require
 from gfscore.inputs.models.shims import no_deprecations, stand_in_for_autoattack, torch_for
 from gfscore.inputs.models.torch_files import refused_pickle
 from gfscore.inputs.models.torch_model import TorchModel, wrap_module
-from gfscore.inputs.raw import listed
+from gfscore.names import listing
 
 PURPOSE = "a RobustBench model"
 GRAMMAR = "Write robustbench:DATASET/THREAT/NAME, such as robustbench:cifar10/L2/Engstrom2019Robustness."
@@ -57,13 +57,13 @@ def _refuse_unknown(zoo: Any, dataset: str, threat: str, model_name: str) -> Non
     }
     spec = f"robustbench:{dataset}/{threat}/{model_name}"
     if dataset not in known:
-        raise OptionError(f"model {spec!r}: RobustBench has no data set {dataset!r}. It has {listed(sorted(known))}.")
+        raise OptionError(f"model {spec!r}: RobustBench has no data set {dataset!r}. It has {listing(sorted(known))}.")
     if threat not in known[dataset]:
-        threats = listed(sorted(known[dataset]))
+        threats = listing(sorted(known[dataset]))
         raise OptionError(f"model {spec!r}: RobustBench has no {threat!r} for {dataset}. It has {threats}.")
     if model_name not in known[dataset][threat]:
         similar = difflib.get_close_matches(model_name, known[dataset][threat], n=4, cutoff=0.5)
-        names = listed(similar or known[dataset][threat], most=4)
+        names = listing(similar or known[dataset][threat], most=4)
         raise OptionError(f"model {spec!r}: RobustBench has no such model for {dataset}/{threat}. It has {names}.")
 
 

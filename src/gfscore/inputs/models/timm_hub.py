@@ -10,7 +10,7 @@ from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.models.torch_files import load_weights
 from gfscore.inputs.models.torch_model import TorchModel, wrap_module
-from gfscore.inputs.raw import listed
+from gfscore.names import listing
 from gfscore.storage import to_read
 
 
@@ -33,7 +33,7 @@ def _refuse_unknown(timm: Any, architecture: str) -> None:
     if timm.is_model(architecture):
         return
     similar = difflib.get_close_matches(architecture, timm.list_models(), n=3)
-    hint = f"It has {listed(similar)}" if similar else "See timm.list_models()"
+    hint = f"It has {listing(similar)}" if similar else "See timm.list_models()"
     raise OptionError(f"model 'timm:{architecture}': timm has no {architecture!r}. {hint}.")
 
 

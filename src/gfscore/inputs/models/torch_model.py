@@ -17,7 +17,7 @@ from gfscore.inputs.models.fingerprints import of_module, source_of
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.suggested import SuggestedPreprocessing
 from gfscore.inputs.protocols import Layout
-from gfscore.inputs.raw import listed
+from gfscore.names import listing
 from gfscore.storage import Watched, changed_file
 
 
@@ -88,7 +88,7 @@ def picked(returned: Any, output: str | int | None, tensor: type) -> Any:
     if output is None or not isinstance(entries.get(str(output)), tensor):
         asked = "" if output is None else f", none called {output!r}"
         tensors = [key for key, value in entries.items() if isinstance(value, tensor)]
-        raise ModelError(f"has the outputs {listed(tensors)}{asked}. Choose the logits with --output (output=...).")
+        raise ModelError(f"has the outputs {listing(tensors)}{asked}. Choose the logits with --output (output=...).")
     return entries[str(output)]
 
 
