@@ -18,9 +18,8 @@ from PIL import Image
 from gfscore.arrays import BoolArray, IntArray
 from gfscore.attacks.refuting import Pair, Refutation, Subject
 from gfscore.bounds import stratified_intervals
-from gfscore.inputs.layouts import moved
 from gfscore.inputs.preprocessing import Pixels
-from gfscore.inputs.protocols import Layout
+from gfscore.inputs.protocols import Layout, change_layout
 from gfscore.results import Metric, ModelAudit, Witness
 from gfscore.storage import atomic_file
 
@@ -120,7 +119,7 @@ def save_picture(path: Path, sample: Pixels, witness: Pixels, layout: Layout) ->
     """
     apart = witness - sample
     images = (sample, witness, 0.5 + apart / (2 * np.abs(apart).max()))
-    panels = [_enlarge(moved(image[None], layout, "NHWC")[0]) for image in images]
+    panels = [_enlarge(change_layout(image[None], layout, "NHWC")[0]) for image in images]
     gap = np.full((panels[0].shape[0], GAP, panels[0].shape[2]), 255, dtype=np.uint8)
     row = np.concatenate([panels[0], gap, panels[1], gap, panels[2]], axis=1)
     with atomic_file(path) as temporary:

@@ -15,11 +15,10 @@ import numpy as np
 from gfscore.arrays import BoolArray, FloatArray
 from gfscore.attacks.witnesses import Targets, Witnesses, distance, verify
 from gfscore.errors import ModelError, require
-from gfscore.inputs.layouts import moved
 from gfscore.inputs.models.gradients import rounding_errors
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.preprocessing import Pixels
-from gfscore.inputs.protocols import Layout
+from gfscore.inputs.protocols import Layout, change_layout
 from gfscore.scores import SCORE_MAX, Activation
 from gfscore.scores.great import local_scores
 
@@ -165,7 +164,7 @@ def autoattack(
         attack = library.AutoAttack(predict, norm=norm, eps=eps, seed=seed, device=images.device)
         attack.apgd_targeted.n_target_classes = attack.fab.n_target_classes = min(TARGET_CLASSES, n_classes - 1)
         found, _ = attack.run_standard_evaluation(images, labels, batch_size=ATTACK_BATCH)
-    return _verify_at_edge(targets, moved(found.cpu().numpy(), "NCHW", layout)), tuple(dict.fromkeys(remarks))
+    return _verify_at_edge(targets, change_layout(found.cpu().numpy(), "NCHW", layout)), tuple(dict.fromkeys(remarks))
 
 
 def pgd(targets: Targets, module: Any, *, seed: int = 0) -> Witnesses:

@@ -18,10 +18,9 @@ from PIL import Image
 
 from gfscore.arrays import IntArray, frozen
 from gfscore.errors import FileError, OptionError
-from gfscore.inputs.layouts import CHANNEL_AXIS, moved
-from gfscore.inputs.models.fingerprints import combined
+from gfscore.inputs.models.fingerprints import hash_texts
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.protocols import Dataset, Layout
+from gfscore.inputs.protocols import CHANNEL_AXIS, Dataset, Layout, change_layout
 from gfscore.inputs.small_files import refuse_moved
 from gfscore.storage import Watched, changed_file, refuse_changed, sha256
 
@@ -247,7 +246,7 @@ class _Reshaped(_View):
 
     def images(self, rows: slice) -> NDArray[Any]:
         """Images of some rows, (n, H, W, C) uint8."""
-        images = moved(self.whole.images(rows), self.whole.layout, "NHWC")
+        images = change_layout(self.whole.images(rows), self.whole.layout, "NHWC")
         # each by itself: all of them in their first size may take much more memory
         fitted = [np.asarray(self.preprocessing.fit(_picture(image))) for image in images]
         return np.stack([image[..., None] if image.ndim == 2 else image for image in fitted])
@@ -268,7 +267,7 @@ def reshape_images(data: Dataset, preprocessing: Preprocessing) -> Data:
         source=data.source,
         labels=data.labels,
         layout="NHWC",
-        digest=lambda: combined(data.fingerprint, f"Pillow {PIL.__version__}"),  # which resizes, each in its way
+        digest=lambda: hash_texts(data.fingerprint, f"Pillow {PIL.__version__}"),  # which resizes, each in its way
         class_names=data.class_names,
         sample_ids=data.sample_ids,
         seed=data.seed,
@@ -293,7 +292,7 @@ def thumbnails(data: Dataset, rows: Sequence[int], *, side: int = 96) -> list[Im
     >>> [image.size for image in thumbnails(load_data("zoo:digits"), [0, 7])]
     [(96, 96), (96, 96)]
     """
-    return [_thumbnail(moved(data.images(slice(row, row + 1)), data.layout, "NHWC")[0], side) for row in rows]
+    return [_thumbnail(change_layout(data.images(slice(row, row + 1)), data.layout, "NHWC")[0], side) for row in rows]
 
 
 def _thumbnail(pixels: NDArray[Any], side: int) -> Image.Image:

@@ -39,8 +39,7 @@ from gfscore.inputs.data.base import (
     test_or_train,
     unique_ids,
 )
-from gfscore.inputs.layouts import with_channels
-from gfscore.inputs.protocols import Layout
+from gfscore.inputs.protocols import Layout, with_channels
 from gfscore.names import listing
 from gfscore.storage import redact, refuse_unreadable
 

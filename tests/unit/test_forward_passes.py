@@ -1,4 +1,7 @@
-"""A batch that does not fit is halved and counted; one that fails says where; nothing that was finished is lost."""
+"""A batch that does not fit is halved and counted; one that fails says where; nothing that was finished is lost.
+
+And the mistakes that make a robustness number meaningless are caught before anything is scored.
+"""
 
 import subprocess
 import sys
@@ -13,10 +16,17 @@ from safetensors import safe_open
 from gfscore import Options, audit, read_samples, streaming
 from gfscore.auditing import audit_scores, score_samples
 from gfscore.engines.local import measured
-from gfscore.errors import ModelError, RunError
-from gfscore.inputs.models.batches import OUT_OF_MEMORY, out_of_memory
-from gfscore.inputs.models.callable_model import CallableModel
-from gfscore.inputs.models.forward_passes import forward_batches
+from gfscore.errors import ModelError, OptionError, RunError
+from gfscore.inputs.models import CallableModel
+from gfscore.inputs.models.forward_passes import (
+    OUT_OF_MEMORY,
+    BatchDependenceError,
+    ClassCountError,
+    as_logits,
+    forward_batches,
+    out_of_memory,
+    pad,
+)
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.measures import Logits, Run, logits
 from gfscore.storage.store import Store
@@ -143,7 +153,8 @@ def out_of_luck(_logits):
 
 
 def compute(store, model, **options):
-    return measured(Run(model=model, data=FakeData(), store=store, **{"batch_size": 4} | options), Logits()).path
+    settings = {"data": FakeData(), "batch_size": 4} | options
+    return measured(Run(model=model, store=store, **settings), Logits()).path
 
 
 @pytest.mark.parametrize(
@@ -201,3 +212,66 @@ def test_the_count_is_kept_with_the_logits_and_becomes_a_flag(tmp_path, monkeypa
     compute(store, FakeModel())  # the first shard is computed again; what is noted of the others stays
     with safe_open(path, framework="np") as file:
         assert file.metadata()["halved_batches"] == counts
+
+
+class BatchNormed(FakeModel):
+    """Centres its logits over the batch, as batch norm does in train mode."""
+
+    def __call__(self, inputs):
+        logits = super().__call__(inputs)
+        return logits - logits.mean(axis=0)
+
+
+def test_logits_that_depend_on_the_batch_are_refused(tmp_path):
+    with pytest.raises(BatchDependenceError, match=r"fake gives other logits .* another batch .* model\.eval\(\)"):
+        compute(Store(tmp_path), BatchNormed())
+
+
+def test_rounding_between_batches_is_not_refused(tmp_path):
+    class Rounding(FakeModel):
+        def __call__(self, inputs):
+            return super().__call__(inputs) * (1 + 1e-6 * len(inputs))
+
+    assert compute(Store(tmp_path), Rounding()).exists()
+
+
+def test_another_number_of_classes_is_refused(tmp_path):
+    with pytest.raises(ClassCountError, match="fake gives 7 logits but the data names 4 classes"):
+        compute(Store(tmp_path), FakeModel(n_classes=7))
+    with pytest.raises(ClassCountError, match="fake gives 3 logits but the data has label 3"):
+        compute(Store(tmp_path), FakeModel(n_classes=3), data=FakeData(class_names=None))
+
+
+def test_images_out_of_range_are_refused_and_the_data_is_named(tmp_path):
+    data = FakeData()
+    data.all = data.all.astype(np.float32)
+    with pytest.raises(OptionError, match=r"^fake data: images reach from .* outside \[0, 1\]"):
+        compute(Store(tmp_path), FakeModel(), data=data)
+
+
+def test_a_full_batch_is_not_copied():
+    rows = np.zeros((4, 2), np.float32)
+    assert pad(rows, 4) is rows
+    assert pad(rows, None) is rows
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (np.zeros(3), r"returned shape \(3,\) for 2 inputs; logits have shape \(2, classes\)."),
+        (np.zeros((3, 5)), r"returned shape \(3, 5\) for 2 inputs"),
+        (np.zeros((2, 5, 7, 7)), r"returned shape \(2, 5, 7, 7\) for 2 inputs"),
+        (np.zeros((2, 5), np.int64), r"returned int64; logits are floats. Choose the output before argmax."),
+    ],
+)
+def test_what_is_no_matrix_of_logits_is_refused(returned, message):
+    with pytest.raises(ModelError, match=f"^{message}"):
+        as_logits(returned, 2)
+
+
+def test_a_convolutional_head_is_squeezed_and_all_floats_become_float32():
+    logits = np.random.default_rng(0).random((2, 5))
+    for dtype in (np.float16, np.float32, np.float64):
+        found = as_logits(logits.astype(dtype).reshape(2, 5, 1, 1), 2)
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, logits.astype(dtype).astype(np.float32))
