@@ -14,6 +14,7 @@ import numpy as np
 
 from gfscore.arrays import FloatArray
 from gfscore.paper.recomputed import (
+    DISPARITIES,
     PaperFacts,
     class_table,
     model_table,
@@ -24,7 +25,6 @@ from gfscore.paper.recomputed import (
     within_rounding,
 )
 
-DISPARITIES = ("RDI", "NRGC", "WCR", "FP-GREAT")
 NUMBERS = ("GREAT", "calibrated", *DISPARITIES)  # columns of the table of models that follow from class scores
 EXAMPLES = 3  # named before "and N more"
 EXACT = 4 * float(np.finfo(np.float64).eps)  # a few units of the last bit: sums taken in another order

@@ -18,6 +18,7 @@ TITLES: dict[Dataset, str] = {"cifar10": "CIFAR-10", "imagenet": "ImageNet"}
 DELTA = 0.05  # the paper's bounds hold with probability 95 %
 ROUNDED_TWICE = Decimal("0.55")  # of the last digit: what rounding to one digit more first can add up to, 0.05 + 0.5
 MODEL_TABLE = {"cifar10": "Table 3", "imagenet": "Table 4"}
+DISPARITIES = ("RDI", "NRGC", "WCR", "FP-GREAT")  # columns
 ENDS = 10  # classes at each end, when there are too many to show
 
 
