@@ -22,7 +22,7 @@ from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.store import Store
 from gfscore.measures import Run
-from gfscore.outputs.checks import agreements
+from gfscore.outputs.verdicts import agreements
 from gfscore.refuting import Assault, Subject, with_cross_check
 from gfscore.results import CrossCheck, ModelAudit
 from gfscore.samples import Samples

@@ -10,8 +10,8 @@ from gfscore import assembling
 from gfscore.cli.screens import say, screen
 from gfscore.cli.streams import write_data
 from gfscore.digests import Watched
-from gfscore.outputs import terminal
-from gfscore.outputs.per_sample import write_per_sample
+from gfscore.outputs.tables import write_per_sample
+from gfscore.outputs.terminal import show_audit
 from gfscore.places.addresses import shown
 from gfscore.results import Audit, Provenance
 
@@ -41,7 +41,7 @@ def deliver(
         write_data(audit.to_json())
     elif not quiet:
         console = screen()
-        terminal.show(audit, console)
+        show_audit(audit, console)
         for path in written:
             say(console, f"Written: {shown(path)}")
 

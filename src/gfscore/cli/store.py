@@ -15,7 +15,7 @@ from gfscore.inputs.probes import damaged_probes, remove_probes
 from gfscore.inputs.score_log import remove_scores
 from gfscore.inputs.store import Entry, Store, recipe_of
 from gfscore.inputs.sum_log import remove_sums
-from gfscore.outputs.fitting import fitting
+from gfscore.outputs.terminal import fit_columns
 
 SPARE = ("size", "holds")  # what a narrow terminal goes without, the least needed first
 
@@ -38,7 +38,7 @@ def list_command(store: shared.StoreFolder = None) -> None:
         cells = (*what, f"{about['n']:,}", state, _size(entry.size))
         table.add_row(*(Text(views.printable(str(cell))) for cell in cells))
     console = screen()
-    console.print(fitting(console, table, SPARE) if table.row_count else "Nothing is kept yet.")
+    console.print(fit_columns(console, table, SPARE) if table.row_count else "Nothing is kept yet.")
     console.print(Text(views.printable(f"In {kept.root}"), style="dim"), soft_wrap=True)
 
 

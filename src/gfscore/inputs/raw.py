@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from gfscore.errors import FileError, OptionError, first_few
-from gfscore.names import shortened
+from gfscore.names import shorten
 from gfscore.samples import TableNotes
 
 LOGITS_KEYS = ("logits",)
@@ -59,15 +59,15 @@ def refuse_moved(given: Sequence[str], found: Sequence[str]) -> None:
     for place, name in enumerate(given):
         if place_of.get(name, place) != place:
             raise OptionError(
-                f"class name {shortened(name)} is given for class {place}, which is called "
-                f"{shortened(found[place]) if place < len(found) else 'nothing'} there: {shortened(name)} is class "
+                f"class name {shorten(name)} is given for class {place}, which is called "
+                f"{shorten(found[place]) if place < len(found) else 'nothing'} there: {shorten(name)} is class "
                 f"{place_of[name]}. Give the names in their order, or leave --class-names out."
             )
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
     """Names for a message, not too many of them."""
-    return first_few(list(map(shortened, names)), most) if names else "nothing"
+    return first_few(list(map(shorten, names)), most) if names else "nothing"
 
 
 def refuse_too_large(n_bytes: int, what: str, advice: str = IN_PIECES) -> None:

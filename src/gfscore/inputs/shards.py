@@ -11,7 +11,7 @@ from gfscore.arrays import IntArray
 from gfscore.errors import FileError, naming
 from gfscore.inputs.columns import refuse_unnamed
 from gfscore.inputs.logits_files import SUFFIXES, read_samples
-from gfscore.names import shortened
+from gfscore.names import shorten
 from gfscore.places.addresses import shown
 from gfscore.samples import Samples
 
@@ -89,7 +89,7 @@ class Shards:
                 other = self._paths[file]
                 if ids[row] in (self._samples(other).sample_ids or ()):  # and not another of the same hash
                     raise FileError(
-                        f"holds the sample {shortened(ids[row])}, and so does {shown(other)}: it would count twice. "
+                        f"holds the sample {shorten(ids[row])}, and so does {shown(other)}: it would count twice. "
                         "Keep it in one of them."
                     )
         self._seen.append(_Run.of(hashes, np.full(len(ids), number, np.uint32)))
