@@ -21,13 +21,13 @@ from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset
-from gfscore.inputs.store import Recipe, Store
-from gfscore.inputs.summary_files import summary_to_bytes
 from gfscore.measures import Logits, Run
 from gfscore.measures.logits import SHARD_ROWS
 from gfscore.measures.run import DEFAULT_BATCH
 from gfscore.scores import great_scores
-from gfscore.summaries import Summary, merged
+from gfscore.storage.store import Recipe, Store
+from gfscore.storage.summary_files import summary_to_bytes
+from gfscore.summaries import Summary, merge_summaries
 
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))
 CIFAR = Preprocessing(mean=(0.4914, 0.4822, 0.4465), std=(0.247, 0.2435, 0.2616))
@@ -89,7 +89,7 @@ def measure() -> Measured:
         summarise[k] = taken(lambda samples=samples, scores=scores: Summary.of(samples, scores), SHARD_ROWS)
         part = Summary.of(samples, scores)
         sizes[k] = len(summary_to_bytes(part))
-        merge[k] = taken(lambda part=part: merged([part] * 50), 50)
+        merge[k] = taken(lambda part=part: merge_summaries([part] * 50), 50)
         store[k] = stored(samples)
     with tempfile.TemporaryDirectory() as folder:
         for label in range(2):

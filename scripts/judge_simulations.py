@@ -10,10 +10,10 @@ import numpy as np
 
 from gfscore.bounds import Evidence
 from gfscore.bounds.changes import TEST_SHARE, change_parts, fall_p_values, holm
-from gfscore.judge.gate import adaptive_gate, judged, next_draws
+from gfscore.judge import adaptive_gate, judge_evidence, next_draws
 from gfscore.results import Verdict
 from gfscore.samples import Samples
-from gfscore.scores.great import SCORE_MAX, great_scores
+from gfscore.scores import SCORE_MAX, great_scores
 from simulations import Population
 
 Array = np.ndarray
@@ -53,7 +53,7 @@ def _gate_together(
     evidence = Evidence.start(runs * k, THRESHOLD, maximum=1.0)
     while True:
         counts = evidence.counts.reshape(runs, k)
-        passed, failed = judged(evidence.above.reshape(runs, k), evidence.below.reshape(runs, k), delta)
+        passed, failed = judge_evidence(evidence.above.reshape(runs, k), evidence.below.reshape(runs, k), delta)
         open_ = ~passed & (counts < n) & ~failed[:, None]
         if not open_.any():
             break

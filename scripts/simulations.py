@@ -13,7 +13,7 @@ from gfscore import audit
 from gfscore.bounds import Method, audit_intervals, noise_floor, normal_floor
 from gfscore.bounds.parts import PartScores
 from gfscore.bounds.simultaneous import AuditIntervals
-from gfscore.judge.accuracies import accuracy_intervals
+from gfscore.judge import accuracy_intervals
 from gfscore.metrics import formulas
 from gfscore.results import NoiseFloor
 from gfscore.scores import SCORE_MAX

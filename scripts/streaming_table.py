@@ -10,9 +10,9 @@ from gfscore.auditing import audit_summary
 from gfscore.bounds import Method
 from gfscore.bounds.methods import lower_bounds
 from gfscore.bounds.parts import PartScores
-from gfscore.inputs.summary_files import summary_to_bytes
 from gfscore.scores import great_scores
-from gfscore.summaries import Summary, merged
+from gfscore.storage.summary_files import summary_to_bytes
+from gfscore.summaries import Summary, merge_summaries
 from simulations import COINS, POPULATIONS, count_misses
 
 DELTA, BOX = 0.05, 0.7
@@ -63,7 +63,7 @@ def merging(n_parts: int = 10_000, n: int = 10_000, k: int = 1000) -> None:
         values = rng.beta(2, 2, n) * scored.maximum * (predicted == labels)
         different.append(Summary.of(samples, replace(scored, values=values, predicted=predicted)))
     start = time.process_time()  # of this process: another that is busy does not count
-    total = merged(different[index % len(different)] for index in range(n_parts))
+    total = merge_summaries(different[index % len(different)] for index in range(n_parts))
     merged_in = time.process_time() - start
     audit_summary(total, Options())
     audited_in = time.process_time() - start - merged_in

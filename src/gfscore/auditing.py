@@ -19,9 +19,7 @@ from gfscore.bounds import (
     summary_intervals,
 )
 from gfscore.errors import OptionError
-from gfscore.judge.expectation import check_accuracy, checked_expectation
-from gfscore.judge.flags import DEFAULT_MIN_N, Facts, audit_flags
-from gfscore.judge.threshold import judged
+from gfscore.judge import DEFAULT_MIN_N, Facts, audit_flags, check_accuracy, check_expectation, judge_interval
 from gfscore.metrics import formulas
 from gfscore.probabilities import refuse_others, refuse_resembling
 from gfscore.profile import ClassProfile, Draw, class_profile, drawn_from, drawn_samples, summary_profile
@@ -39,13 +37,21 @@ from gfscore.results import (
 )
 from gfscore.samples import Samples, refuse_groups_of_one
 from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
-from gfscore.scores import SCORE_MAX, Activation, check_score, compute_scores
+from gfscore.scores import (
+    SCORE_MAX,
+    Activation,
+    check_score,
+    compute_scores,
+    first_order_scores,
+    forward_only_norms,
+    gradient_norms,
+    strongest_rivals,
+)
 from gfscore.scores import FirstOrder as FirstOrder  # commands take them from here: they import no mathematics
 from gfscore.scores import LocalScores as LocalScores
 from gfscore.scores import scores_of_samples as scores_of_samples
-from gfscore.scores.directions import Logits
-from gfscore.scores.first_order import first_order_scores, forward_only_norms, gradient_norms, strongest_rivals
-from gfscore.scores.great import checked_activation, checked_temperature
+from gfscore.scores.great import check_activation, check_temperature
+from gfscore.scores.margin_slopes import Forward
 from gfscore.summaries import Summary
 from gfscore.temperature.curve import temperature_curve
 from gfscore.temperature.stored import stored_curves
@@ -77,8 +83,8 @@ class Options:
 
     def __post_init__(self) -> None:
         check_score(self.score)
-        checked_activation(self.activation)
-        checked_temperature(self.temperature)
+        check_activation(self.activation)
+        check_temperature(self.temperature)
         formulas.checked_weight(self.fairness_weight)
         check_level(self.delta)
         Method.named(self.interval)
@@ -87,7 +93,7 @@ class Options:
         if self.min_n < 1:
             raise OptionError(f"min_n {self.min_n} is not a number of samples. Give at least 1.")
         if self.expect_accuracy is not None:
-            checked_expectation(self.expect_accuracy)
+            check_expectation(self.expect_accuracy)
 
 
 def audit(
@@ -176,7 +182,7 @@ def audit_models(models: Mapping[str, Samples], options: Options | None = None) 
 
 
 def audit_first_order(
-    logits: Logits,
+    logits: Forward,
     pixels: ArrayLike,
     labels: ArrayLike,
     *,
@@ -311,7 +317,7 @@ def asked_score(options: Options, radius: FirstOrder | None = None) -> ScoreInfo
         return ScoreInfo(name=FIRST_ORDER, range=(0.0, radius.largest), norm=str(radius.kind), eps=radius.eps)
     if options.score != GREAT:
         return ScoreInfo(name=options.score, range=(0.0, title_of(options.score).maximum or 1.0))
-    activation = checked_activation(options.activation)
+    activation = check_activation(options.activation)
     return ScoreInfo(name=GREAT, range=(0.0, SCORE_MAX), activation=activation, temperature=options.temperature)
 
 
@@ -333,10 +339,10 @@ def audit_summary(
     samples were dealt with it. ``class_sizes`` are what score and accuracy of the whole weigh the classes by, where
     these were not drawn in proportion. ``left_out`` names the columns of tables that were taken for no class.
 
-    >>> from gfscore.summaries import merged
+    >>> from gfscore.summaries import merge_summaries
     >>> samples = Samples.of([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1])
     >>> summary = Summary.of(samples, score_samples(samples, Options()))
-    >>> audited = audit_summary(merged([summary, summary]), Options())
+    >>> audited = audit_summary(merge_summaries([summary, summary]), Options())
     >>> audited.samples.n, round(audited.wcr.value, 3), audited.interval.method
     (8, 0.29, 'blocks')
     """
@@ -462,10 +468,10 @@ def verdicts(model: ModelAudit, threshold: float) -> tuple[Verdict, tuple[Verdic
     >>> overall.value, [verdict.value for verdict in classes]
     ('FAIL', ['PASS', 'FAIL'])
     """
-    overall = judged(model.wcr.interval, threshold)
+    overall = judge_interval(model.wcr.interval, threshold)
     if model.absent_classes and overall is Verdict.PASS:
         overall = Verdict.UNDECIDED
-    return overall, tuple(judged(entry.interval, threshold) for entry in model.classes)
+    return overall, tuple(judge_interval(entry.interval, threshold) for entry in model.classes)
 
 
 def _summary_noise(summary: Summary, options: Options) -> NoiseFloor | None:

@@ -11,8 +11,15 @@ from gfscore.assembling import make_provenance
 from gfscore.auditing import Options, audit_scores, score_info, score_samples
 from gfscore.bounds import change_intervals
 from gfscore.errors import PLURALS, OptionError, SamplesError, first_few
-from gfscore.judge import compare as judging
-from gfscore.judge.pairing import follows_order
+from gfscore.judge import (
+    follows_order,
+    hidden_fall,
+    judge_changes,
+    paired_classes,
+    paired_metrics,
+    unpaired_classes,
+    unpaired_metrics,
+)
 from gfscore.profile import class_profile
 from gfscore.results import ClassChange, Comparison, Flag, MetricChange, ModelAudit, ScoreInfo
 from gfscore.samples import Samples
@@ -108,8 +115,8 @@ def compare_scores(
     )
     return _comparison(
         names,
-        judging.paired_classes(old, new, found, tolerance),
-        judging.paired_metrics(old, new, found.metrics, options.fairness_weight),
+        paired_classes(old, new, found, tolerance),
+        paired_metrics(old, new, found.metrics, options.fairness_weight),
         score=score_info(samples[1], scores[1]),
         paired=True,
         pairing=pairing,
@@ -151,8 +158,8 @@ def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None 
     other = () if not gone else (_other_classes(gone, "; ".join(whose)),)
     return _comparison(
         (old.name, new.name),
-        judging.unpaired_classes(shared[0], shared[1], tolerance),
-        judging.unpaired_metrics(old, new, other_classes=bool(gone)),
+        unpaired_classes(shared[0], shared[1], tolerance),
+        unpaired_metrics(old, new, other_classes=bool(gone)),
         score=new.score,
         paired=False,
         pairing="unpaired: the samples are not known to be the same",
@@ -178,7 +185,7 @@ def _comparison(
     **about: object,
 ) -> Comparison:
     digits = views.digits_of(score)
-    verdict, reason = judging.judged(classes, tolerance, PLURALS[partition], not_compared, digits)
+    verdict, reason = judge_changes(classes, tolerance, PLURALS[partition], not_compared, digits)
     return Comparison.model_validate(
         {
             "old": names[0],
@@ -191,7 +198,7 @@ def _comparison(
             "not_compared": not_compared,
             "worse": tuple(entry.name for entry in classes if entry.verdict == "worse"),
             "better": tuple(entry.name for entry in classes if entry.verdict == "better"),
-            "hidden": judging.hidden_fall(classes, metrics, partition, digits),
+            "hidden": hidden_fall(classes, metrics, partition, digits),
             "verdict": verdict,
             "reason": reason,
             "provenance": make_provenance(),

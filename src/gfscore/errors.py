@@ -22,8 +22,10 @@
 Each message is one line: what, where, what to do. ``source`` names the file it was found in, once that is known.
 """
 
+import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Self
 
 PLURALS = {"class": "classes", "group": "groups"}  # the two partitions, for messages
@@ -162,3 +164,11 @@ class MissingExtraError(GFScoreError, ImportError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         self.package, self.extra = package, extra
         super().__init__(f"{purpose} needs {package}, which is not installed. Run: pip install 'gfscore[{extra}]'")
+
+
+def require(module: str, *, extra: str, purpose: str) -> ModuleType:
+    """Import an optional dependency, or say which extra brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(module.partition(".")[0], extra, purpose) from error

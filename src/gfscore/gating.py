@@ -11,22 +11,31 @@ from gfscore.assembling import make_provenance
 from gfscore.auditing import FirstOrder, Options, asked_score, audit_scores, score_samples
 from gfscore.comparing import compare, compare_audits
 from gfscore.errors import OptionError, naming
-from gfscore.judge.flags import Facts, absent_flag, audit_flags, bounded_flag, chance_flag, known_flags
-from gfscore.judge.gate import (
+from gfscore.judge import (
+    ABSENT,
     ROUND,
     Drawn,
+    Facts,
+    Kind,
+    Policy,
     Progress,
+    Rule,
     Score,
+    about_the_missing,
+    absent_flag,
     adaptive_gate,
-    decisions,
-    describe,
-    reason,
+    audit_flags,
+    bounded_flag,
+    chance_flag,
+    check_thresholds,
+    describe_draws,
+    drawn_decisions,
+    explain_draws,
+    judge,
+    known_flags,
+    refuse_void,
     rows_to_make_sure,
 )
-from gfscore.judge.judging import about_the_missing, judge
-from gfscore.judge.policy import Kind, Policy, Rule
-from gfscore.judge.scale import check_thresholds
-from gfscore.judge.soundness import ABSENT, refuse_void
 from gfscore.profile import class_profile
 from gfscore.results import (
     AdaptiveRun,
@@ -157,7 +166,7 @@ def gate_adaptively(
     from_store: Callable[[], int] = lambda: 0,
     run: RunInfo | None = None,
 ) -> ModelVerdict:
-    """Judge the rule on the WCR by as few forward passes as it takes: see :func:`~gfscore.judge.gate.adaptive_gate`.
+    """Judge the rule on the WCR by as few forward passes as it takes: see :func:`~gfscore.judge.adaptive_gate`.
 
     ``score`` gives the local scores and predictions of some rows; ``from_store`` says afterwards how many of them it
     knew already. ``passes`` says how many forward passes a sample takes. Where what was drawn leaves it open that the
@@ -181,10 +190,10 @@ def gate_adaptively(
         size=size,
         progress=progress,
     )
-    how = describe(drawn, names, rule.threshold, finite=finite, from_store=from_store(), passes=passes)
-    seen = decisions(drawn, names)
+    how = describe_draws(drawn, names, rule.threshold, finite=finite, from_store=from_store(), passes=passes)
+    seen = drawn_decisions(drawn, names)
     if seen.is_doubtful:
-        rows = rows_to_make_sure(drawn, labels, shuffle=shuffle)
+        rows = rows_to_make_sure(drawn)
         seen = seen.with_more(labels[rows], score(rows)[1]) if len(rows) else seen
     absent = tuple(name for k, name in enumerate(names) if k not in drawn.present)
     found = (absent_flag(absent), chance_flag(seen.accuracy, seen.worth, seen.guess))
@@ -219,7 +228,7 @@ def _adaptive_verdict(rule: Rule, drawn: Drawn, run: AdaptiveRun, delta: float, 
         at_least=rule.threshold,
         value=min(lowest) if len(lowest) == len(run.classes) else None,
         verdict=drawn.verdict,
-        reason=reason(drawn, run, delta, digits),
+        reason=explain_draws(drawn, run, delta, digits),
     )
 
 

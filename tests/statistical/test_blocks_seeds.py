@@ -11,8 +11,8 @@ from gfscore import Options, StreamingAudit
 from gfscore.bounds import Method
 from gfscore.bounds.methods import lower_bounds
 from gfscore.bounds.parts import PartScores
-from gfscore.scores.great import SCORE_MAX
-from gfscore.summaries.dealing import N_BLOCKS, dealt
+from gfscore.score_grid import N_BLOCKS, deal
+from gfscore.scores import SCORE_MAX
 
 SEEDS = [0, 4, 5, 14, 36, 79, 82]  # with these, blocks dealt by how often a score came missed far too often
 OTHERS = [seed for seed in range(60) if seed not in SEEDS]
@@ -20,7 +20,7 @@ MEANS = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.752, 0.8, 0.9, 0.95, 0
 
 
 def block_sizes(n, seed):
-    return np.bincount(dealt(np.arange(n), seed).blocks, minlength=N_BLOCKS)
+    return np.bincount(deal(np.arange(n), seed).blocks, minlength=N_BLOCKS)
 
 
 def stake(successes, seen, n, mean, log_level):
@@ -90,7 +90,7 @@ def test_the_bound_is_the_one_that_is_enumerated(seed):
     n, alpha = 60, 0.05
     ones = np.random.default_rng(seed).random((40, n)) < np.linspace(0.05, 0.95, 40)[:, None]
     lower = lower_bounds(as_parts(ones, seed), alpha, Method.BLOCKS)
-    blocks, sizes = dealt(np.arange(n), seed).blocks, block_sizes(n, seed)
+    blocks, sizes = deal(np.arange(n), seed).blocks, block_sizes(n, seed)
     for row, end in zip(ones, lower, strict=True):
         per_block = np.bincount(blocks, weights=row, minlength=N_BLOCKS)
         assert end < 1e-6 or excludes(per_block, sizes, end, alpha)

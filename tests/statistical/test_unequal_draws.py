@@ -8,7 +8,7 @@ from scipy.stats import binomtest, hypergeom
 
 from gfscore import audit
 from gfscore.bounds import Strata, audit_intervals
-from gfscore.judge.accuracies import accuracy_intervals
+from gfscore.judge import accuracy_intervals
 from gfscore.scores import SCORE_MAX
 
 SIZES = np.array([5000, 200])

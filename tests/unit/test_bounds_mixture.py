@@ -10,8 +10,7 @@ from gfscore.bounds.mixture import CLIP, STAKES
 from gfscore.bounds.parts import PartScores
 from gfscore.bounds.table import ScoreTable
 from gfscore.errors import OptionError
-from gfscore.summaries.bins import CEILINGS, FLOORS, N_BINS, WIDEST, bins_of
-from gfscore.summaries.dealing import N_BLOCKS, dealt
+from gfscore.score_grid import CEILINGS, FLOORS, N_BINS, N_BLOCKS, WIDEST, bins_of, deal
 from simulations import POPULATIONS
 
 ORDER_FREE = [Method.BLOCKS, Method.MIXTURE]
@@ -49,7 +48,7 @@ def test_every_score_lies_between_the_floor_and_the_ceiling_of_its_bin():
 def test_a_table_counts_every_sample_in_the_block_its_row_was_dealt_to():
     values, codes = np.random.default_rng(2).integers(0, 5, 2000) / 4, np.arange(2000) % 7 // 2
     table = ScoreTable.of_parts(as_parts(values, codes, 4, seed=9))
-    blocks = dealt(np.arange(2000), 9).blocks
+    blocks = deal(np.arange(2000), 9).blocks
     expected = [np.bincount(blocks[codes == code], minlength=N_BLOCKS) for code in range(4)]
     np.testing.assert_array_equal(table.block_sums(table.weights), expected)
     whole = table.undealt()
@@ -63,22 +62,22 @@ def test_half_of_the_rows_are_dealt_to_the_last_block_and_half_of_the_others_to_
     n = 1 << 18
     shares = np.append(0.5**7, 0.5 ** np.arange(7, 0, -1))
     for seed in (0, 1, 82, 10**30):
-        found = dealt(np.arange(n), seed)
+        found = deal(np.arange(n), seed)
         assert chisquare(np.bincount(found.blocks), n * shares).pvalue > 1e-3
         both = np.bincount(2 * found.blocks + found.halves).reshape(-1, 2)
         assert chi2_contingency(both).pvalue > 1e-3  # halves and blocks are different coins
         neighbours = np.bincount(N_BLOCKS * found.blocks[1:] + found.blocks[:-1], minlength=N_BLOCKS**2)
         assert chi2_contingency(neighbours.reshape(N_BLOCKS, -1)).pvalue > 1e-3
-    seeds = np.stack([dealt(np.arange(1000), seed).blocks for seed in range(50)])
+    seeds = np.stack([deal(np.arange(1000), seed).blocks for seed in range(50)])
     assert (np.corrcoef(seeds) - np.eye(50)).max() < 0.2
 
 
 def test_the_deal_is_a_matter_of_the_row_number_alone():
     rows = np.array([5, 0, 5, 10**12])
-    found = dealt(rows, 3)
+    found = deal(rows, 3)
     assert found.blocks[0] == found.blocks[2]
     for row, block, half in zip(rows, *found, strict=True):
-        alone = dealt(np.array([row]), 3)
+        alone = deal(np.array([row]), 3)
         assert (alone.blocks[0], alone.halves[0]) == (block, half)
 
 

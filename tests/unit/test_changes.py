@@ -25,7 +25,7 @@ from gfscore.bounds.parts import PartScores
 from gfscore.bounds.simultaneous import audit_intervals
 from gfscore.comparing import BY_ID, BY_ORDER, compare_audits
 from gfscore.errors import InvalidInputError, OptionError, SamplesError
-from gfscore.judge.pairing import follows_order, order_correlation
+from gfscore.judge import follows_order, order_correlation
 from gfscore.metrics import formulas
 from gfscore.results import Comparison, Verdict
 from judge_simulations import ordered_samples

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from gfscore import Options, Samples, audit_models, gate, views
 from gfscore.errors import InvalidInputError, OptionError
 from gfscore.gating import gate_audit
-from gfscore.judge.judging import judge, samples_needed
-from gfscore.judge.policy import EVERY, Kind, Policy, Rule
+from gfscore.judge import EVERY, Kind, Policy, Rule, judge, samples_needed
 from gfscore.results import Verdict
 
 EVERYTHING = {
@@ -51,7 +50,7 @@ def audited(samples):
     ],
 )
 def test_a_rule_is_judged_on_the_whole_interval(metric, interval, verdict):
-    assert Rule(metric=metric, threshold=0.5).judged(interval) == verdict
+    assert Rule(metric=metric, threshold=0.5).judge(interval) == verdict
 
 
 kinds = st.dictionaries(st.sampled_from(["wcr", "rdi", "nrgc", "accuracy", "refuted"]), st.floats(0, 1), min_size=1)

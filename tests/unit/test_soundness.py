@@ -11,8 +11,7 @@ from gfscore import Options, Samples, audit_models, gate
 from gfscore.errors import OptionError
 from gfscore.gating import gate_adaptively, gate_audit, policy_of, row_scores
 from gfscore.integrations.pytest_plugin import assert_robust
-from gfscore.judge.policy import EVERY
-from gfscore.judge.soundness import ALLOWABLE, UnsoundError
+from gfscore.judge import ALLOWABLE, EVERY, UnsoundError
 from gfscore.outputs import ci_formats
 from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo, Verdict
 

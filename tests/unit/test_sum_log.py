@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gfscore.inputs import sum_log
-from gfscore.inputs.store import Recipe
-from gfscore.inputs.sum_log import SUM, SumLog, remove_sums
 from gfscore.samples import Samples
 from gfscore.scores import great_scores
-from gfscore.summaries import Summary, Tally, merged
+from gfscore.storage import summary_files
+from gfscore.storage.store import Recipe
+from gfscore.storage.summary_files import SUM, SumLog, remove_sums
+from gfscore.summaries import Summary, Tally, merge_summaries
 
 MEASURE = {"name": "sums", "activation": "softmax", "temperature": 1.0}
 RECIPE = Recipe(
@@ -38,7 +38,7 @@ def test_a_run_goes_on_where_an_interrupted_one_was(tmp_path):
         log.add(1, summary(1))
     with SumLog(tmp_path, RECIPE) as log:
         assert log.missing == []
-        expected = merged(map(summary, range(3)))
+        expected = merge_summaries(map(summary, range(3)))
         for column in ("cells", "cell_counts", "sums", "confusions", "confusion_counts"):
             assert (getattr(log.summary, column) == getattr(expected, column)).all()
 
@@ -62,7 +62,7 @@ def test_an_interrupt_while_a_shard_is_added_counts_it_neither_twice_nor_never(t
         assert log.missing == [1, 2]
         for shard in log.missing:
             log.add(shard, summary(shard))
-        assert (log.summary.sums == merged(map(summary, range(3))).sums).all()
+        assert (log.summary.sums == merge_summaries(map(summary, range(3))).sums).all()
 
 
 def test_a_sum_of_other_rows_than_its_shards_have_counts_as_none(tmp_path):
@@ -83,7 +83,7 @@ def test_what_a_killed_writer_left_is_swept(tmp_path):
 
 
 def test_it_is_kept_now_and_then_for_a_run_that_is_killed(tmp_path, monkeypatch):
-    monkeypatch.setattr(sum_log, "EVERY", 0.0)
+    monkeypatch.setattr(summary_files, "SAVED_EVERY", 0.0)
     with SumLog(tmp_path, RECIPE) as log:
         log.add(1, summary(1))
         shutil.copytree(tmp_path, tmp_path / "killed")  # what a run would find that came after a kill at this moment
@@ -100,7 +100,7 @@ def test_a_run_with_other_class_names_goes_on_under_its_own(tmp_path):
     with SumLog(tmp_path, RECIPE) as log:
         log.add(2, summary(2))
         assert log.summary.names == ("0", "1", "2")
-        assert (log.summary.sums == merged(map(summary, range(3))).sums).all()
+        assert (log.summary.sums == merge_summaries(map(summary, range(3))).sums).all()
 
 
 @pytest.mark.parametrize("damage", ["cut", "byte", "text"])

@@ -13,11 +13,11 @@ from gfscore import Options, Samples, audit_models
 from gfscore.auditing import audit_summary, score_samples
 from gfscore.bounds import Method, noise_floor, normal_floor
 from gfscore.errors import FileError, OptionError, SamplesError
-from gfscore.inputs.summary_files import read_summary, summary_from_bytes, summary_to_bytes, write_summary
 from gfscore.results import ModelAudit
+from gfscore.score_grid import high_and_low, ratios
 from gfscore.scores import great_scores
-from gfscore.summaries import Summary, Tally, merged
-from gfscore.summaries.exact import high_and_low, ratios
+from gfscore.storage.summary_files import read_summary, summary_from_bytes, summary_to_bytes, write_summary
+from gfscore.summaries import Summary, Tally, merge_summaries
 
 K = 6
 
@@ -62,12 +62,14 @@ def test_any_cutting_merged_in_any_order_is_the_whole_to_the_last_bit(edges, ran
     samples = some_samples(groups=groups)
     pieces = cut(samples, edges)
     random.shuffle(pieces)
-    assert_equal(merged(pieces), summary_of(samples))
+    assert_equal(merge_summaries(pieces), summary_of(samples))
 
 
 def test_merging_is_associative():
     one, two, three = cut(some_samples(), [100, 350])
-    assert_equal(merged([merged([one, two]), three]), merged([one, merged([three, two])]))
+    assert_equal(
+        merge_summaries([merge_summaries([one, two]), three]), merge_summaries([one, merge_summaries([three, two])])
+    )
 
 
 @pytest.mark.parametrize("method", ["blocks", "mixture", "kl", "bernstein", "hoeffding"])
@@ -78,7 +80,7 @@ def test_an_audit_of_merged_pieces_equals_that_of_the_samples(method, activation
     options = Options(interval=method, activation=activation, permutations=0, seed=7)
     whole = audit_models({"m": samples}, options).model
     pieces = cut(samples, [1, 77, 500], activation=activation, seed=7)
-    found = audit_summary(merged(pieces[::-1]), options, name="m")
+    found = audit_summary(merge_summaries(pieces[::-1]), options, name="m")
     numbers, flags = as_numbers(found)
     expected, expected_flags = as_numbers(whole)
     assert flags == expected_flags
@@ -107,7 +109,9 @@ def approximately(content):
 def test_scores_do_not_depend_on_the_order_of_merging():
     samples = some_samples(5000)
     pieces = cut(samples, range(7, 5000, 7))
-    forward, backward = (audit_summary(merged(order), Options(permutations=0)) for order in (pieces, pieces[::-1]))
+    forward, backward = (
+        audit_summary(merge_summaries(order), Options(permutations=0)) for order in (pieces, pieces[::-1])
+    )
     assert forward == backward
     assert [entry.score for entry in forward.classes] == pytest.approx(
         [entry.score for entry in audit_models({"m": samples}).model.classes], abs=1e-12
@@ -184,7 +188,7 @@ def test_what_does_not_belong_together_is_not_merged():
     }
     for what, other in others.items():
         with pytest.raises(SamplesError, match=f"pieces differ in {what}"):
-            merged([one, other])
+            merge_summaries([one, other])
     with pytest.raises(OptionError, match="nothing to merge"):
         Tally().summary()
 
@@ -196,7 +200,7 @@ def test_new_groups_may_come_with_any_piece():
         Samples.of(samples.logits[rows], samples.labels[rows], groups=np.where(night, "night", other)[rows])
         for rows, other in ((slice(0, 300), "day"), (slice(300, 600), "dusk"))
     )
-    summary = merged([summary_of(dark, 300), summary_of(day)])
+    summary = merge_summaries([summary_of(dark, 300), summary_of(day)])
     assert summary.names == ("day", "dusk", "night")
     assert summary.counts.tolist() == [(~night[:300]).sum(), (~night[300:]).sum(), night.sum()]
 
@@ -231,7 +235,7 @@ def test_thousands_of_parts_of_a_thousand_classes_are_merged_in_seconds(parts):
         scored = replace(local, values=rng.beta(2, 2, n) * local.maximum * (predicted == labels), predicted=predicted)
         different.append(Summary.of(wide, scored))
     start = time.process_time()
-    total = merged(different[i % 5] for i in range(parts))
+    total = merge_summaries(different[i % 5] for i in range(parts))
     assert time.process_time() - start < parts / 1000
     assert total.n_samples == parts * n
     np.testing.assert_array_equal(total.counts, parts // 5 * sum(part.counts for part in different))

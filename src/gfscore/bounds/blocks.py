@@ -16,7 +16,7 @@ from gfscore.bounds.betting import CLIP, PRIOR_MEAN, PRIOR_VARIANCE, SLACK, TINY
 from gfscore.bounds.parts import check_level
 from gfscore.bounds.search import last_excluded
 from gfscore.bounds.table import REST_SHARE, ScoreTable
-from gfscore.summaries.bins import WIDEST
+from gfscore.score_grid import WIDEST
 
 STEPS = 24  # halvings of a bracket that is twice as wide as the usual bound
 
@@ -34,7 +34,7 @@ def blocks_lower(table: ScoreTable, alpha: float) -> FloatArray:
     **Theorem.** Let the scores of a part be independent draws from one distribution on [0, 1] in the order of their row
     numbers. Then for *every* seed the bound exceeds their mean with probability at most alpha.
 
-    Proof. Row numbers and seed decide the block of each sample (:mod:`~gfscore.summaries.dealing`); the scores have no
+    Proof. Row numbers and seed decide the block of each sample (:mod:`~gfscore.score_grid`); the scores have no
     part in it. So fix them, and with them the number n of samples and the size of each block. Given those, the floors,
     read block by block, are independent draws with some mean :math:`\mu_a`. Take :math:`m \ge \mu_a`. The stake of a
     block is at least 0 and a function of the blocks before, and within a block of q samples the expected product of

@@ -16,7 +16,7 @@ from gfscore.bounds.betting import SLACK, TINY
 from gfscore.bounds.parts import check_level
 from gfscore.bounds.search import last_excluded
 from gfscore.bounds.table import REST_SHARE, ScoreTable
-from gfscore.summaries.bins import WIDEST
+from gfscore.score_grid import WIDEST
 
 STAKES = 16.0 * 0.5 ** np.arange(17.0)  # lambda: the best ones from 5 samples of any spread to 10^8 of the largest
 CLIP = 0.95  # the share of the capital that one score can lose at most

@@ -11,8 +11,8 @@ from gfscore.bounds.methods import Method, lower_bounds
 from gfscore.bounds.parts import PartScores
 from gfscore.bounds.table import ScoreTable
 from gfscore.errors import EmptyIntervalError
+from gfscore.score_grid import ratios
 from gfscore.summaries import Summary
-from gfscore.summaries.exact import ratios
 
 ROUNDING = 1e-9  # by which two ends may cross without contradicting each other
 

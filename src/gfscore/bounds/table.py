@@ -4,7 +4,7 @@ A score x is its floor on the grid plus a small rest, and the mean of x is the s
 bounded by betting on their counts. The rest lies in [0, w] with w = 0.003, so its mean, which is known exactly in the
 sample, is known in the population up to a fraction of w.
 
-Each block that samples were dealt to is counted by itself: :mod:`~gfscore.summaries.dealing`.
+Each block that samples were dealt to is counted by itself: :mod:`~gfscore.score_grid`.
 """
 
 from collections.abc import Callable
@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from gfscore.arrays import FloatArray, IntArray, map_chunks
 from gfscore.bounds.parts import PartScores
+from gfscore.score_grid import CEILINGS, FLOORS, N_BINS, N_BLOCKS, Cells, bins_of, deal
 from gfscore.summaries import Summary
-from gfscore.summaries.bins import CEILINGS, FLOORS, N_BINS, Cells, bins_of
-from gfscore.summaries.dealing import N_BLOCKS, dealt
 
 REST_SHARE = 0.02  # of the error level of an end, for the mean of the rests
 CHUNK_ENTRIES = 1 << 15  # entries worked on together: with some 20 stakes, a few MB
@@ -51,7 +50,7 @@ class ScoreTable:
     def of_parts(cls, parts: PartScores) -> Self:
         """Count the scores of each part, dealt by their row numbers as those of a summary are."""
         codes, bins = np.repeat(np.arange(len(parts.counts)), parts.counts), bins_of(parts.values)
-        blocks = dealt(parts.rows, parts.seed).blocks
+        blocks = deal(parts.rows, parts.seed).blocks
         keys, weights = np.unique(Cells(codes, blocks, bins).keys, return_counts=True)
         return cls(
             counts=parts.counts,

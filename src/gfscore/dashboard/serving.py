@@ -6,8 +6,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from gfscore.errors import OptionError
-from gfscore.extras import require
+from gfscore.errors import OptionError, require
 
 APP = Path(__file__).with_name("app.py")
 PORT_ERRORS = (errno.EADDRINUSE, errno.EACCES)  # all others are about the host

@@ -26,8 +26,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from gfscore.engines.workers import ShardWorker
-from gfscore.errors import GFScoreError, OptionError, first_line
-from gfscore.extras import require
+from gfscore.errors import GFScoreError, OptionError, first_line, require
 
 BLOCKS = 4096  # beyond that, a task is several shards one after the other
 OBJECT_STORE = 1 << 29  # bytes of a cluster of our own: shards on their way, no more

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gfscore.errors import FileError
 from gfscore.inputs.raw import listed
-from gfscore.names import shorten
+from gfscore.names import shortened
 from gfscore.samples import TableNotes
 
 LABEL, SAMPLE_ID, GROUP = "label", "sample_id", "group"
@@ -55,7 +55,7 @@ def class_columns(header: Sequence[str], class_names: Sequence[str] | None, inde
     seen: set[str] = set()
     for name in header:
         if name in seen and (name in chosen or name in RESERVED):
-            raise FileError(f"has the column {shorten(name)} twice. Make the names unique.")
+            raise FileError(f"has the column {shortened(name)} twice. Make the names unique.")
         seen.add(name)
     return Columns(
         places=[place for place, name in enumerate(header) if name in chosen],
@@ -100,7 +100,7 @@ def _read_as(labels: Sequence[str], index_of: dict[str, int], *, by_name: bool) 
     if all(0 <= int(label) < len(names) for label in labels):
         raise FileError(
             f"has labels such as {doubt!r} that may be names or indices: as a name it is column {doubt!r}, as an index "
-            f"column {shorten(names[int(doubt)])}. Call the columns by names, not numbers, or by their indices."
+            f"column {shortened(names[int(doubt)])}. Call the columns by names, not numbers, or by their indices."
         )
     return "names"
 
@@ -109,7 +109,7 @@ def _refuse_labels(labels: Sequence[str], index_of: dict[str, int], place: str, 
     for row, label in enumerate(labels, start=first):
         if label not in index_of and not INDEX.fullmatch(label):
             raise FileError(
-                f"{place} {row} has label {shorten(label)}, which is neither a class column nor a class index. "
+                f"{place} {row} has label {shortened(label)}, which is neither a class column nor a class index. "
                 f"The classes are {listed(list(index_of))}."
             )
     raise FileError("has labels of two kinds, names and indices. Use one of them throughout.")
@@ -130,7 +130,7 @@ def refuse_strangers(names: Sequence[str], logits: NDArray[Any], notes: TableNot
             raise FileError(f"has a column {name!r}, which looks like no class. {WAY_OUT}")
         if column in whole:
             raise FileError(
-                f"has a column {shorten(name)} of whole numbers beside logits that are none: an id, or a prediction. "
+                f"has a column {shortened(name)} of whole numbers beside logits that are none: an id, or a prediction. "
                 f"{WAY_OUT}"
             )
 

@@ -3,13 +3,12 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from gfscore.errors import FileError, OptionError, first_few
-from gfscore.names import shorten
+from gfscore.names import shortened
 from gfscore.samples import TableNotes
 
 LOGITS_KEYS = ("logits",)
@@ -59,15 +58,15 @@ def refuse_moved(given: Sequence[str], found: Sequence[str]) -> None:
     for place, name in enumerate(given):
         if place_of.get(name, place) != place:
             raise OptionError(
-                f"class name {shorten(name)} is given for class {place}, which is called "
-                f"{shorten(found[place]) if place < len(found) else 'nothing'} there: {shorten(name)} is class "
+                f"class name {shortened(name)} is given for class {place}, which is called "
+                f"{shortened(found[place]) if place < len(found) else 'nothing'} there: {shortened(name)} is class "
                 f"{place_of[name]}. Give the names in their order, or leave --class-names out."
             )
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
     """Names for a message, not too many of them."""
-    return first_few(list(map(shorten, names)), most) if names else "nothing"
+    return first_few(list(map(shortened, names)), most) if names else "nothing"
 
 
 def refuse_too_large(n_bytes: int, what: str, advice: str = IN_PIECES) -> None:
@@ -95,18 +94,6 @@ def free_memory() -> int | None:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # Windows has no sysconf, macOS not this name
         return None
-
-
-def refuse_unreadable(path: Path) -> None:
-    """The plain reasons why a path cannot be a data file."""
-    if path.is_dir():
-        raise FileError("is a directory. Name a file.")
-    if not path.exists():
-        raise FileError("does not exist. Check the path.")
-    if not os.access(path, os.R_OK):
-        raise FileError("cannot be read (Permission denied). Check its permissions.")
-    if path.is_file() and path.stat().st_size == 0:
-        raise FileError("is empty (0 bytes). Write it again.")
 
 
 Groups = NDArray[Any] | Sequence[str] | Mapping[str, Sequence[str]]

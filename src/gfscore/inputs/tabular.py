@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gfscore.errors import FileError
-from gfscore.extras import require
+from gfscore.errors import FileError, require
 from gfscore.inputs.columns import (
     GROUP,
     LABEL,

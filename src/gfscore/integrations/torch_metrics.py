@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gfscore
-from gfscore.errors import OptionError
-from gfscore.extras import require
+from gfscore.errors import OptionError, require
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 
 torch = torch_for("a torchmetrics metric", extra="torchmetrics")  # first: torchmetrics may import torchvision

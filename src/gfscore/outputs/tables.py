@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gfscore import views
-from gfscore.errors import OptionError
-from gfscore.extras import require
-from gfscore.files import replacing
+from gfscore.errors import OptionError, require
 from gfscore.metrics import Unit
 from gfscore.outputs.escaping import markdown_cell, markdown_row, write_csv
 from gfscore.results import Audit, ClassResult, ModelAudit
+from gfscore.storage import atomic_file
 
 Interval = tuple[float, float] | None
 Cell = str | float | int | tuple[float | None, Interval] | None
@@ -195,7 +194,7 @@ def write_per_sample(path: Path, tables: Sequence[SampleColumns]) -> None:
     check_per_sample(path)
     headings = list(dict.fromkeys(heading for table in tables for heading in table))
     columns = [[table.get(name, [None] * len(table["sample_id"])) for name in headings] for table in tables]
-    with replacing(path) as temporary:
+    with atomic_file(path) as temporary:
         if path.suffix.lower() == ".csv":
             with temporary.open("w", newline="", encoding="utf-8") as file:
                 write_csv(file, [headings])

@@ -11,7 +11,6 @@ from gfscore import views
 from gfscore.errors import PLURALS
 from gfscore.outputs.ci_formats import flag_text, grounds_text
 from gfscore.outputs.terminal import add_ends, column_table, fit_columns, flag_lines
-from gfscore.places.addresses import shown
 from gfscore.results import (
     AdaptiveRun,
     Agreement,
@@ -26,6 +25,7 @@ from gfscore.results import (
     Verdict,
 )
 from gfscore.score_titles import GREAT, SCORES
+from gfscore.storage import redact
 
 COLOURS = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECIDED: "bold yellow"}
 CHANGE_COLOURS = {"worse": "red", "better": "green", "within": "green", "unclear": "dim"}
@@ -175,7 +175,7 @@ def show_check(audit: Audit, folder: Path | None, console: Console) -> None:
         console.print(Group(*flag_lines(model.flags)))
     if folder is not None:
         pictures = " and witnesses/" if any(model.claim.witnesses for model in audit.models) else ""
-        written = views.printable(f"Written: {shown(folder)}/: audit.json{pictures}")
+        written = views.printable(f"Written: {redact(folder)}/: audit.json{pictures}")
         console.print(Text(written), soft_wrap=True)
 
 

@@ -22,7 +22,7 @@ from gfscore.inputs.data.encoded import EncodedData
 from gfscore.inputs.parquet_files import column_values, open_parquet_file
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.raw import listed, refuse_moved
-from gfscore.names import shorten
+from gfscore.names import shortened
 
 IMAGES, LABELS = ("image", "img"), ("label", "labels", "fine_label")
 
@@ -186,7 +186,7 @@ def _labels(
         unknown = set(values) - set(found)
         if unknown:
             raise FileError(
-                f"has the label {shorten(min(unknown))}, which is none of its class names. Make them agree."
+                f"has the label {shortened(min(unknown))}, which is none of its class names. Make them agree."
             )
         label_of, names = class_order(found, given, "label")
         return checked_labels(np.array([label_of[value] for value in values])), names

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from gfscore.extras import require
+from gfscore.errors import require
 
 _KEPT: list[Any] = []  # a torch library vanishes with its last reference
 _HUSHING = Lock()
