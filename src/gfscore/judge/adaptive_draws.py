@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gfscore import views
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.bounds.parts import check_level
-from gfscore.bounds.sequential import Evidence, log_average
+from gfscore.bounds import Evidence, check_level, log_average
 from gfscore.errors import OptionError, first_few
 from gfscore.judge.chance import Decisions
 from gfscore.results import AdaptiveClass, AdaptiveRun, Verdict
@@ -77,7 +76,7 @@ def adaptive_gate(
     one's, and what lies outside the part stays unknown.
 
     The question and the choice of the next class are after Kaufmann, Koolen and Garivier, "Sequential test for the
-    lowest mean", NeurIPS 2018; the evidence is of :class:`~gfscore.bounds.sequential.Evidence`.
+    lowest mean", NeurIPS 2018; the evidence is of :class:`~gfscore.bounds.Evidence`.
 
     >>> rng = np.random.default_rng(0)
     >>> labels = np.repeat([0, 1, 2], 1000)
