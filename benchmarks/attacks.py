@@ -14,20 +14,19 @@ from pathlib import Path
 from run import machine, row, seconds, verdict
 
 from gfscore import views
+from gfscore.attacks import Assault, Subject, with_cross_check
 from gfscore.auditing import Options, audit_scores
 from gfscore.engines.first_order import score_first_order
 from gfscore.inputs.data import load_data
 from gfscore.inputs.data.views import draw_per_class
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.store import Store
 from gfscore.measures import Run
 from gfscore.outputs.checks import agreements
-from gfscore.refuting import Assault, Subject, with_cross_check
 from gfscore.results import CrossCheck, ModelAudit
 from gfscore.samples import Samples
-from gfscore.scores import great_scores
-from gfscore.scores.first_order import FirstOrder
+from gfscore.scores import FirstOrder, great_scores
+from gfscore.storage.store import Store
 
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))
 NETWORKS = ("cifar_cnn_a_adv", "cifar_resnet20")

@@ -17,9 +17,9 @@ from run import machine, row, verdict
 from gfscore.engines.loading import Loading, load
 from gfscore.engines.local import measured
 from gfscore.engines.ray import Cluster, logits_on_ray
-from gfscore.inputs.store import Store
 from gfscore.measures import Logits
 from gfscore.measures.logits import SHARD_ROWS
+from gfscore.storage.store import Store
 
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))
 NETWORK = "cifar_resnet56"

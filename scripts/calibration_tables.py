@@ -78,7 +78,7 @@ def _row(activation: str, found: Calibration) -> str:
 
 
 def _run(path: Path, images: np.ndarray, batch: int) -> np.ndarray:
-    from gfscore.inputs.models.runtime import onnxruntime
+    from gfscore.inputs.models.onnx_model import onnxruntime
 
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name

@@ -15,8 +15,8 @@ import torch
 
 from first_order_tables import Network, networks
 from gfscore.inputs.models.gradients import differentiable
-from gfscore.inputs.store import Store
 from gfscore.measures.slopes import Gradients
+from gfscore.storage.store import Store
 
 IMAGES, STEPS, LEVELS = 200, 20, range(9)
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "first_order.png"

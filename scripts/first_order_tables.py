@@ -20,14 +20,13 @@ from gfscore.inputs.data.base import ArrayData, arrays_digest
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Model
-from gfscore.inputs.store import Store
 from gfscore.measures import Logits, Run
 from gfscore.measures.slopes import Gradients
 from gfscore.ranking import spearman
 from gfscore.results import ModelAudit
 from gfscore.samples import Samples
-from gfscore.scores import LocalScores, great_scores
-from gfscore.scores.first_order import FirstOrder
+from gfscore.scores import FirstOrder, LocalScores, great_scores
+from gfscore.storage.store import Store
 
 EPS = 2 / 255  # of the PGD figures
 ROBUST = 0.05  # accuracy under PGD above which the order of the classes is more than noise

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from gfscore import zoo
+from gfscore.attacks import Refuter, Subject, refute
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset
 from gfscore.measures import Run
-from gfscore.refuting import Refuter, Subject, refute
 from gfscore.samples import Samples
 from gfscore.scores import great_scores
 

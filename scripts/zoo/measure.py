@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from gfscore import local_scores
-from gfscore.inputs.models.runtime import onnxruntime
+from gfscore.inputs.models.onnx_model import onnxruntime
 from zoo import attack
 from zoo.digits import N_CLASSES, Digits
 

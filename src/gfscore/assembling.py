@@ -12,7 +12,6 @@ import scipy
 from gfscore.__about__ import __version__
 from gfscore.bounds import AuditIntervals, shrunken_scores
 from gfscore.metrics import BUILT_IN, ClassScores, all_metrics, formulas
-from gfscore.places.addresses import shown
 from gfscore.profile import ClassProfile
 from gfscore.ranking import agreement
 from gfscore.results import (
@@ -34,6 +33,7 @@ from gfscore.results import (
     ScoreInfo,
     WorstCase,
 )
+from gfscore.storage import redact
 
 
 def assembled(
@@ -116,9 +116,9 @@ def make_provenance(*, command: str | None = None, inputs: Mapping[str, str] | N
         python=platform.python_version(),
         numpy=np.__version__,
         scipy=scipy.__version__,
-        command=None if command is None else shown(command),
+        command=None if command is None else redact(command),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        inputs={shown(name): digest for name, digest in (inputs or {}).items()},
+        inputs={redact(name): digest for name, digest in (inputs or {}).items()},
     )
 
 

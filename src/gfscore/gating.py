@@ -193,7 +193,7 @@ def gate_adaptively(
     how = describe_draws(drawn, names, rule.threshold, finite=finite, from_store=from_store(), passes=passes)
     seen = drawn_decisions(drawn, names)
     if seen.is_doubtful:
-        rows = rows_to_make_sure(drawn, labels, shuffle=shuffle)
+        rows = rows_to_make_sure(drawn)
         seen = seen.with_more(labels[rows], score(rows)[1]) if len(rows) else seen
     absent = tuple(name for k, name in enumerate(names) if k not in drawn.present)
     found = (absent_flag(absent), chance_flag(seen.accuracy, seen.worth, seen.guess))

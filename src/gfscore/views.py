@@ -6,8 +6,7 @@ from html import escape
 from typing import Any
 
 from gfscore.errors import PLURALS
-from gfscore.metrics import BUILT_IN, METRICS, ModelMetric, Unit, find_metric
-from gfscore.metrics.metric_table import PLACEHOLDERS
+from gfscore.metrics import BUILT_IN, METRICS, PLACEHOLDERS, ModelMetric, Unit, find_metric
 from gfscore.results import Calibrated, ClassResult, Metric, ModelAudit, Null, PreprocessingInfo, ScoreInfo
 from gfscore.score_titles import ORDERS_NO_MODELS, digits_of_range, title_of
 

@@ -43,7 +43,7 @@ def test_keys_of_a_later_version_are_ignored(result, tmp_path):
 
 def test_a_failed_report_leaves_the_old_one(result, tmp_path, monkeypatch):
     (tmp_path / "report.html").write_text("old")
-    monkeypatch.setattr("gfscore.files.os.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    monkeypatch.setattr("gfscore.storage.files.os.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
     assert run(["report", "audit.json"]) == 4
     assert (tmp_path / "report.html").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["audit.json", "report.html"]

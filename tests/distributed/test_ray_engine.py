@@ -13,8 +13,8 @@ import pytest
 
 from gfscore import Audit, read_samples, zoo
 from gfscore.cli.main import run
-from gfscore.inputs.store import Store
 from gfscore.measures import Logits
+from gfscore.storage.store import Store
 
 ZOO = ("--model", "zoo:trades", "--model", "zoo:noise")
 MANY = (*ZOO, "--model", "zoo:awp", "--model", "zoo:pgd-large", "--data", "generator:zoo", "--n-per-class", "1600")

@@ -20,8 +20,8 @@ import scipy.stats  # noqa: F401 (loaded here, so that no run has to)
 from injected import SIGNALS, inject, note
 
 from gfscore.cli.main import application, run
-from gfscore.inputs import sum_log
 from gfscore.measures import logits, slopes, votes
+from gfscore.storage import summary_files
 
 SHARD_ROWS = 64
 application()  # loads every command, for runs that may not be able to
@@ -46,7 +46,7 @@ def start(arguments: list[str], folder: str, fault: dict[str, Any] | None) -> in
         signal.signal(signal.SIGINT, signal.default_int_handler)
         logits.SHARD_ROWS = slopes.SHARD_ROWS = SHARD_ROWS
         votes.SHARD_PASSES = 2000
-        sum_log.EVERY = 0.0  # seconds: the sum of a stream is kept after each shard
+        summary_files.SAVED_EVERY = 0.0  # seconds: the sum of a stream is kept after each shard
         sys.argv = ["gfscore", *arguments]
         if fault and fault["kind"] != "moment":
             inject(fault, Path(folder))

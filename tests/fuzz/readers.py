@@ -24,11 +24,10 @@ from gfscore.auditing import score_samples
 from gfscore.gating import policy_of
 from gfscore.inputs.data import load_data
 from gfscore.inputs.logits_files import read_class_names, read_groups
-from gfscore.inputs.models.onnx_files import external_files
-from gfscore.inputs.models.onnx_model import load_onnx
+from gfscore.inputs.models.onnx_model import external_files, load_onnx
 from gfscore.inputs.policies import read_policy
 from gfscore.inputs.references import read_reference
-from gfscore.inputs.summary_files import read_summary, summary_to_bytes
+from gfscore.storage.summary_files import read_summary, summary_to_bytes
 from gfscore.summaries import Summary
 
 LOGITS = np.array([[3.0, 0.0, 1.0], [0.5, 2.0, -1.0], [0.0, 1.0, 4.0], [2.0, 0.0, 5.0]], dtype=np.float32)

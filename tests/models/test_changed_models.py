@@ -4,6 +4,7 @@ import numpy as np
 import onnx_graphs
 import pytest
 
+from gfscore import zoo
 from gfscore.cli.main import run
 from gfscore.errors import RunError
 from gfscore.inputs import generators
@@ -67,7 +68,7 @@ def test_a_torch_file_replaced_while_it_is_opened_is_refused(tmp_path, monkeypat
 
 def test_a_generator_replaced_while_it_is_opened_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "draws.onnx"
-    path.write_bytes(generators.importlib.import_module("gfscore.zoo").generator().path.read_bytes())
+    path.write_bytes(zoo.generator().path.read_bytes())
     monkeypatch.setattr(onnx_model, "open_session", replacing_during(onnx_model.open_session, path))
     with pytest.raises(RunError, match=r"draws\.onnx changed while it was read"):
         generators.onnx_generator(path)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from first_order_tables import ROBUST, class_shares, disordered, networks, share
-from gfscore.inputs.store import Store
 from gfscore.measures.slopes import Gradients
 from gfscore.ranking import spearman
+from gfscore.storage.store import Store
 
 pytestmark = pytest.mark.skipif(find_spec("onnx2torch") is None, reason="needs gfscore[gradients]")
 

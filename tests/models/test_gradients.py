@@ -9,10 +9,10 @@ import pytest
 from onnx import helper, numpy_helper
 
 from gfscore.errors import ModelError
-from gfscore.inputs.layouts import moved
 from gfscore.inputs.models import CallableModel, gradients, load_model, wrap_module
 from gfscore.inputs.models.forward_passes import forward_batches
 from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.inputs.protocols import change_layout
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(find_spec("onnx2torch") is None, reason="needs gfscore[gradients]")
@@ -106,7 +106,7 @@ def test_a_torch_model_is_its_own_module(pixels):
 def test_a_module_that_computes_something_else_is_refused(tmp_path, pixels, monkeypatch):
     model = load_model(onnx_graphs.linear(tmp_path / "net.onnx"))
     monkeypatch.setattr(
-        gradients, "converted", lambda _: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 5))
+        gradients, "convert_graph", lambda _: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 5))
     )
     with pytest.raises(ModelError, match=r"net: has no gradients to rely on \(as a torch module its logits are off by"):
         gradients.differentiable(model, HALVED, pixels)
@@ -142,7 +142,7 @@ def test_real_graphs_have_gradients(realdata, file):
     preprocessing = Preprocessing(mean=tuple(entry["mean"]), std=tuple(entry["std"]))
     images = preprocessing.to_unit(images if images.ndim == 4 else images[..., None])
     model = load_model(realdata / "models" / file)
-    pixels = np.ascontiguousarray(moved(images, "NHWC", "NCHW"))
+    pixels = np.ascontiguousarray(change_layout(images, "NHWC", "NCHW"))
     module = gradients.differentiable(model, preprocessing, pixels)
     expected = logits_of(model, preprocessing, pixels)
     off = np.abs(module(torch.from_numpy(pixels)).numpy() - expected).max()

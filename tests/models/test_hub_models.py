@@ -133,21 +133,21 @@ class TestTransformers:
     def test_the_suggested_preprocessing_is_what_the_processor_does(
         self, kind, options, mean, std, resize, crop, interpolation, transformers
     ):
-        from gfscore.inputs.models.hf_hub import _suggested
+        from gfscore.inputs.models.hubs import processor_preprocessing
 
         processor = getattr(transformers, kind)(**options)
-        suggested = _suggested(processor, "net")
+        suggested = processor_preprocessing(processor, "net")
         assert suggested["mean"] == pytest.approx(np.broadcast_to(mean, 3), abs=1e-5)
         assert suggested["std"] == pytest.approx(np.broadcast_to(std, 3), abs=1e-5)
         assert (suggested["resize"], suggested["crop"]) == (resize, crop)
         assert suggested["interpolation"] == interpolation
 
     def test_a_processor_that_does_something_else_is_refused(self, transformers):
-        from gfscore.inputs.models.hf_hub import _suggested
+        from gfscore.inputs.models.hubs import processor_preprocessing
 
         processor = transformers.MobileViTImageProcessor(do_flip_channel_order=True)  # blue, green, red
         with pytest.raises(ModelError, match=r"^model 'hf:net': its MobileViTImageProcessor does more to images than"):
-            _suggested(processor, "net")
+            processor_preprocessing(processor, "net")
 
     def test_a_network_without_a_trained_head_is_refused(self, transformers, saved):
         folder, module = saved

@@ -237,7 +237,7 @@ class TestExternalWeights:
         )
 
     def test_whatever_the_bytes_are_they_are_read_or_refused(self, tmp_path):
-        from gfscore.inputs.models.onnx_files import external_files
+        from gfscore.inputs.models.onnx_model import external_files
 
         (tmp_path / "weights.bin").touch()
         path = onnx_graphs.with_external_weights(tmp_path / "m.onnx", "weights.bin")
@@ -269,7 +269,7 @@ class TestExternalWeights:
         np.testing.assert_allclose(load_model(str(snapshot / "m.onnx"))(images), expected, rtol=1e-5)
 
     def test_they_are_found_in_attributes_and_inner_graphs(self, tmp_path):
-        from gfscore.inputs.models.onnx_files import external_files
+        from gfscore.inputs.models.onnx_model import external_files
 
         helper = onnx.helper
 

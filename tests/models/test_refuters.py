@@ -8,11 +8,9 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from gfscore.attacks import minimal
-from gfscore.attacks.autoattack import autoattack, pgd
-from gfscore.attacks.libraries import tensors
-from gfscore.attacks.premise import margin_gradients
-from gfscore.attacks.witnesses import Targets, verified
+from gfscore.attacks import Refuter, Subject, refute, with_refutation
+from gfscore.attacks.gradient_attacks import autoattack, confidence_gradients, minimal_attacks, pgd
+from gfscore.attacks.witnesses import Targets, verify
 from gfscore.auditing import Options, audit_scores
 from gfscore.errors import ModelError, OptionError
 from gfscore.inputs.data import load_data
@@ -21,10 +19,8 @@ from gfscore.inputs.models import CallableModel, load_model, wrap_module
 from gfscore.inputs.models.gradients import TOLERANCE, differentiable, rounding_errors
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.measures import Run
-from gfscore.refuting import Refuter, Subject, refute, with_refutation
 from gfscore.samples import Samples
-from gfscore.scores import great_scores
-from gfscore.scores.great import local_scores
+from gfscore.scores import great_scores, local_scores
 
 needs_attacks = pytest.mark.skipif(
     any(find_spec(name) is None for name in ("foolbox", "onnx2torch", "pyautoattack")), reason="needs gfscore[attacks]"
@@ -127,7 +123,7 @@ def test_the_same_network_is_refuted_when_its_score_is_blown_up(lipschitz, drawn
         labels=found.labels,
         radii=tested.local.values[found.rows],
     )
-    gradients = margin_gradients(targets, tested.run.differentiable(), activation="softmax", temperature=0.02)
+    gradients = confidence_gradients(targets, tested.run.differentiable(), activation="softmax", temperature=0.02)
     slopes = np.linalg.norm(gradients.reshape(len(gradients), -1), axis=1) / math.sqrt(2 / math.pi)
     assert (slopes > 1.05).sum() > 10
     assert found.violated[slopes > 1.05].all()
@@ -208,7 +204,7 @@ def test_the_gradient_of_the_margin_is_its_slope():
     direction = np.random.default_rng(1).standard_normal(pixels.shape).astype(np.float32)
     logits_of, module = tested.run.logits_of, tested.run.differentiable()
     for activation, temperature in (("softmax", 0.5), ("sigmoid", 2.0)):
-        gradients = margin_gradients(targets, module, activation=activation, temperature=temperature)
+        gradients = confidence_gradients(targets, module, activation=activation, temperature=temperature)
         ahead, behind = (
             local_scores(logits_of(pixels + h * direction), labels, activation=activation, temperature=temperature)
             for h in (1e-3, -1e-3)
@@ -266,8 +262,8 @@ def test_fab_finds_a_boundary_beyond_1_that_lies_inside_the_radius():
     pixels = np.full((3, 1, 8, 8), 0.5 + 1.1 / 8, np.float32)
     targets = Targets(classify=model, pixels=pixels, labels=np.zeros(3, np.int64), radii=np.full(3, 1.2))
     module = differentiable(model, Preprocessing(), pixels)
-    fab = list(minimal._attacks(module, targets, 0))[2]
-    found = verified(targets, fab(*tensors(targets, module)).numpy())
+    fab = list(minimal_attacks(module, targets, 0))[2]
+    found = verify(targets, fab(torch.tensor(pixels), torch.tensor(targets.labels)).numpy())
     assert found.found.all()
     assert (found.distances > 1.1 - 1e-6).all()
 

@@ -19,9 +19,9 @@ from gfscore.engines.local import measured
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model, shims
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.store import Store
 from gfscore.integrations.running import samples_and_run
 from gfscore.measures import Logits, Run
+from gfscore.storage.store import Store
 
 CIFAR10 = ("--preset", "cifar10")
 

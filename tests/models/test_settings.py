@@ -11,10 +11,10 @@ from gfscore import Audit
 from gfscore.cli.main import run
 from gfscore.engines.loading import Loader, Loading
 from gfscore.engines.workers import Job, ShardWorker, Work
-from gfscore.inputs.models.fingerprints import of_module
+from gfscore.inputs.models.fingerprints import module_fingerprint
 from gfscore.inputs.probes import to_bytes
-from gfscore.inputs.store import Store
 from gfscore.measures import Logits
+from gfscore.storage.store import Store
 
 torch = pytest.importorskip("torch")
 
@@ -181,11 +181,11 @@ class Holder(torch.nn.Module):
     ids=["dataclass", "nested", "namespace", "numpy", "set", "modules in a list", "tensors in a dict"],
 )
 def test_what_can_be_written_down_is_in_the_fingerprint(one, other):
-    assert of_module(Holder(one), torch) == of_module(Holder(one), torch)
-    assert of_module(Holder(one), torch) != of_module(Holder(other), torch)
+    assert module_fingerprint(Holder(one)) == module_fingerprint(Holder(one))
+    assert module_fingerprint(Holder(one)) != module_fingerprint(Holder(other))
 
 
 def test_what_holds_itself_has_a_fingerprint():
     circle = []
     circle.append(circle)
-    assert of_module(Holder(circle), torch) == of_module(Holder(circle), torch)
+    assert module_fingerprint(Holder(circle)) == module_fingerprint(Holder(circle))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LOADER = "src/gfscore/inputs/models/runtime.py"
+LOADER = "src/gfscore/inputs/models/onnx_model.py"
 VARIABLE = "ORT_DISABLE_TELEMETRY"
 NO_WAY_OUT = ["unshare", "--map-root-user", "--net"]
 AUDIT = ["audit", "--model", "zoo:trades", "--data", "zoo:digits", "--n-per-class", "2", "--store", "store"]

@@ -271,7 +271,7 @@ class Ran:
 
 
 def test_a_checkpoint_of_more_than_weights_is_refused_and_runs_nothing(tmp_path, capfd):
-    from gfscore.inputs.models.torch_files import load_weights
+    from gfscore.inputs.models.torch_model import load_weights
 
     path = tmp_path / "net.pt"
     torch.save({"state_dict": {}, "extra": Ran()}, path)
@@ -286,7 +286,7 @@ def test_a_checkpoint_of_more_than_weights_is_refused_and_runs_nothing(tmp_path,
 
 @pytest.mark.parametrize("content", [b"<html>", b"PK\x03\x04 cut short"])
 def test_what_is_no_checkpoint_is_refused(content, tmp_path):
-    from gfscore.inputs.models.torch_files import load_weights
+    from gfscore.inputs.models.torch_model import load_weights
 
     path = tmp_path / "net.pt"
     path.write_bytes(content)
@@ -297,7 +297,7 @@ def test_what_is_no_checkpoint_is_refused(content, tmp_path):
 def test_weights_are_found_where_training_scripts_put_them(net, tmp_path):
     from safetensors.torch import save_file
 
-    from gfscore.inputs.models.torch_files import load_weights
+    from gfscore.inputs.models.torch_model import load_weights
 
     state = net.state_dict()
     wrapped = {"epoch": 3, "state_dict": {f"module.{key}": value for key, value in state.items()}}

@@ -7,8 +7,8 @@ from typing import ClassVar
 import pytest
 
 from gfscore.cli.main import run
-from gfscore.places import remote
-from gfscore.places.copies import to_read
+from gfscore.storage import object_stores as remote
+from gfscore.storage import to_read
 
 fsspec_memory = pytest.importorskip("fsspec.implementations.memory", reason="fsspec is not installed")
 

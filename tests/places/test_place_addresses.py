@@ -8,9 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gfscore.errors import OptionError
-from gfscore.places.addresses import Address, address_of, checked_key, root, shown
-from gfscore.places.copies import to_read
-from gfscore.places.outgoing import to_write
+from gfscore.storage import address_of, redact, to_read, to_write
+from gfscore.storage.addresses import Address, check_key, copies_root
 
 UNKNOWN = "is no address that is known. Give a path, or an address that begins with s3://, gs:// or file://."
 SECRET = (
@@ -79,9 +78,9 @@ def test_paths_stay_what_they_are(use, tmp_path):
 
 def test_an_address_can_be_read_off_the_path_of_its_copy(copies):
     address = Address("s3", "bucket", "a/b c.npz")
-    path = root() / ("0" * 32) / Path(*address.parts)
+    path = copies_root() / ("0" * 32) / Path(*address.parts)
     assert address_of(path) == address
-    assert shown(f"{path}: is empty") == f"{address}: is empty"
+    assert redact(f"{path}: is empty") == f"{address}: is empty"
     assert address_of(copies.parent / "net.npz") is None
     assert address_of(copies / "net.npz") is None
     assert address_of(copies / "unsent" / "0" / "net.npz") is None
@@ -93,7 +92,7 @@ def test_an_address_can_be_read_off_the_path_of_its_copy(copies):
 @example("a/../../x")
 def test_no_key_leads_out_of_its_folder(key):
     try:
-        address = Address("s3", "bucket", checked_key(key))
+        address = Address("s3", "bucket", check_key(key))
     except OptionError:
         return
     path = Path("/copies").joinpath(*address.parts)
@@ -114,4 +113,4 @@ def test_no_key_leads_out_of_its_folder(key):
     ],
 )
 def test_no_secret_is_shown(text, seen):
-    assert shown(text) == seen
+    assert redact(text) == seen

@@ -11,11 +11,11 @@ import pytest
 
 from gfscore import read_samples
 from gfscore.errors import FileError, OptionError
-from gfscore.places import copies as module
-from gfscore.places import remote
-from gfscore.places.copies import DAY, all_to_read, clean, to_read
-from gfscore.places.outgoing import UNSENT
-from gfscore.places.remote import ChangedError
+from gfscore.storage import all_to_read, to_read
+from gfscore.storage import copies as module
+from gfscore.storage import object_stores as remote
+from gfscore.storage.copies import DAY, clean
+from gfscore.storage.object_stores import UNSENT, ChangedError
 
 CONTENT = bytes(range(256)) * 1000
 MUCH = 30_000_000  # bytes
@@ -219,7 +219,7 @@ def test_a_large_object_takes_little_memory(store, bucket):
     store.pipe_file(f"{bucket}/large.bin", bytes(MUCH))
     code = f"""
         from pathlib import Path
-        from gfscore.places.copies import to_read
+        from gfscore.storage.copies import to_read
         most = lambda: int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
         to_read("s3://{bucket}/small.bin")  # loads the libraries
         before = most()

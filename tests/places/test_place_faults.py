@@ -13,8 +13,8 @@ import pytest
 
 from gfscore import zoo
 from gfscore.cli.main import run
-from gfscore.places import remote
 from gfscore.results import Audit
+from gfscore.storage import object_stores as remote
 
 MODEL = f"zoo:{zoo.models()[0].name}"
 

@@ -11,8 +11,8 @@ from gfscore.engines.local import measured
 from gfscore.errors import RunError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.store import Store
 from gfscore.measures import Logits, Run, logits
+from gfscore.storage.store import Store
 
 PLAIN = Preprocessing()
 PIXELS = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 3), dtype=np.uint8)

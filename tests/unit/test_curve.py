@@ -14,11 +14,10 @@ from hypothesis.extra.numpy import arrays
 
 from gfscore.arrays import Scratch
 from gfscore.errors import OptionError, TooFewClassesError
-from gfscore.inputs.safetensors_file import write_safetensors
 from gfscore.profile import class_profile
 from gfscore.samples import Samples
-from gfscore.scores.great import SCORE_MAX, great_scores
-from gfscore.scores.local import Activation
+from gfscore.scores import SCORE_MAX, Activation, great_scores
+from gfscore.storage.store import write_safetensors
 from gfscore.temperature import curve as module
 from gfscore.temperature.curve import TOLERANCE, temperature_curve
 from gfscore.temperature.ladder import NEGLIGIBLE, Ladder, softmax_margins
@@ -226,7 +225,7 @@ def test_memory_grows_neither_with_the_file_nor_with_the_cores(n, threads, tmp_p
     logits, labels = some_logits(k=1000, n=2000, dtype=np.float32)
     logits[np.arange(2000), labels] += 20  # all are correct: the most work there can be
     parts, path = n // 2000, tmp_path / "logits.safetensors"
-    write_safetensors(path, itertools.repeat(logits, parts), (n, 1000), np.tile(labels, parts), {})
+    write_safetensors(path, itertools.repeat(logits, parts), 1000, np.tile(labels, parts), {})
     # In a process of its own: here, memory that earlier tests freed would be used again, and not be seen.
     command = [sys.executable, "-c", textwrap.dedent(WATCHED), str(path), str(threads)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

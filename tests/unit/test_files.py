@@ -11,15 +11,15 @@ from fakes import FakeData, FakeModel
 
 from gfscore.engines.local import measured
 from gfscore.errors import FileError
-from gfscore.files import held, replacing, sweep, write_text
-from gfscore.inputs.store import Store
 from gfscore.measures import Logits, Run
+from gfscore.storage import atomic_file, hold_file, sweep, write_text
+from gfscore.storage.store import Store
 
 
 def test_a_failure_leaves_the_old_file_and_no_other(tmp_path):
     path = tmp_path / "result.txt"
     write_text(path, "old")
-    with pytest.raises(TypeError), replacing(path) as temporary:
+    with pytest.raises(TypeError), atomic_file(path) as temporary:
         temporary.write_text(["no", "text"])
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
@@ -60,7 +60,7 @@ def test_a_disk_without_locks_is_refused_in_one_line(tmp_path, monkeypatch, numb
         rf"lock: cannot be locked \({os.strerror(number)}\), so two runs could mix\. Choose a --store on another disk\."
     )
     with pytest.raises(FileError, match=said):
-        held(tmp_path / "lock", "r+b", lambda: None)
+        hold_file(tmp_path / "lock")
 
 
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.EPERM])

@@ -36,7 +36,7 @@ RUN = """
     from gfscore.engines.local import measured
     from gfscore.inputs.data import load_data
     from gfscore.inputs.models import CallableModel
-    from gfscore.inputs.store import Store
+    from gfscore.storage.store import Store
     from gfscore.measures import Logits, Run
     from pathlib import Path
 

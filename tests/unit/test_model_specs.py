@@ -9,8 +9,7 @@ import pytest
 from gfscore import zoo
 from gfscore.errors import FileError, InvalidInputError, MissingExtraError, ModelError, OptionError
 from gfscore.inputs.models import CallableModel, load_model
-from gfscore.inputs.models.batches import as_logits, padded
-from gfscore.inputs.models.fingerprints import combined
+from gfscore.inputs.models.fingerprints import hash_texts
 
 WRONG_SPECS = {
     "": "the model is an empty text. Give a path or a spec such as timm:NAME.",
@@ -141,33 +140,5 @@ def test_a_callable_with_a_fixed_batch_always_sees_that_many_rows():
         model(np.zeros((5, 2), np.float32))
 
 
-def test_a_full_batch_is_not_copied():
-    rows = np.zeros((4, 2), np.float32)
-    assert padded(rows, 4) is rows
-    assert padded(rows, None) is rows
-
-
-@pytest.mark.parametrize(
-    ("returned", "message"),
-    [
-        (np.zeros(3), r"returned shape \(3,\) for 2 inputs; logits have shape \(2, classes\)."),
-        (np.zeros((3, 5)), r"returned shape \(3, 5\) for 2 inputs"),
-        (np.zeros((2, 5, 7, 7)), r"returned shape \(2, 5, 7, 7\) for 2 inputs"),
-        (np.zeros((2, 5), np.int64), r"returned int64; logits are floats. Choose the output before argmax."),
-    ],
-)
-def test_what_is_no_matrix_of_logits_is_refused(returned, message):
-    with pytest.raises(ModelError, match=f"^{message}"):
-        as_logits(returned, 2)
-
-
-def test_a_convolutional_head_is_squeezed_and_all_floats_become_float32():
-    logits = np.random.default_rng(0).random((2, 5))
-    for dtype in (np.float16, np.float32, np.float64):
-        found = as_logits(logits.astype(dtype).reshape(2, 5, 1, 1), 2)
-        assert found.dtype == np.float32
-        np.testing.assert_array_equal(found, logits.astype(dtype).astype(np.float32))
-
-
 def test_fingerprints_tell_parts_apart():
-    assert len({combined("ab", "c"), combined("a", "bc"), combined("abc"), combined("c", "ab")}) == 4
+    assert len({hash_texts("ab", "c"), hash_texts("a", "bc"), hash_texts("abc"), hash_texts("c", "ab")}) == 4

@@ -13,8 +13,8 @@ from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.probes import TOLERANCE, distance, name_of
-from gfscore.inputs.store import Store
 from gfscore.measures import Logits, Run
+from gfscore.storage.store import Store
 
 PROBE = np.random.default_rng(0).normal(0, 1, (16, 4)).astype(np.float32)
 LARGEST = float(np.abs(PROBE).max())
@@ -109,9 +109,9 @@ def test_entries_without_a_probe_are_not_used_and_verify_says_so(tmp_path, capsy
     of = Run(model=FakeModel(), data=FakeData(), store=store)
     recipe = replace(of.recipe(Logits()), probe=None)  # as they were made before there were probes
     entry = store.entry(recipe, {"model": "fake", "data": "fake data", "n": 50})
-    with entry.locked():
+    with entry.hold():
         entry.write_shard(0, np.zeros((50, 4), np.float32))
-        entry.finish(1, FakeData().labels, {})
+        entry.finish(FakeData().labels, {})
     assert logits(store)[1] == 50
     assert run(["store", "verify", "--store", str(tmp_path)]) == 0
     assert capsys.readouterr().out == (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gfscore.errors import FileError
-from gfscore.inputs.score_log import RECORD, ScoreLog
+from gfscore.storage.journals import RECORD, ScoreLog
 
 
 def scoring(asked):
@@ -20,7 +20,7 @@ def test_each_row_is_scored_once(tmp_path):
     for expected in ([[3, 1], [2]], []):
         asked.clear()
         with ScoreLog(tmp_path, {"model": "m"}) as log:
-            score = log.scoring(scoring(asked))
+            score = log.remember(scoring(asked))
             values, predicted = score(np.array([3, 1]))
             assert values.tolist() == [0.3, 0.1]
             assert predicted.tolist() == [0, 1]
@@ -33,7 +33,7 @@ def test_another_recipe_has_scores_of_its_own(tmp_path):
     asked = []
     for model in ("one", "two"):
         with ScoreLog(tmp_path, {"model": model}) as log:
-            log.scoring(scoring(asked))(np.array([1]))
+            log.remember(scoring(asked))(np.array([1]))
     assert asked == [[1], [1]]
 
 
@@ -41,11 +41,11 @@ def test_another_recipe_has_scores_of_its_own(tmp_path):
 def test_a_torn_record_is_computed_again(tmp_path, cut):
     asked = []
     with ScoreLog(tmp_path, {}) as log:
-        log.scoring(scoring(asked))(np.array([1, 2]))
+        log.remember(scoring(asked))(np.array([1, 2]))
     file = log.path / "scores.bin"
     file.write_bytes(file.read_bytes()[:-cut])
     with ScoreLog(tmp_path, {}) as log:
-        assert log.scoring(scoring(asked))(np.array([1, 2, 3]))[0].tolist() == [0.1, 0.2, 0.3]
+        assert log.remember(scoring(asked))(np.array([1, 2, 3]))[0].tolist() == [0.1, 0.2, 0.3]
     assert asked == [[1, 2], [2, 3]]
     with ScoreLog(tmp_path, {}) as log:
         assert sorted(log.known) == [1, 2, 3]
@@ -54,13 +54,13 @@ def test_a_torn_record_is_computed_again(tmp_path, cut):
 def test_a_damaged_record_is_computed_again(tmp_path):
     asked = []
     with ScoreLog(tmp_path, {}) as log:
-        log.scoring(scoring(asked))(np.array([1, 2]))
+        log.remember(scoring(asked))(np.array([1, 2]))
     file = log.path / "scores.bin"
     damaged = bytearray(file.read_bytes())
     damaged[10] ^= 1
     file.write_bytes(damaged)
     with ScoreLog(tmp_path, {}) as log:
-        assert log.scoring(scoring(asked))(np.array([1, 2]))[0].tolist() == [0.1, 0.2]
+        assert log.remember(scoring(asked))(np.array([1, 2]))[0].tolist() == [0.1, 0.2]
     assert asked == [[1, 2], [1]]
 
 

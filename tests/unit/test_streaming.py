@@ -13,7 +13,7 @@ from gfscore import Options, Samples, audit_models
 from gfscore.cli.main import run
 from gfscore.errors import OptionError, ProbabilitiesError, TooFewClassesError
 from gfscore.inputs.logits_files import read_samples
-from gfscore.inputs.safetensors_file import write_safetensors
+from gfscore.storage.store import write_safetensors
 from gfscore.streaming import StreamingAudit, pieces_of
 
 FAST = Options(permutations=0)
@@ -312,7 +312,7 @@ def test_a_stream_of_a_thousand_classes_stays_under_500_mb(n):
 def test_a_mapped_file_is_streamed_as_it_is(tmp_path, capsys):
     logits, labels = some_logits(5000)
     path = tmp_path / "net.safetensors"
-    write_safetensors(path, [logits], logits.shape, labels, {})
+    write_safetensors(path, [logits], logits.shape[1], labels, {})
     assert run(["audit", "--stream", str(path), "--json"]) == 0
     model = json.loads(capsys.readouterr().out)["models"][0]
     assert model["samples"]["n"] == 5000

@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gfscore.inputs import sum_log
-from gfscore.inputs.store import Recipe
-from gfscore.inputs.sum_log import SUM, SumLog, remove_sums
 from gfscore.samples import Samples
 from gfscore.scores import great_scores
+from gfscore.storage import summary_files
+from gfscore.storage.store import Recipe
+from gfscore.storage.summary_files import SUM, SumLog, remove_sums
 from gfscore.summaries import Summary, Tally, merge_summaries
 
 MEASURE = {"name": "sums", "activation": "softmax", "temperature": 1.0}
@@ -83,7 +83,7 @@ def test_what_a_killed_writer_left_is_swept(tmp_path):
 
 
 def test_it_is_kept_now_and_then_for_a_run_that_is_killed(tmp_path, monkeypatch):
-    monkeypatch.setattr(sum_log, "EVERY", 0.0)
+    monkeypatch.setattr(summary_files, "SAVED_EVERY", 0.0)
     with SumLog(tmp_path, RECIPE) as log:
         log.add(1, summary(1))
         shutil.copytree(tmp_path, tmp_path / "killed")  # what a run would find that came after a kill at this moment

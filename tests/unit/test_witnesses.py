@@ -5,10 +5,8 @@ import pytest
 from PIL import Image
 from scipy.stats import binomtest
 
-from gfscore.attacks import pictures
-from gfscore.attacks.bisection import Pool, bisect
-from gfscore.attacks.witnesses import Targets, Witnesses, distance, verified
-from gfscore.refuting.claims import shares
+from gfscore.attacks.claims import GAP, LEAST_SIDE, picture_path, save_picture, shares
+from gfscore.attacks.witnesses import Pool, Targets, Witnesses, bisect, distance, verify
 
 WIDTH = 6
 
@@ -34,7 +32,7 @@ def targets(radius=1.0, pixels=DARK, norm="l2"):
 
 def test_a_true_witness_is_taken_as_it_is_stored():
     witness = image([0.55] * WIDTH)
-    found = verified(targets(), witness.astype(np.float64))
+    found = verify(targets(), witness.astype(np.float64))
     assert found.found.tolist() == [True]
     assert found.predicted.tolist() == [1]
     assert found.pixels.dtype == np.float32
@@ -53,7 +51,7 @@ def test_a_true_witness_is_taken_as_it_is_stored():
     ],
 )
 def test_a_fake_witness_is_rejected(fake, radius):
-    found = verified(targets(radius), fake)
+    found = verify(targets(radius), fake)
     assert not found.found.any()
     assert np.isinf(found.distances).all()
     assert found.predicted.tolist() == [0]
@@ -70,18 +68,18 @@ def test_each_witness_is_looked_at_alone():
 
     dark = np.repeat(DARK, 3, axis=0)
     target = Targets(classify=moody, pixels=dark, labels=np.zeros(3, np.int64), radii=np.ones(3))
-    assert not verified(target, dark + np.float32(0.01)).found.any()
+    assert not verify(target, dark + np.float32(0.01)).found.any()
     assert seen == [1, 1, 1]
 
 
 def test_only_nearer_witnesses_replace_others():
     target = targets(pixels=np.repeat(DARK, 2, axis=0))
-    far, near = (verified(target, np.repeat(image([value] * WIDTH), 2, axis=0)) for value in (0.6, 0.52))
-    mixed = far.updated(np.array([1]), Witnesses(
+    far, near = (verify(target, np.repeat(image([value] * WIDTH), 2, axis=0)) for value in (0.6, 0.52))
+    mixed = far.merge(np.array([1]), Witnesses(
         pixels=near.pixels[1:], distances=near.distances[1:], predicted=near.predicted[1:]
     ))  # fmt: skip
     assert mixed.distances.tolist() == [far.distances[0], near.distances[1]]
-    assert near.updated(np.arange(2), far).distances.tolist() == near.distances.tolist()
+    assert near.merge(np.arange(2), far).distances.tolist() == near.distances.tolist()
 
 
 def test_bisection_finds_the_boundary_of_a_plane():
@@ -140,12 +138,12 @@ def test_shares_have_the_intervals_of_clopper_and_pearson_and_hold_together():
 def test_a_picture_shows_sample_witness_and_difference(tmp_path):
     sample, witness = np.zeros((1, 4, 4), np.float32), np.zeros((1, 4, 4), np.float32)
     witness[0, 0, 0] = 0.5
-    pictures.save(tmp_path / "new" / "w.png", sample, witness, "NCHW")
+    save_picture(tmp_path / "new" / "w.png", sample, witness, "NCHW")
     shown = np.asarray(Image.open(tmp_path / "new" / "w.png"))
-    side = pictures.LEAST_SIDE
-    assert shown.shape == (side, 3 * side + 2 * pictures.GAP)
+    side = LEAST_SIDE
+    assert shown.shape == (side, 3 * side + 2 * GAP)
     assert shown[0, 0] == 0
-    assert shown[0, side + pictures.GAP] == 128
+    assert shown[0, side + GAP] == 128
     assert shown[0, -side] == 255  # the largest difference is full
     assert shown[-1, -1] == 128  # and none is grey
 
@@ -153,12 +151,12 @@ def test_a_picture_shows_sample_witness_and_difference(tmp_path):
 def test_colours_stay_in_their_channels(tmp_path):
     sample = np.zeros((3, 2, 2), np.float32)
     sample[0] = 1
-    pictures.save(tmp_path / "w.png", sample, 1 - sample, "NCHW")
+    save_picture(tmp_path / "w.png", sample, 1 - sample, "NCHW")
     assert np.asarray(Image.open(tmp_path / "w.png"))[0, 0].tolist() == [255, 0, 0]
 
 
 def test_names_of_pictures_stay_in_their_folder():
-    hostile = pictures.place("../../etc", 1, "../..\\passwd\0")
+    hostile = picture_path("../../etc", 1, "../..\\passwd\0")
     assert hostile.parts[0] == "witnesses"
     assert ".." not in hostile.as_posix()
-    assert pictures.place("a.b", 1, "x").parent != pictures.place("a-b", 1, "x").parent
+    assert picture_path("a.b", 1, "x").parent != picture_path("a-b", 1, "x").parent

@@ -1,4 +1,19 @@
-"""What tries to refute a claimed radius, by forward passes alone or by attacks; and robust accuracy under attack.
+"""What tries to refute a claimed radius, by forward passes alone or by attacks, and what follows for an audit.
 
 Every witness is looked at again, by the model that the claim is about: :mod:`gfscore.attacks.witnesses`.
 """
+
+from gfscore.attacks.claims import with_refutation
+from gfscore.attacks.cross_check import Assault, with_cross_check
+from gfscore.attacks.refuting import PER_CLASS, Refutation, Refuter, Subject, refute
+
+__all__ = [
+    "PER_CLASS",
+    "Assault",
+    "Refutation",
+    "Refuter",
+    "Subject",
+    "refute",
+    "with_cross_check",
+    "with_refutation",
+]

@@ -12,12 +12,12 @@ from gfscore.cli.screens import progress_bar
 from gfscore.engines.first_order import first_order_rows
 from gfscore.engines.loading import load
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.score_log import ScoreLog
 from gfscore.measures import Run
 from gfscore.measures.logits import forward_rows
 from gfscore.measures.slopes import Gradients
 from gfscore.results import ModelVerdict
 from gfscore.score_titles import FIRST_ORDER
+from gfscore.storage.journals import ScoreLog
 
 
 def judge_adaptively(
@@ -71,7 +71,7 @@ def _judged(
     with ScoreLog(run.store.root, recipe) as log:
         run.refuse_changed()
         return gating.gate_adaptively(
-            log.scoring(_unchanged(run, _scorer(run, options, radius, policy.allow))),
+            log.remember(_unchanged(run, _scorer(run, options, radius, policy.allow))),
             data.labels,
             policy,
             name=run.name,

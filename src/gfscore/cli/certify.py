@@ -15,12 +15,12 @@ from gfscore.cli.grouping import expand
 from gfscore.cli.running import advance
 from gfscore.cli.screens import progress_bar
 from gfscore.cli.sources import Source, audit_source, logits_sources
-from gfscore.digests import Watched
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.radii import read_radii
 from gfscore.outputs.per_sample import check_suffix
 from gfscore.results import Audit
 from gfscore.samples import Samples
+from gfscore.storage import Watched
 
 NOISE = certifying.Noise()
 
@@ -99,7 +99,7 @@ class CertificateOptions:
         if self.method is Method.SMOOTHING:
             certifying.largest_radius(self.noise, self.failure_rate)
         else:
-            certifying.checked_cap(self.cap, self.norm)
+            certifying.check_cap(self.cap, self.norm)
 
     @property
     def votes(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from gfscore import assembling, auditing
+from gfscore.attacks import PER_CLASS, Assault, Refuter, refute, with_cross_check, with_refutation
 from gfscore.cli import options as shared
 from gfscore.cli.grouping import expand
 from gfscore.cli.running import advance, audit_subject, first_order_scores, run_models, subject_of
@@ -17,7 +18,6 @@ from gfscore.cli.streams import write_data
 from gfscore.errors import OptionError
 from gfscore.measures import Run
 from gfscore.outputs import checks
-from gfscore.refuting import PER_CLASS, Assault, Refuter, refute, with_cross_check, with_refutation
 from gfscore.results import Audit
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER

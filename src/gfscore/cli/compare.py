@@ -13,14 +13,13 @@ from gfscore.cli.grouping import expand
 from gfscore.cli.screens import screen
 from gfscore.cli.sources import model_names
 from gfscore.cli.streams import write_data
-from gfscore.digests import Watched
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_class_names, read_samples
-from gfscore.inputs.store import Store
 from gfscore.outputs.verdicts import show_comparison
-from gfscore.places.copies import to_read
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
+from gfscore.storage import Watched, to_read
+from gfscore.storage.store import Store
 
 STORED = "store:"
 VERSION = "a logits file, an audit.json, or store:KEY for a run that gfscore store list shows"

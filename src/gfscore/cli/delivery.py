@@ -9,11 +9,10 @@ from typing import Any
 from gfscore import assembling
 from gfscore.cli.screens import say, screen
 from gfscore.cli.streams import write_data
-from gfscore.digests import Watched
 from gfscore.outputs import terminal
 from gfscore.outputs.per_sample import write_per_sample
-from gfscore.places.addresses import shown
 from gfscore.results import Audit, Provenance
+from gfscore.storage import Watched, redact
 
 RESULT = "audit.json"
 DEFAULT_OUT = Path("gfscore-audit")
@@ -43,7 +42,7 @@ def deliver(
         console = screen()
         terminal.show(audit, console)
         for path in written:
-            say(console, f"Written: {shown(path)}")
+            say(console, f"Written: {redact(path)}")
 
 
 def provenance(files: Watched, known: Mapping[Path, str] | None = None) -> Provenance:

@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 from gfscore import assembling, auditing, calibrating, zoo
+from gfscore.attacks import Refuter, Subject, refute, with_refutation
 from gfscore.cli import options as shared
 from gfscore.cli import screens
 from gfscore.cli.options import RunOptions
 from gfscore.cli.running import audit_subject, first_order_scores, run_models, subject_of
-from gfscore.files import write_text
 from gfscore.outputs import demo as screen
 from gfscore.outputs import report
-from gfscore.refuting import Refuter, Subject, refute, with_refutation
 from gfscore.results import Audit, ModelAudit
+from gfscore.storage import write_text
 
 TEST, GENERATED = "zoo:digits", "generator:zoo"
 OBJECTIVE = "classes"

@@ -11,8 +11,8 @@ import typer
 from gfscore import planning
 from gfscore.cli.screens import say, screen
 from gfscore.errors import OptionError
-from gfscore.places.addresses import shown
 from gfscore.results import Audit
+from gfscore.storage import redact
 
 
 class Format(StrEnum):
@@ -53,7 +53,7 @@ def figures_command(
                 continue
             path = out / f"{each.stem}.{form}"
             save(each.chart, path, scale=scale)
-            say(console, f"Written: {shown(path)} ({each.shows})")
+            say(console, f"Written: {redact(path)} ({each.shows})")
         for reason, count in left_out.items():
             number = f" of {count} models" if count > 1 else ""
             say(console, f"Left out: {name}{number}: {reason}")

@@ -16,11 +16,11 @@ from gfscore.cli.delivery import provenance
 from gfscore.cli.gate_outputs import GateOutputs
 from gfscore.cli.grouping import expand
 from gfscore.cli.sources import Source, local_scores, logits_sources
-from gfscore.digests import Watched
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.policies import allow_also, extend, read_policy
 from gfscore.results import Audit, ModelAudit, ModelVerdict, Verdict
 from gfscore.samples import Samples
+from gfscore.storage import Watched
 
 EXIT_CODES = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.UNDECIDED: 3}
 

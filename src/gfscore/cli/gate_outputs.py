@@ -9,10 +9,10 @@ import typer
 
 from gfscore.cli.screens import screen
 from gfscore.cli.streams import write_data
-from gfscore.files import write_text
 from gfscore.outputs import ci_formats
 from gfscore.outputs.verdicts import show_gate
 from gfscore.results import Audit, GateResult, ModelAudit
+from gfscore.storage import write_text
 
 RESULT, AUDIT = "gate.json", "audit.json"
 

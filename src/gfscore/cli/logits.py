@@ -10,8 +10,8 @@ from gfscore.cli.grouping import expand
 from gfscore.cli.running import run_models
 from gfscore.cli.screens import say, screen
 from gfscore.errors import OptionError
-from gfscore.inputs.store import export, names_of
-from gfscore.places.addresses import shown
+from gfscore.storage import redact
+from gfscore.storage.store import export_logits, name_metadata
 
 
 @expand
@@ -31,5 +31,5 @@ def logits_command(
     if len(model or []) != 1 or len(data or []) != 1:
         raise OptionError("one --model and one --data make one logits file. Call the command once for each.")
     for done, logits in run_models(model or [], data or [], run):
-        export(logits, out, names_of(done.data))
-    say(screen(quiet=run.quiet), f"Written: {shown(out)}")  # once the bar is gone, which would take it away
+        export_logits(logits, out, name_metadata(done.data.class_names, done.data.sample_ids))
+    say(screen(quiet=run.quiet), f"Written: {redact(out)}")  # once the bar is gone, which would take it away

@@ -15,8 +15,7 @@ from gfscore.cli import streams
 from gfscore.cli.places import placed
 from gfscore.cli.version import version_option
 from gfscore.errors import GFScoreError, RunError
-from gfscore.files import FULL
-from gfscore.places.addresses import shown
+from gfscore.storage import FULL, redact
 
 UNUSABLE_INPUT, FAILED_INSIDE, INTERRUPTED = 2, 4, 130
 # typer carries its own copy of click; its usage errors have this base, which has no public name.
@@ -97,7 +96,7 @@ def _fail(message: str, code: int) -> int:
     """Say it in one line; whatever fails after Ctrl-C, such as an import it fell into, was interrupted."""
     if _interrupts:
         message, code = "interrupted.", INTERRUPTED
-    one_line = views.printable(shown(" ".join(message.split())))
+    one_line = views.printable(redact(" ".join(message.split())))
     print(f"gfscore: {one_line}", file=sys.stderr)  # noqa: T201
     return code
 

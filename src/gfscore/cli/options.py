@@ -14,10 +14,10 @@ from gfscore.engines.loading import Loading
 from gfscore.engines.ray import Cluster
 from gfscore.errors import OptionError
 from gfscore.inputs.logits_files import read_class_names
-from gfscore.inputs.store import Store, default_root
 from gfscore.measures.run import DEFAULT_BATCH
 from gfscore.measures.slopes import Gradients
 from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
+from gfscore.storage.store import Store, default_root
 
 DEFAULTS = auditing.Options()
 RADIUS_DEFAULTS = auditing.FirstOrder(norm="linf")

@@ -11,10 +11,7 @@ import typer
 from typer.models import ParameterInfo
 
 from gfscore import views
-from gfscore.places import copies
-from gfscore.places.addresses import here
-from gfscore.places.copies import all_to_read, expanded, to_read
-from gfscore.places.outgoing import to_write
+from gfscore.storage import all_to_read, expand_pattern, local_folder, report, to_read, to_write
 
 WRITTEN = frozenset({"out", "per_sample", "junit", "sarif", "summary"})
 HERE = frozenset({"store", "model_dir"})
@@ -33,11 +30,11 @@ def placed(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def with_places(**values: Any) -> None:
         silent = values.get("quiet") or values.get("as_json")
-        token = copies.report.set(None if silent else _tell)
+        token = report.set(None if silent else _tell)
         try:
             command(**{name: _local(name, value, values) if name in paths else value for name, value in values.items()})
         finally:
-            copies.report.reset(token)
+            report.reset(token)
 
     with_places.__signature__ = written.replace(parameters=options)  # type: ignore[attr-defined]
     with_places.__annotations__ = {entry.name: entry.annotation for entry in options}
@@ -74,9 +71,9 @@ def _local(name: str, value: Any, values: Mapping[str, Any]) -> Any:
     """Paths of this disk for what was given to one parameter."""
     if isinstance(value, list | tuple):
         folder = name == "paths" or any(values.get(option) for option in FOLDERS)
-        return all_to_read([each for given in value for each in expanded(given)], folder=folder)
+        return all_to_read([each for given in value for each in expand_pattern(given)], folder=folder)
     if value is None:
         return None
     if name in WRITTEN:
         return to_write(value)
-    return here(value, f"--{name.replace('_', '-')}") if name in HERE else to_read(value)
+    return local_folder(value, f"--{name.replace('_', '-')}") if name in HERE else to_read(value)

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from gfscore.cli.screens import say, screen
-from gfscore.files import write_text
 from gfscore.outputs import report
-from gfscore.places.addresses import shown
 from gfscore.results import Audit
+from gfscore.storage import redact, write_text
 
 
 class Format(StrEnum):
@@ -43,4 +42,4 @@ def report_command(
     write, name = WRITERS[form]
     path = out or Path(name)
     write_text(path, write(Audit.load(audit)))
-    say(screen(quiet=quiet), f"Written: {shown(path)}")
+    say(screen(quiet=quiet), f"Written: {redact(path)}")

@@ -15,8 +15,8 @@ from gfscore.cli.streams import write_data
 from gfscore.errors import OptionError
 from gfscore.outputs.reproduction_text import show, show_table
 from gfscore.paper import measured_table, published, reproduce
-from gfscore.places.addresses import shown
 from gfscore.results import Audit, ModelAudit
+from gfscore.storage import redact
 
 
 class Experiment(StrEnum):
@@ -79,4 +79,4 @@ def reproduce_command(
         console = screen()
         for models in audited.values():
             show_table(measured_table(models, names, dataset.value), console)
-        say(console, f"Written: {shown(out / 'audit.json')}")
+        say(console, f"Written: {redact(out / 'audit.json')}")

@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.progress import Progress
 
 from gfscore import auditing, views
+from gfscore.attacks import Subject
 from gfscore.auditing import LocalScores
 from gfscore.cli.options import RunOptions
 from gfscore.cli.screens import progress_bar
@@ -17,7 +18,6 @@ from gfscore.engines.local import measured
 from gfscore.engines.ray import logits_on_ray
 from gfscore.errors import naming
 from gfscore.measures import Logits, Run
-from gfscore.refuting import Subject
 from gfscore.results import ModelAudit
 from gfscore.samples import Samples
 

@@ -11,11 +11,11 @@ from gfscore.cli import options as shared
 from gfscore.cli.places import placed
 from gfscore.cli.screens import screen
 from gfscore.errors import OptionError
-from gfscore.inputs.probes import damaged_probes, remove_probes
-from gfscore.inputs.score_log import remove_scores
-from gfscore.inputs.store import Entry, Store, recipe_of
-from gfscore.inputs.sum_log import remove_sums
+from gfscore.inputs.probes import damaged_probes, is_of_its_model, remove_probes
 from gfscore.outputs.fitting import fitting
+from gfscore.storage.journals import remove_scores
+from gfscore.storage.store import Store
+from gfscore.storage.summary_files import remove_sums
 
 SPARE = ("size", "holds")  # what a narrow terminal goes without, the least needed first
 
@@ -51,7 +51,7 @@ def verify_command(store: shared.StoreFolder = None) -> None:
     """
     kept = Store(store)
     entries = kept.entries()
-    damaged = [entry for entry in entries if _damaged(entry) or not kept.is_of_its_model(entry)]
+    damaged = [entry for entry in entries if entry.is_damaged() or not is_of_its_model(kept.root, entry)]
     for entry in damaged:
         about = entry.info["about"]
         typer.echo(
@@ -60,7 +60,7 @@ def verify_command(store: shared.StoreFolder = None) -> None:
     for path in damaged_probes(kept.root):
         typer.echo(f"damaged: {path} (what was computed with that model is computed again)")
     typer.echo(f"{len(entries) - len(damaged)} of {len(entries)} entries are sound.")
-    unprobed = sum(recipe_of(entry.info).probe is None for entry in entries)
+    unprobed = sum(entry.recipe.probe is None for entry in entries)
     if unprobed:
         typer.echo(f"{unprobed} of them will not be used again: nothing says which model they are of beyond a hash.")
 
@@ -87,13 +87,6 @@ def clear_command(
     also = f" and the scores of {scores} adaptive gates" if scores else ""
     also += f" and the sums of {sums} streams" if sums else ""
     typer.echo(f"Deleted {len(chosen)} of {len(chosen) + len(kept.entries())} entries{also}.")
-
-
-def _damaged(entry: Entry) -> bool:
-    shards = recipe_of(entry.info).shards()
-    if entry.finished.exists():
-        return entry.damaged_shards(shards) != []
-    return any(entry.shard_exists(index) and entry.read_shard(index) is None for index in range(len(shards)))
 
 
 def _size(n_bytes: int) -> str:

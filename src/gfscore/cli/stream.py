@@ -11,16 +11,14 @@ from gfscore.cli.options import RunOptions
 from gfscore.cli.running import advance
 from gfscore.cli.screens import progress_bar, screen
 from gfscore.cli.sources import LOGITS_FILES, model_names, refuse_repeated
-from gfscore.digests import Watched, refuse_changed, sha256
 from gfscore.engines.loading import load
 from gfscore.engines.local import summed
 from gfscore.engines.ray import summaries_on_ray
 from gfscore.errors import FileError, GFScoreError, OptionError, naming
-from gfscore.inputs.raw import refuse_unreadable
 from gfscore.inputs.shards import Shards, find_shards, refuse_two_formats
 from gfscore.measures import Sums
-from gfscore.places.addresses import shown
 from gfscore.results import ModelAudit
+from gfscore.storage import Watched, redact, refuse_changed, refuse_unreadable, sha256
 from gfscore.streaming import StreamingAudit, early_look, pieces_of
 from gfscore.summaries import Look, Tally
 
@@ -71,11 +69,11 @@ def _hashes(paths: Sequence[Path]) -> dict[Path, str]:
     """The hash of each piece of a model; refuses two that are the same, whose samples would count twice."""
     first = dict[str, Path]()
     for path in paths:
-        with naming(shown(path)):
+        with naming(redact(path)):
             refuse_unreadable(path)
             same = first.setdefault(sha256(path), path)
             if same is not path:
-                raise FileError(f"holds the same as {shown(same)}: its samples would count twice. Leave one out.")
+                raise FileError(f"holds the same as {redact(same)}: its samples would count twice. Leave one out.")
     return {path: digest for digest, path in first.items()}
 
 

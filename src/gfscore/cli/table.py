@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from gfscore.cli.streams import write_data
-from gfscore.files import write_text
 from gfscore.outputs.tables import Format, Layout, render
 from gfscore.results import Audit
+from gfscore.storage import write_text
 
 
 def table_command(

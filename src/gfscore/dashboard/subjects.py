@@ -14,10 +14,10 @@ from gfscore.inputs.data import load_data
 from gfscore.inputs.logits_files import SUFFIXES, read_samples
 from gfscore.inputs.models import load_model
 from gfscore.inputs.protocols import Dataset
-from gfscore.inputs.store import Store
 from gfscore.measures import Logits, Run
 from gfscore.results import Audit, ModelAudit, RunInfo, ScoreInfo
 from gfscore.samples import Samples
+from gfscore.storage.store import Store
 
 RESULT = "audit.json"
 DIGITS = "zoo:digits"

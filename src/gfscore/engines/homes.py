@@ -13,10 +13,9 @@ from safetensors import safe_open
 from gfscore.arrays import FloatArray
 from gfscore.errors import RunError
 from gfscore.inputs.protocols import Dataset
-from gfscore.inputs.safetensors_file import halved_batches
-from gfscore.inputs.store import Entry, Recipe, Store, names_of
-from gfscore.inputs.sum_log import SumLog
 from gfscore.measures import Measure, RowMeasure, Run
+from gfscore.storage.store import Entry, Recipe, Store, halved_batches, name_metadata
+from gfscore.storage.summary_files import SumLog
 from gfscore.summaries import Look, Summary
 
 Progress = Callable[[int, int], None]  # rows done, rows in all
@@ -97,7 +96,7 @@ class RowsHome(Home[FloatArray, Stored]):
     """Rows, written to an entry of the store."""
 
     def __init__(self, plan: Plan, progress: Progress, entry: Entry) -> None:
-        missing = entry.missing_shards(plan.recipe.shards())
+        missing = entry.missing_shards()
         self._entry, self._complete = entry, missing is None
         super().__init__(plan, progress, missing or ())
 
@@ -111,7 +110,7 @@ class RowsHome(Home[FloatArray, Stored]):
         """The finished file."""
         if not self._complete:
             data = self.plan.data
-            self._entry.finish(len(self.shards), data.labels, names_of(data))
+            self._entry.finish(data.labels, name_metadata(data.class_names, data.sample_ids))
             self._complete = True
         return Stored(path=self._entry.finished, name=self._entry.content)
 
@@ -138,7 +137,7 @@ class SumHome(Home[Summary, Summary]):
 def rows_home(plan: Plan, store: Store, progress: Progress) -> Iterator[RowsHome]:
     """The entry of a plan in the store, which no other process writes to meanwhile."""
     entry = store.entry(plan.recipe, plan.about)
-    with entry.locked():
+    with entry.hold(or_read=True):
         yield RowsHome(plan, progress, entry)
 
 

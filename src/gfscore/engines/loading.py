@@ -9,12 +9,11 @@ from typing import Any
 from gfscore.errors import OptionError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.generators import GENERATOR
-from gfscore.inputs.models import load_model
-from gfscore.inputs.models.gpus import on_gpu
+from gfscore.inputs.models import load_model, on_gpu
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
-from gfscore.inputs.store import Store
 from gfscore.measures.run import DEFAULT_BATCH, Run
+from gfscore.storage.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,8 +23,8 @@ from gfscore.engines.ray_driver import LOCAL, Order
 from gfscore.engines.workers import Job, Work
 from gfscore.errors import InvalidInputError, ModelError, RunError, naming, require
 from gfscore.inputs.probes import to_bytes
-from gfscore.inputs.store import Store
 from gfscore.measures import Logits, Run, Sums
+from gfscore.storage.store import Store
 from gfscore.summaries import Look, Summary
 
 DRIVER = "gfscore.engines.ray_driver"

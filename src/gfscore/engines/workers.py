@@ -18,8 +18,8 @@ from gfscore.engines.loading import Loader, Loading
 from gfscore.engines.local import compute_shard
 from gfscore.errors import GFScoreError, ModelError, OptionError, RunError
 from gfscore.inputs.probes import GPU_TOLERANCE, TOLERANCE, distance, from_bytes
-from gfscore.inputs.store import Recipe
 from gfscore.measures import Logits, Measure, Run, Sums
+from gfscore.storage.store import Recipe
 
 KEPT = 4  # models and data sets that a worker holds at once
 TRIES = 3  # of a shard on one node, each of which ended with the death of the worker

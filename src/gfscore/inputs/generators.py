@@ -16,15 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gfscore import zoo
 from gfscore.arrays import IntArray
-from gfscore.digests import Watched, changed_file, refuse_changed
 from gfscore.errors import FileError, OptionError, first_line, require
-from gfscore.inputs.layouts import with_channels
-from gfscore.inputs.models.fingerprints import combined, of_module, source_of
-from gfscore.inputs.models.onnx_files import external_files, with_weights
-from gfscore.inputs.protocols import Layout
-from gfscore.inputs.raw import refuse_unreadable
-from gfscore.places.copies import to_read
+from gfscore.inputs.models.fingerprints import hash_texts, module_fingerprint, source_hash
+from gfscore.inputs.protocols import Layout, with_channels
+from gfscore.storage import Watched, changed_file, to_read
 
 GENERATOR, TORCH, ZOO = "generator:", "torch:", "zoo"
 BLOCK = 50  # images drawn together; divides the usual numbers per class
@@ -131,13 +128,12 @@ def open_generator(
     """``generator:FILE.onnx``, ``generator:torch:module:factory`` or ``generator:zoo``, with 100 images a class."""
     name = spec.removeprefix(GENERATOR)
     if name == ZOO:
-        zoo = importlib.import_module("gfscore.zoo")
         generator = onnx_generator(zoo.generator().path)
         class_names = zoo.test_set().class_names if class_names is None else class_names
     elif name.startswith(TORCH):
         generator = torch_generator(name.removeprefix(TORCH))
     else:
-        generator = onnx_generator(with_weights(to_read(name)))
+        generator = onnx_generator(to_read(name))
     names = None if class_names is None else tuple(class_names)
     n_names = None if names is None else len(names)
     counts = [count for count in (n_classes, n_names, generator.n_classes) if count is not None]
@@ -168,14 +164,9 @@ def onnx_generator(path: Path) -> Generator:
     It is opened as a model is: weights outside the graph stand in its folder, or it is refused. They are part of the
     fingerprint, which without them is the hash of the graph.
     """
-    from gfscore.inputs.models.onnx_model import open_session  # with onnxruntime, which takes its time to import
+    from gfscore.inputs.models.onnx_model import open_graph  # with onnxruntime, which takes its time to import
 
-    refuse_unreadable(path)
-    graph = Watched([path])  # before anything is read from it
-    files = Watched([path, *external_files(path)])
-    session = open_session(path)
-    hashes = list(files.hashes().values())
-    refuse_changed(graph)
+    _, session, files, hashes = open_graph(path)
     latent = _input(session, "z", FLOATS, "latents (floats)")
     label = _input(session, "label", INTEGERS, "classes (integers)")
     batch, *latent_shape = latent.shape
@@ -204,7 +195,7 @@ def onnx_generator(path: Path) -> Generator:
     return Generator(
         draw=draw,
         latent_shape=tuple(latent_shape),
-        fingerprint=combined(*hashes) if len(hashes) > 1 else hashes[0],
+        fingerprint=hash_texts(*hashes) if len(hashes) > 1 else hashes[0],
         batch=batch if isinstance(batch, int) else None,
         files=files,
     )
@@ -234,9 +225,9 @@ def torch_generator(target: str) -> Generator:
     latent_dim = _attribute(network, "latent_dim", "z_dim")
     if latent_dim is None:
         raise OptionError("does not say how long z is. Give what the factory returns an attribute latent_dim.")
-    made_of = [target, source_of(module)]
+    made_of = [target, source_hash(module)]
     if isinstance(network, torch.nn.Module):
-        made_of.append(of_module(network.eval(), torch))
+        made_of.append(module_fingerprint(network.eval()))
 
     def draw(latents: Latents, labels: IntArray) -> NDArray[Any]:
         with torch.inference_mode():
@@ -246,7 +237,7 @@ def torch_generator(target: str) -> Generator:
     return Generator(
         draw=draw,
         latent_shape=(latent_dim,),
-        fingerprint=combined(*made_of),
+        fingerprint=hash_texts(*made_of),
         n_classes=_attribute(network, "n_classes", "num_classes"),
     )
 

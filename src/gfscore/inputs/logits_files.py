@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 from gfscore.errors import FileError, naming
 from gfscore.inputs.columns import SAMPLE_ID
 from gfscore.inputs.npz import read_npz
-from gfscore.inputs.raw import Groups, RawSamples, listed, refuse_moved, refuse_unreadable
+from gfscore.inputs.raw import Groups, RawSamples, listed, refuse_moved
 from gfscore.inputs.safetensors_file import read_safetensors
 from gfscore.inputs.tabular import csv_blocks, read_csv, read_parquet
 from gfscore.names import name_texts
-from gfscore.places.addresses import shown
-from gfscore.places.copies import to_read
 from gfscore.samples import Samples
+from gfscore.storage import redact, refuse_unreadable, to_read
 
 Ids = Sequence[object] | NDArray[Any] | None
 SUFFIXES = (".npz", ".safetensors", ".parquet", ".csv")
@@ -38,7 +37,7 @@ def read_samples(
     is ever loaded. Formats: :doc:`files`.
     """
     path = to_read(path)
-    with naming(shown(path)):
+    with naming(redact(path)):
         given = None if class_names is None else name_texts(class_names)
         raw = _read(path, given, probabilities=probabilities, piece=piece)
         if given is not None and raw.class_names is not None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from gfscore.errors import FileError, first_line, require
-from gfscore.inputs.raw import refuse_bomb, refuse_unreadable
+from gfscore.inputs.raw import refuse_bomb
+from gfscore.storage import refuse_unreadable
 
 BATCH_ROWS = 64  # rows whose texts or images are unpacked together
 

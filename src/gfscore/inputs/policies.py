@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gfscore.errors import FileError, first_line, naming
-from gfscore.inputs.raw import refuse_unreadable
+from gfscore.storage import refuse_unreadable
 
 
 def read_policy(path: Path) -> dict[str, Any]:

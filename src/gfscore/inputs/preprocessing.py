@@ -16,13 +16,12 @@ from PIL import Image
 
 from gfscore.arrays import IntArray
 from gfscore.errors import OptionError
-from gfscore.inputs.layouts import CHANNEL_AXIS, along_channels, moved
-from gfscore.inputs.protocols import Layout
-from gfscore.inputs.ranges import check_range, check_rows
+from gfscore.inputs.protocols import CHANNEL_AXIS, Layout, along_channels, change_layout
 
 Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos", "box"]
 Size = int | tuple[int, int]
 Pixels = NDArray[np.float32]
+ROUNDING = 1e-5  # of the range: how far rounding may carry a float pixel beyond its end
 
 PRESETS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
@@ -117,7 +116,7 @@ class Preprocessing:
         if self.grey and image.mode != "L":
             image = image.convert("L")
         if self.resize is not None:
-            height, width = _resized(self.resize, image.height, image.width)
+            height, width = _resized_size(self.resize, image.height, image.width)
             if (height, width) != (image.height, image.width):
                 image = image.resize((width, height), Image.Resampling[self.interpolation.upper()])
         if self.crop is not None:
@@ -131,21 +130,21 @@ class Preprocessing:
             image = image.crop((left, top, left + width, top + height))
         return image
 
-    def made(self, height: int, width: int) -> tuple[int, int]:
+    def fitted_size(self, height: int, width: int) -> tuple[int, int]:
         """Height and width of the largest image that :meth:`fit` makes of one of these."""
         if self.resize is not None:
-            return _resized(self.resize, height, width)
+            return _resized_size(self.resize, height, width)
         return (height, width) if self.crop is None else _pair(self.crop)
 
     def to_unit(self, images: NDArray[Any]) -> Pixels:
         """Pixels in [0, 1], in the layout they came in."""
         scale, offset = self._unit_map(images.dtype)
-        return _scaled(images, np.float32(scale), np.float32(offset))
+        return _scale(images, np.float32(scale), np.float32(offset))
 
     def normalise(self, unit: NDArray[Any], layout: Layout) -> Pixels:
         """``(pixel - mean) / std`` for pixels in [0, 1]."""
         mean, std = self._channels(unit, layout)
-        return _scaled(unit, along_channels(1 / std, layout), along_channels(-mean / std, layout))
+        return _scale(unit, along_channels(1 / std, layout), along_channels(-mean / std, layout))
 
     def apply(self, images: NDArray[Any], from_layout: Layout, to_layout: Layout) -> Pixels:
         r"""Inputs of the model for stored images: :meth:`to_unit` and :meth:`normalise` as one multiplication and sum.
@@ -160,16 +159,57 @@ class Preprocessing:
         scale, offset = self._unit_map(images.dtype)
         factor = along_channels(scale / std, to_layout)
         term = along_channels((offset - mean) / std, to_layout)
-        turned = np.ascontiguousarray(moved(images, from_layout, to_layout))  # bytes are a quarter of what floats are
-        return _scaled(turned, factor, term)
+        # turned before they become floats, which take four times the memory of bytes
+        turned = np.ascontiguousarray(change_layout(images, from_layout, to_layout))
+        return _scale(turned, factor, term)
 
     def check_range(self, images: NDArray[Any]) -> None:
-        """Refuse a first batch whose values are not what they must be: the most frequent error there is."""
-        check_range(images, self.value_range)
+        """Refuse a first batch whose values are not what they must be: the most frequent error there is.
+
+        >>> Preprocessing(value_range=(-1, 1)).check_range(np.array([-1.0, 0.5, 1.0]))
+        """
+        if images.dtype.kind not in "uifb":
+            raise OptionError(f"images have type {images.dtype}. Save them as uint8 or float32.")
+        low, high = float(images.min()), float(images.max())
+        if fault := self._fault(low, high, images.dtype):
+            raise OptionError(fault)
+        if self.value_range is None and images.dtype == np.uint8 and high <= 1:
+            raise OptionError(
+                f"images are uint8 but no value is above {high:g}: they look like [0, 1] pixels cut to whole "
+                "numbers. Save them as float32, or as 0 to 255; if 0 and 1 are meant, give --range 0,1."
+            )
 
     def check_rows(self, images: NDArray[Any], rows: range | IntArray) -> None:
-        """Refuse images, of whatever rows, that hold values outside their range."""
-        check_rows(images, self.value_range, rows)
+        """Refuse images (n, ...), ``rows`` of the data, with values outside their range; a dark one is no fault.
+
+        >>> Preprocessing().check_rows(np.array([[0.2], [7.0]]), range(300, 302))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        gfscore.errors.OptionError: images reach from 7 to 7 in row 301, outside [0, 1]. They look like 0 to 255: ...
+        """
+        if self.value_range is None and images.dtype == np.uint8:
+            return  # whatever it holds is a pixel
+        if not self._fault(float(images.min()), float(images.max()), images.dtype):
+            return
+        axes = tuple(range(1, images.ndim))
+        ends = zip(images.min(axis=axes).tolist(), images.max(axis=axes).tolist(), rows, strict=True)
+        wrong = [(low, high, int(row)) for low, high, row in ends if self._fault(low, high, images.dtype)]
+        lows, highs, found = zip(*wrong, strict=True)
+        where = f"row {found[0]}" if len(found) == 1 else f"{len(found):,} rows from {min(found)} to {max(found)}"
+        raise OptionError(self._fault(min(lows), max(highs), images.dtype, f" in {where}"))
+
+    def _fault(self, low: float, high: float, dtype: np.dtype[Any], where: str = "") -> str:
+        """What is wrong with pixels from ``low`` to ``high``; nothing when they are as they must be."""
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return f"images hold NaN or infinity{where}. Look for the division that made it."
+        reach = f"images reach from {low:.4g} to {high:.4g}{where}, outside"
+        if self.value_range is None:
+            fits = dtype == np.uint8 or _inside(low, high, (0, 1))
+            return "" if fits else f"{reach} [0, 1]. {_advice(low, high)}"
+        if _inside(low, high, self.value_range):
+            return ""
+        lower, upper = self.value_range
+        return f"{reach} the range {lower:g} to {upper:g} that was given. Give the range they were made in."
 
     def _unit_map(self, dtype: np.dtype[Any]) -> tuple[float, float]:
         """Scale and offset that carry a stored value to [0, 1]."""
@@ -191,18 +231,14 @@ class Preprocessing:
     def _check_shape(self, images: NDArray[Any], layout: Layout) -> None:
         """Resizing happens where images are read; were it forgotten, it would go unnoticed."""
         height, width = images.shape[1:3] if layout == "NHWC" else images.shape[2:4]
-        if self.crop is not None:
-            fits = (height, width) == _pair(self.crop)
-        else:
-            fits = self.resize is None or (height, width) == _resized(self.resize, height, width)
-        if not fits:
+        if (height, width) != (self.fitted_size(height, width) if self.crop is None else _pair(self.crop)):
             raise OptionError(
                 f"images are {height} x {width} pixels but resize is {self.resize} and crop {self.crop}. "
                 "Give the preprocessing to load_data too, which resizes as it reads."
             )
 
 
-def _scaled(images: NDArray[Any], factor: Any, term: Any) -> Pixels:
+def _scale(images: NDArray[Any], factor: Any, term: Any) -> Pixels:
     if np.all(factor == 1) and np.all(term == 0):
         return images.astype(np.float32, copy=False)
     scaled: Pixels = np.multiply(images, factor, dtype=np.float32)
@@ -214,13 +250,12 @@ def _pair(size: Size) -> tuple[int, int]:
     return (size, size) if isinstance(size, int) else size
 
 
-def _resized(size: Size, height: int, width: int) -> tuple[int, int]:
+def _resized_size(size: Size, height: int, width: int) -> tuple[int, int]:
     """Height and width after a resize; a single number is for the shorter side, the other keeps the proportion."""
     if not isinstance(size, int):
         return size
-    if height <= width:
-        return size, int(size * width / height)
-    return int(size * height / width), size
+    shorter = min(height, width)
+    return int(size * height / shorter), int(size * width / shorter)
 
 
 def _one_of(value: str, allowed: Sequence[str], what: str) -> None:
@@ -249,3 +284,22 @@ def _size(size: str | Size | None, what: str) -> Size | None:
         raise OptionError(
             f"{what} is {size!r}. Give pixels, such as 224, or height x width, such as 224x320."
         ) from error
+
+
+def _inside(low: float, high: float, value_range: tuple[float, float]) -> bool:
+    lower, upper = value_range
+    slack = ROUNDING * (upper - lower)
+    return lower - slack <= low and high <= upper + slack
+
+
+def _advice(low: float, high: float) -> str:
+    """What images outside [0, 1] most likely are, and what to do."""
+    if _inside(low, high, (-1, 1)):
+        return "If pixels were scaled to [-1, 1], as generators do, give --range -1,1 (value_range=(-1, 1))."
+    if low < 0:
+        return (
+            "They look normalised, and would be again: save pixels (images * std + mean), and give mean and std here."
+        )
+    if high <= 255:
+        return "They look like 0 to 255: save them as uint8, or give --range 0,255 (value_range=(0, 255))."
+    return f"If pixels end at {high:g}, give --range 0,{high:g}."

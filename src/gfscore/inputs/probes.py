@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import safe_open
 
 from gfscore.arrays import FloatArray
-from gfscore.files import held, make_folder, replacing, sweep
-from gfscore.inputs.journal import LOCK, remove_journals
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Model
+from gfscore.storage import atomic_file, hold_file, sweep
+from gfscore.storage.journals import LOCK, remove_journals
+from gfscore.storage.store import ON_GPU, Entry
 
 FOLDER = "probes"
 NOISE = 4  # images of noise, after those of the data: the first images may be black, or all of one class
@@ -60,7 +62,7 @@ def name_of(root: Path, about: Mapping[str, Any], probe: FloatArray) -> str:
     """
     canonical = json.dumps(about, sort_keys=True, separators=(",", ":"))
     folder = root / FOLDER / hashlib.sha256(canonical.encode()).hexdigest()
-    with held(folder / LOCK, "r+b", lambda: make_folder(folder), or_read=True):
+    with hold_file(folder / LOCK, or_read=True):
         sweep(folder, "*")
         known = {path.stem: distance(stored, probe) for path, stored in _stored(folder)}
         nearest = min(known, key=lambda name: (known[name], name), default=None)
@@ -68,7 +70,7 @@ def name_of(root: Path, about: Mapping[str, Any], probe: FloatArray) -> str:
             return nearest
         content = to_bytes(probe)
         name = _name(content)
-        with replacing(folder / f"{name}.npy") as temporary:
+        with atomic_file(folder / f"{name}.npy") as temporary:
             temporary.write_bytes(content)
         return name
 
@@ -77,6 +79,17 @@ def stored_probe(root: Path, name: str) -> FloatArray | None:
     """The probe of that name, or None when it is gone or damaged."""
     folders = {path.parent for path in root.glob(f"{FOLDER}/*/{name}.npy")}
     return next((probe for folder in sorted(folders) for path, probe in _stored(folder) if path.stem == name), None)
+
+
+def is_of_its_model(root: Path, entry: Entry) -> bool:
+    """Whether the first logits of a finished run are those of its model's probe, as far as both are there."""
+    recipe = entry.recipe
+    probe = None if recipe.probe is None or entry.content != "logits" else stored_probe(root, recipe.probe)
+    if probe is None or not entry.finished.exists():
+        return True
+    with safe_open(entry.finished, framework="np") as file:
+        first = file.get_slice("logits")[: len(probe) - NOISE]
+    return distance(probe[:-NOISE], first) <= (GPU_TOLERANCE if recipe.model.endswith(ON_GPU) else TOLERANCE)
 
 
 def to_bytes(probe: FloatArray) -> bytes:

@@ -10,9 +10,10 @@ from gfscore.errors import FileError, first_line, naming, require
 from gfscore.inputs.columns import SAMPLE_ID
 from gfscore.inputs.logits_files import joined
 from gfscore.inputs.npz import array_names, open_npz, read_member
-from gfscore.inputs.raw import listed, refuse_unreadable
+from gfscore.inputs.raw import listed
 from gfscore.inputs.tabular import csv_blocks
 from gfscore.samples import Samples
+from gfscore.storage import refuse_unreadable
 
 RADIUS = "radius"
 Rows = list[list[Any]]  # of each sample its id, or "", and its radius

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -95,18 +94,6 @@ def free_memory() -> int | None:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # Windows has no sysconf, macOS not this name
         return None
-
-
-def refuse_unreadable(path: Path) -> None:
-    """The plain reasons why a path cannot be a data file."""
-    if path.is_dir():
-        raise FileError("is a directory. Name a file.")
-    if not path.exists():
-        raise FileError("does not exist. Check the path.")
-    if not os.access(path, os.R_OK):
-        raise FileError("cannot be read (Permission denied). Check its permissions.")
-    if path.is_file() and path.stat().st_size == 0:
-        raise FileError("is empty (0 bytes). Write it again.")
 
 
 Groups = NDArray[Any] | Sequence[str] | Mapping[str, Sequence[str]]

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from gfscore.errors import FileError, OptionError, naming
-from gfscore.inputs.raw import listed, refuse_unreadable
+from gfscore.inputs.raw import listed
 from gfscore.inputs.tabular import csv_blocks
-from gfscore.places.copies import to_read
+from gfscore.storage import refuse_unreadable, to_read
 
 ROBUSTBENCH = "robustbench:"
 

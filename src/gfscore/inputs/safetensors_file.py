@@ -1,10 +1,9 @@
-"""Logits from and to ``.safetensors``, memory-mapped: the file may be larger than memory.
+"""Logits from ``.safetensors``, memory-mapped: the file may be larger than memory.
 
 Tensors hold no text, so names stand in the metadata as JSON lists under ``class_names``, ``groups`` and ``sample_ids``.
 """
 
 import json
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import FileError, first_line
-from gfscore.files import replacing
 from gfscore.inputs.raw import RawSamples, labels_key, logits_key, refuse_too_large
+from gfscore.storage.store import LENGTH_BYTES, halved_batches
 
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2",
     "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1",
 }  # fmt: skip
-HALVED = "halved_batches"  # metadata: batches that did not fit into memory, for each shard
-LENGTH_BYTES = 8  # the file begins with the length of its JSON header
 
 
 def read_safetensors(path: Path, *, probabilities: bool) -> RawSamples:
@@ -48,27 +44,6 @@ def read_safetensors(path: Path, *, probabilities: bool) -> RawSamples:
         sample_ids=texts("sample_ids"),
         halved_batches=halved_batches(metadata),
     )
-
-
-def halved_batches(metadata: Mapping[str, str] | None) -> int:
-    """How many batches of the model did not fit into memory: what the store notes for each shard, added up.
-
-    >>> halved_batches({HALVED: "[0, 2, 1]"}), halved_batches({})
-    (3, 0)
-    """
-    try:
-        counts = json.loads((metadata or {}).get(HALVED, "[]"))
-    except (ValueError, RecursionError):
-        counts = None
-    if not isinstance(counts, list) or not all(isinstance(count, int) and count >= 0 for count in counts):
-        raise FileError(f"metadata {HALVED!r} is not a JSON list of counts. It is damaged: make it again.")
-    return sum(counts)
-
-
-def metadata_of(content: bytes) -> dict[str, str]:
-    """The metadata of a file by its contents; the library reads them from files alone."""
-    length = int.from_bytes(content[:LENGTH_BYTES], "little")
-    return dict(json.loads(content[LENGTH_BYTES : LENGTH_BYTES + length]).get("__metadata__") or {})
 
 
 def _header(path: Path) -> tuple[dict[str, Any], int]:
@@ -111,31 +86,3 @@ def _json_list(text: str, name: str) -> list[str]:
     if not isinstance(values, list) or not all(isinstance(value, str | int) for value in values):
         raise FileError(f"metadata {name!r} is not a JSON list of names. Write json.dumps(names).")
     return [str(value) for value in values]
-
-
-def write_safetensors(
-    path: Path,
-    parts: Iterable[FloatArray],
-    shape: tuple[int, int],
-    labels: IntArray,
-    metadata: Mapping[str, str],
-    *,
-    name: str = "logits",
-) -> None:
-    """Write float32 logits (or rows of another ``name``) that come in parts, and labels, without holding the whole.
-
-    Atomically. The library's own writer wants every array in memory. The format is a length, a JSON header and bytes.
-    """
-    size = 4 * shape[0] * shape[1]
-    header = {
-        "__metadata__": dict(metadata),
-        name: {"dtype": "F32", "shape": list(shape), "data_offsets": [0, size]},
-        "labels": {"dtype": "I64", "shape": [shape[0]], "data_offsets": [size, size + 8 * shape[0]]},
-    }
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)  # aligned, as the format asks
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        file.write(len(text).to_bytes(LENGTH_BYTES, "little") + text)
-        for part in parts:
-            file.write(np.ascontiguousarray(part, dtype="<f4").tobytes())
-        file.write(np.ascontiguousarray(labels, dtype="<i8").tobytes())

@@ -12,8 +12,8 @@ from gfscore.errors import FileError, naming
 from gfscore.inputs.columns import refuse_unnamed
 from gfscore.inputs.logits_files import SUFFIXES, read_samples
 from gfscore.names import shortened
-from gfscore.places.addresses import shown
 from gfscore.samples import Samples
+from gfscore.storage import redact
 
 
 def find_shards(path: Path) -> list[Path]:
@@ -33,9 +33,9 @@ def refuse_two_formats(paths: Sequence[Path]) -> None:
         other = first.setdefault(path.with_suffix(""), path)
         if other is not path:
             raise FileError(
-                f"has the name of {shown(other)} and another format: the same samples would count twice. "
+                f"has the name of {redact(other)} and another format: the same samples would count twice. "
                 "Leave one out, or rename it."
-            ).found_in(shown(path))
+            ).found_in(redact(path))
 
 
 class Shards:
@@ -51,7 +51,7 @@ class Shards:
     def read(self, path: Path) -> Samples:
         """The samples in the next file."""
         samples = self._samples(path)
-        with naming(shown(path)):
+        with naming(redact(path)):
             self._check_labels(path, samples)
             if samples.sample_ids is not None:
                 self._check_ids(path, samples.sample_ids)
@@ -61,7 +61,7 @@ class Shards:
         """Refuse class columns of tables that no label of any file names."""
         nowhere = {name: path for name, path in self._unnamed.items() if name not in self._present}
         if nowhere:
-            with naming(shown(next(iter(nowhere.values())))):
+            with naming(redact(next(iter(nowhere.values())))):
                 refuse_unnamed(tuple(nowhere))
 
     def _samples(self, path: Path) -> Samples:
@@ -73,7 +73,7 @@ class Shards:
             before, other = self._labels_are = self._labels_are or (read_as, path)
             if before != read_as:
                 raise FileError(
-                    f"has labels that can only be {read_as} of columns, {shown(other)} has {before}. Use one of them "
+                    f"has labels that can only be {read_as} of columns, {redact(other)} has {before}. Use one of them "
                     "throughout."
                 )
         for name in samples.table.unnamed:
@@ -89,7 +89,7 @@ class Shards:
                 other = self._paths[file]
                 if ids[row] in (self._samples(other).sample_ids or ()):  # and not another of the same hash
                     raise FileError(
-                        f"holds the sample {shortened(ids[row])}, and so does {shown(other)}: it would count twice. "
+                        f"holds the sample {shortened(ids[row])}, and so does {redact(other)}: it would count twice. "
                         "Keep it in one of them."
                     )
         self._seen.append(_Run.of(hashes, np.full(len(ids), number, np.uint32)))

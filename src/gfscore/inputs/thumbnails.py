@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image
 
-from gfscore.inputs.layouts import moved
-from gfscore.inputs.protocols import Dataset
+from gfscore.inputs.protocols import Dataset, change_layout
 
 
 def thumbnails(data: Dataset, rows: Sequence[int], *, side: int = 96) -> list[Image.Image]:
@@ -22,7 +21,7 @@ def thumbnails(data: Dataset, rows: Sequence[int], *, side: int = 96) -> list[Im
 
 
 def _thumbnail(data: Dataset, row: int, side: int) -> Image.Image:
-    pixels = moved(data.images(slice(row, row + 1)), data.layout, "NHWC")[0]
+    pixels = change_layout(data.images(slice(row, row + 1)), data.layout, "NHWC")[0]
     if pixels.dtype != np.uint8:
         pixels = (255 * np.clip(pixels, 0.0, 1.0)).round().astype(np.uint8)
     image = Image.fromarray(pixels[..., 0] if pixels.shape[2] < 3 else np.ascontiguousarray(pixels[..., :3]))

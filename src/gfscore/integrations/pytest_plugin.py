@@ -12,8 +12,8 @@ from gfscore.errors import OptionError
 from gfscore.inputs.policies import extend, read_policy
 from gfscore.integrations.running import Data, Subject, samples_and_run
 from gfscore.outputs.grounds import flag_text, sentence
-from gfscore.places.copies import to_read
 from gfscore.results import GateResult, Verdict
+from gfscore.storage import to_read
 
 Undecided = Literal["fail", "skip", "pass"]
 TABLES = {"class_": "class", "class_accuracy": "class_accuracy", "change": "change"}  # by argument

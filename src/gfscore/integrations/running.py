@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from gfscore.arrays import FloatArray
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.data import load_data
-from gfscore.inputs.guards import check_batch_independence
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models import CallableModel, load_model, wrap_module
+from gfscore.inputs.models.forward_passes import check_batch_independence
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Model
 from gfscore.measures import Run

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 from gfscore import views
 from gfscore.errors import OptionError, require
-from gfscore.files import write_text
 from gfscore.inputs.models.shims import no_deprecations
 from gfscore.outputs import report
 from gfscore.results import Audit, Metric, ModelAudit
+from gfscore.storage import write_text
 
 REPORT, RESULT = "report.html", "audit.json"
 Columns = dict[str, list[Any]]

@@ -1,6 +1,13 @@
 """What follows from the numbers: flags, verdicts of a policy, verdicts on a new version, the adaptive gate."""
 
-from gfscore.judge.accuracies import accuracy_intervals
+from gfscore.judge.accuracies import (
+    AccuracyError,
+    Decisions,
+    accuracy_intervals,
+    check_accuracy,
+    check_expectation,
+    is_at_chance,
+)
 from gfscore.judge.adaptive_draws import (
     ROUND,
     Drawn,
@@ -14,8 +21,6 @@ from gfscore.judge.adaptive_draws import (
     next_draws,
     rows_to_make_sure,
 )
-from gfscore.judge.chance import Decisions, is_at_chance
-from gfscore.judge.expectation import AccuracyError, check_accuracy, check_expectation
 from gfscore.judge.flags import (
     DEFAULT_MIN_N,
     Facts,
@@ -25,15 +30,13 @@ from gfscore.judge.flags import (
     chance_flag,
     known_flags,
 )
-from gfscore.judge.judging import about_the_missing, judge, samples_needed
-from gfscore.judge.pairing import follows_order, order_correlation
-from gfscore.judge.policy import EVERY, Kind, Policy, Rule
-from gfscore.judge.scale import check_thresholds
-from gfscore.judge.soundness import ABSENT, ALLOWABLE, UnsoundError, refuse_void
-from gfscore.judge.threshold import judge_interval
+from gfscore.judge.judging import UnsoundError, about_the_missing, judge, refuse_void, samples_needed
+from gfscore.judge.policy import ABSENT, ALLOWABLE, EVERY, Kind, Policy, Rule, check_thresholds, judge_interval
 from gfscore.judge.versions import (
+    follows_order,
     hidden_fall,
     judge_changes,
+    order_correlation,
     paired_classes,
     paired_metrics,
     unpaired_classes,

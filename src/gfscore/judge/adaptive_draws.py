@@ -7,16 +7,17 @@ below, that average is a fair game. Both hold whichever class is drawn from next
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gfscore import views
-from gfscore.arrays import FloatArray, IntArray
+from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.bounds import Evidence, check_level, log_average
 from gfscore.errors import OptionError, first_few
-from gfscore.judge.chance import Decisions
+from gfscore.judge.accuracies import Decisions
 from gfscore.results import AdaptiveClass, AdaptiveRun, Verdict
 
 ROUND = 16  # forward passes between two looks
@@ -29,16 +30,19 @@ Progress = Callable[[int, int], None]  # forward passes used, samples there are
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Drawn:
-    """Where an adaptive gate ended."""
+    """Where an adaptive gate is, and in the end where it ended."""
 
-    verdict: Verdict
     evidence: Evidence  # over the classes that have samples
     present: IntArray  # (K,), their labels
-    sizes: IntArray  # (K,), samples there are to draw of each
-    correct: IntArray  # (K,), of those drawn, predicted rightly
-    decided: IntArray  # (used,), the class that each sample drawn was decided for
-    rounds: int
+    orders: tuple[IntArray, ...]  # rows of each of them, in the order in which they are drawn
+    rounds: tuple[IntArray, ...] = ()  # (2, n) each: labels of the samples drawn, and the classes they are decided for
+    delta: float
     seed: int
+
+    @property
+    def sizes(self) -> IntArray:
+        """Samples there are to draw of each class, ``(K,)``."""
+        return np.array([len(order) for order in self.orders])
 
     @property
     def used(self) -> int:
@@ -49,6 +53,37 @@ class Drawn:
     def available(self) -> int:
         """Samples there are."""
         return int(self.sizes.sum())
+
+    @property
+    def seen(self) -> IntArray:
+        """Labels and decisions of all samples that were drawn, ``(2, used)``."""
+        return np.concatenate([np.zeros((2, 0), dtype=np.int64), *self.rounds], axis=1)
+
+    @property
+    def passed(self) -> BoolArray:
+        """Which classes are shown above the threshold, ``(K,)``."""
+        return judge_evidence(self.evidence.above, self.evidence.below, self.delta)[0]
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is shown so far."""
+        passed, failed = judge_evidence(self.evidence.above, self.evidence.below, self.delta)
+        return Verdict.FAIL if failed else Verdict.PASS if passed.all() else Verdict.UNDECIDED
+
+    @property
+    def open_classes(self) -> BoolArray:
+        """Which classes are worth another sample, ``(K,)``: none once the verdict is sure."""
+        undecided = self.verdict is Verdict.UNDECIDED
+        return ~self.passed & (self.evidence.counts < self.sizes) & undecided
+
+    def draw(self, score: Score, wanted: IntArray) -> Self:
+        """After a round with so many samples of each class, ``(K,)``."""
+        starts = self.evidence.counts
+        rows = [order[n : n + more] for order, n, more in zip(self.orders, starts, wanted, strict=True)]
+        codes = np.repeat(np.arange(len(wanted)), wanted)
+        values, predicted = score(np.concatenate(rows))
+        decided = np.stack([self.present[codes], predicted])
+        return replace(self, evidence=self.evidence.add(values, codes), rounds=(*self.rounds, decided))
 
 
 def adaptive_gate(
@@ -69,7 +104,7 @@ def adaptive_gate(
 
     ``score`` gives the local scores, in [0, ``maximum``], and the predictions of some rows of the data whose ``labels``
     are ``(N,)``; it is asked for no row twice. Within a class the order is random, fixed by ``seed`` (``shuffle``
-    False: as they stand, for samples that a generator draws independently anyway). The same scores give the same draws.
+    False: as they stand, for samples that a generator draws independently anyway). Equal scores give equal draws.
     A verdict is wrong with probability at most ``delta``: about the distribution behind the samples, or, with
     ``finite``, about the WCR of a fixed set, which is known for sure when all of it was drawn. That set is these very
     samples; where they are a random part of each class of a larger one, ``class_sizes`` (by label) are the larger
@@ -88,51 +123,28 @@ def adaptive_gate(
     check_level(delta)
     if size < 1:
         raise OptionError(f"a round of {size} samples draws nothing. Give at least 1.")
-    present, sizes = np.unique(labels, return_counts=True)
+    present, counts = np.unique(labels, return_counts=True)
     if len(present) < 2:
         raise OptionError("the samples have one class only, so none is the worst. Give samples of two or more.")
-    whole = _whole(present, sizes, class_sizes) if finite else None
-    part = _is_part(whole, sizes)
-    orders = [_order(labels, label, seed, shuffle=shuffle, part=part) for label in present.tolist()]
+    whole = _whole(present, counts, class_sizes) if finite else None
+    part = whole is not None and bool((whole > counts).any())
+    orders = tuple(_order(labels, label, seed, shuffle=shuffle, part=part) for label in present.tolist())
     evidence = Evidence.start(len(present), threshold, maximum=maximum, sizes=whole)
-    correct, rounds = np.zeros(len(present), dtype=np.int64), 0
-    decided: list[IntArray] = []
-    while True:
-        progress(int(evidence.counts.sum()), len(labels))
-        passed, failed = judge_evidence(evidence.above, evidence.below, delta)
-        open_ = ~passed & (evidence.counts < sizes)
-        if failed or passed.all() or not open_.any():
-            break
-        wanted = next_draws(evidence, sizes, open_, size)
-        rows = np.concatenate(
-            [order[n : n + more] for order, n, more in zip(orders, evidence.counts, wanted, strict=True)]
-        )
-        codes = np.repeat(np.arange(len(present)), wanted)
-        values, predicted = score(rows)
-        evidence = evidence.add(values, codes)
-        decided.append(predicted)
-        correct += np.bincount(codes[predicted == labels[rows]], minlength=len(present))
-        rounds += 1
-    verdict = Verdict.FAIL if failed else Verdict.PASS if passed.all() else Verdict.UNDECIDED
-    return Drawn(
-        verdict=verdict,
-        evidence=evidence,
-        present=present,
-        sizes=sizes,
-        correct=correct,
-        decided=np.concatenate(decided or [np.zeros(0, dtype=np.int64)]),
-        rounds=rounds,
-        seed=seed,
-    )
+    drawn = Drawn(evidence=evidence, present=present, orders=orders, delta=delta, seed=seed)
+    progress(0, len(labels))
+    while (wanted := next_draws(drawn.evidence, drawn.sizes, drawn.open_classes, size)).any():
+        drawn = drawn.draw(score, wanted)
+        progress(drawn.used, len(labels))
+    return drawn
 
 
-def judge_evidence(above: FloatArray, below: FloatArray, delta: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def judge_evidence(above: FloatArray, below: FloatArray, delta: float) -> tuple[BoolArray, BoolArray]:
     """Which classes are shown above, ``(..., K)``, and whether one is shown to be below, ``(...)``."""
     level = math.log(1.0 / delta)
     return above >= level, np.asarray(log_average(below) >= level)
 
 
-def next_draws(evidence: Evidence, sizes: IntArray, open_: NDArray[np.bool_], size: int) -> IntArray:
+def next_draws(evidence: Evidence, sizes: IntArray, open_: BoolArray, size: int) -> IntArray:
     """How many samples to draw from each class next, ``(..., K)``, ``size`` in all if there are so many.
 
     One by one from the class that may be the lowest: its mean, less what so few samples may hide. PASS needs every
@@ -162,11 +174,6 @@ def _order(labels: IntArray, label: int, seed: int, *, shuffle: bool, part: bool
     return np.random.default_rng([seed, label, 1] if part else [seed, label]).permutation(rows) if shuffle else rows
 
 
-def _is_part(whole: IntArray | None, sizes: IntArray) -> bool:
-    """Whether the samples are a part of the fixed set that the verdict is about."""
-    return whole is not None and bool((whole > sizes).any())
-
-
 def _whole(present: IntArray, counts: IntArray, class_sizes: ArrayLike | None) -> IntArray:
     """Samples of each class with samples in the fixed set that the verdict is about."""
     if class_sizes is None:
@@ -183,19 +190,20 @@ def describe_draws(
     drawn: Drawn, names: tuple[str, ...], threshold: float, *, finite: bool, from_store: int, passes: int = 1
 ) -> AdaptiveRun:
     """The run as a result; ``names`` are those of all labels, ``passes`` the forward passes that a sample takes."""
-    above, below = drawn.evidence.above, drawn.evidence.below
-    entries = [
+    evidence, (labels, decided) = drawn.evidence, drawn.seen
+    correct = np.bincount(labels[labels == decided], minlength=len(names))
+    classes = [
         AdaptiveClass(
             name=names[label],
-            n=int(drawn.evidence.counts[k]),
+            n=int(n),
             available=int(drawn.sizes[k]),
-            size=None if drawn.evidence.sizes is None else int(drawn.evidence.sizes[k]),
-            score=float(drawn.evidence.means[k]) if drawn.evidence.counts[k] else None,
-            accuracy=float(drawn.correct[k] / drawn.evidence.counts[k]) if drawn.evidence.counts[k] else None,
-            log_above=_finite(above[k]),
-            log_below=_finite(below[k]),
+            size=None if evidence.sizes is None else int(evidence.sizes[k]),
+            score=float(evidence.means[k]) if n else None,
+            accuracy=float(correct[label] / n) if n else None,
+            log_above=_finite(evidence.above[k]),
+            log_below=_finite(evidence.below[k]),
         )
-        for k, label in enumerate(drawn.present.tolist())
+        for k, (label, n) in enumerate(zip(drawn.present, evidence.counts, strict=True))
     ]
     return AdaptiveRun(
         threshold=threshold,
@@ -203,39 +211,34 @@ def describe_draws(
         available=drawn.available,
         from_store=from_store,
         passes_per_sample=passes,
-        rounds=drawn.rounds,
+        rounds=len(drawn.rounds),
         seed=drawn.seed,
         target="finite" if finite else "population",
-        classes=tuple(entries),
+        classes=tuple(classes),
     )
 
 
 def drawn_decisions(drawn: Drawn, names: tuple[str, ...]) -> Decisions:
     """What the model decided on the samples that were drawn; ``names`` are those of all labels."""
-    counts, correct = np.zeros((2, len(names)), dtype=np.int64)
-    counts[drawn.present], correct[drawn.present] = drawn.evidence.counts, drawn.correct
-    taken = np.bincount(drawn.decided, minlength=len(names)).astype(np.int64)
-    return Decisions(names=names, counts=counts, correct=correct, taken=taken)
+    none = np.zeros(len(names), dtype=np.int64)
+    return Decisions(names=names, counts=none, correct=none, taken=none).with_more(*drawn.seen)
 
 
-def rows_to_make_sure(drawn: Drawn, labels: IntArray, *, shuffle: bool) -> IntArray:
+def rows_to_make_sure(drawn: Drawn) -> IntArray:
     """Rows that were not drawn, of all classes alike: so many that a model which guesses shows.
 
     What was drawn may not tell: it is little, mostly of the class that looked worst, and a PASS comes when scores
     happen to be high.
     """
     each = math.ceil(max(SURE_ROWS, SURE_PER_CLASS * len(drawn.present)) / len(drawn.present))
-    part = _is_part(drawn.evidence.sizes, drawn.sizes)
-    ordered = [
-        _order(labels, label, drawn.seed, shuffle=shuffle, part=part)[n : n + each]
-        for label, n in zip(drawn.present.tolist(), drawn.evidence.counts, strict=True)
-    ]
-    return np.concatenate(ordered)
+    return np.concatenate([order[n : n + each] for order, n in zip(drawn.orders, drawn.evidence.counts, strict=True)])
 
 
 def explain_draws(drawn: Drawn, run: AdaptiveRun, delta: float, digits: int = 3) -> str:
     """Why it ended as it did, in a sentence with numbers."""
-    cost = _cost(run)
+    cost = f"{run.used:,} of {run.available:,} forward passes"
+    if run.passes_per_sample > 1:
+        cost = f"{run.used:,} of {run.available:,} samples, of up to {run.passes_per_sample:,} forward passes each,"
     level = f"{run.threshold:g} (error level {delta:g})"
     if drawn.verdict is Verdict.PASS:
         return f"Every one of {len(run.classes):,} classes is shown to be at least {level} after {cost}."
@@ -243,21 +246,12 @@ def explain_draws(drawn: Drawn, run: AdaptiveRun, delta: float, digits: int = 3)
         worst = run.classes[int(drawn.evidence.below.argmax())]
         seen = f"its {worst.n:,} scores have a mean of {views.number(worst.score, digits)}"
         return f"A class is shown to be below {level} after {cost}, most of all {views.printable(worst.name)}: {seen}."
-    passed, _ = judge_evidence(drawn.evidence.above, drawn.evidence.below, delta)
-    unsure = [entry for entry, shown in zip(run.classes, passed, strict=True) if not shown]
+    unsure = [entry for entry, shown in zip(run.classes, drawn.passed, strict=True) if not shown]
     some = first_few([f"{views.printable(entry.name)} ({views.number(entry.score, digits)})" for entry in unsure])
     return (
         f"{len(unsure):,} of {len(run.classes):,} classes are too near to {level} for the samples there are: "
         f"{some}; {cost} were used."
     )
-
-
-def _cost(run: AdaptiveRun) -> str:
-    """Of how much how much was spent."""
-    spent = f"{run.used:,} of {run.available:,}"
-    if run.passes_per_sample == 1:
-        return f"{spent} forward passes"
-    return f"{spent} samples, of up to {run.passes_per_sample:,} forward passes each,"
 
 
 def _finite(value: float) -> float | None:

@@ -1,24 +1,28 @@
 """Flags: facts that make a number less trustworthy than it looks, each with what to do about it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 from gfscore.errors import PLURALS, first_few
-from gfscore.judge.chance import Decisions, is_at_chance
+from gfscore.judge.accuracies import Decisions, is_at_chance
+from gfscore.judge.policy import ABSENT
 from gfscore.metrics.formulas import worst_classes
-from gfscore.probabilities import PERCENT, Reading, RowSums, places
+from gfscore.probabilities import PERCENT, RowSums, places
 from gfscore.profile import ClassProfile
 from gfscore.results import Flag, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores.local import SATURATED, LocalScores
 from gfscore.summaries import Summary
 
-DEFAULT_MIN_N = (
-    30  # the usual rule of thumb; Hoeffding's interval at n = 30, K = 10 is then +-0.4, a third of the range
+DEFAULT_MIN_N = 30  # the usual rule of thumb; Hoeffding's interval at n = 30, K = 10 is +-0.4, a third of the range
+ALL_ZERO = Flag(
+    code="all_zero",
+    message="every score is 0, so NRGC, Theil and Atkinson do not exist: no sample leads in its class. Check that "
+    "labels and logits belong together.",
 )
-ALL_ZERO = "every score is 0, so NRGC, Theil and Atkinson do not exist: no sample leads in its class."
 SATURATED_SHARE = 0.5  # of the samples: then the profile is mostly accuracy
 SHIFT_KEPT = 0.5  # share of the sigmoid score left over by the common shift of the logits
 SHOWN_DECIMALS = 4  # of probabilities: rounding to more is lost among the digits that scores are shown with
@@ -83,20 +87,12 @@ def audit_flags(facts: Facts, profile: ClassProfile, *, min_n: int) -> tuple[Fla
     """All flags that apply, in a fixed order."""
     found = (
         absent_flag(profile.absent),
-        _unequal_draws(profile),
-        _few_samples(profile, min_n),
-        _tied_worst(profile),
-        _zero_classes(profile),
+        *_profile_flags(profile, min_n),
         _at_chance(facts, profile),
         _one_class_takes_all(facts),
-        _tied_logits(facts),
-        _saturated(facts),
-        _sigmoid_shift(facts),
+        *_score_flags(facts),
         None if facts.probabilities else bounded_flag(*facts.value_range),
-        _left_out(facts),
-        _percentages(facts),
-        _rounded_probabilities(facts),
-        _halved_batches(facts),
+        *_input_flags(facts),
     )
     return tuple(flag for flag in found if flag is not None)
 
@@ -106,71 +102,10 @@ def absent_flag(absent: tuple[str, ...]) -> Flag | None:
     if not absent:
         return None
     return Flag(
-        code="absent_classes",
+        code=ABSENT,
         message=f"classes without a sample ({first_few(absent)}; {len(absent):,} in all) have no score and "
         "are left out of every metric.",
     )
-
-
-def _unequal_draws(profile: ClassProfile) -> Flag | None:
-    if profile.weighted_by != "unequal_draws":
-        return None
-    why = (
-        "within a group classes are mixed otherwise than in the data set, and so are its score and accuracy"
-        if profile.partition == "group"
-        else "a class of it has no sample"
-    )
-    return Flag(
-        code="unequal_draws",
-        message=f"classes were not drawn in proportion to their numbers in the data set, and cannot be weighed: "
-        f"{why}. Score and accuracy of the whole are those of the samples drawn, and have no interval.",
-    )
-
-
-def _few_samples(profile: ClassProfile, min_n: int) -> Flag | None:
-    few = tuple(name for name, n in zip(profile.names, profile.counts.tolist(), strict=True) if n < min_n)
-    if not few:
-        return None
-    return Flag(
-        code="few_samples",
-        message=f"{len(few)} of {len(profile.names)} {_parts(profile)} have fewer than {min_n} samples "
-        f"({first_few(few)}): their scores are mostly chance; read the intervals, not the points.",
-    )
-
-
-def _tied_worst(profile: ClassProfile) -> Flag | None:
-    worst = worst_classes(profile.scores)
-    if len(worst) < 2:
-        return None
-    names = tuple(profile.names[k] for k in worst)
-    lowest = profile.scores[worst[0]]
-    return Flag(
-        code="tied_worst",
-        message=f"{len(names)} {_parts(profile)} share the lowest score {lowest:.4g} ({first_few(names)}): "
-        "the one named as worst is only the first of them.",
-    )
-
-
-def _zero_classes(profile: ClassProfile) -> Flag | None:
-    zero = tuple(profile.names[k] for k in np.flatnonzero(profile.scores == 0))
-    if not zero:
-        return None
-    if len(zero) == len(profile.names):
-        return Flag(
-            code="all_zero",
-            message=f"{ALL_ZERO} Check that labels and logits belong together.",
-        )
-    return Flag(
-        code="zero_classes",
-        message=f"{len(zero)} of {len(profile.names)} {_parts(profile)} score exactly 0 ({first_few(zero)}): no sample "
-        "of theirs has its own class in front. Atkinson is then 1, and its adjusted mean 0, by definition.",
-    )
-
-
-def _at_chance(facts: Facts, profile: ClassProfile) -> Flag | None:
-    if facts.decisions is None:
-        return chance_flag(profile.accuracy, float(facts.n_samples), 1.0 / facts.n_classes)
-    return chance_flag(facts.decisions.accuracy, facts.decisions.worth, facts.decisions.guess)
 
 
 def chance_flag(accuracy: float, n: float, guess: float) -> Flag | None:
@@ -186,6 +121,17 @@ def chance_flag(accuracy: float, n: float, guess: float) -> Flag | None:
     )
 
 
+def bounded_flag(low: float, high: float) -> Flag | None:
+    """The flag of logits between ``low`` and ``high`` that may be no logits."""
+    if low < 0 or high > 1 or np.isclose(low, high):
+        return None
+    return Flag(
+        code="bounded_logits",
+        message=f"all logits lie in [{low:.3g}, {high:.3g}]: if these are sigmoid outputs or normalised scores, "
+        "they are no logits and the score means nothing.",
+    )
+
+
 def known_flags(model: ModelAudit) -> tuple[Flag, ...]:
     """The flags of an audit that was made before, and those that void a verdict where its classes show them.
 
@@ -193,13 +139,55 @@ def known_flags(model: ModelAudit) -> tuple[Flag, ...]:
     """
     classes, found = model.classes, {flag.code for flag in model.flags}
     void: list[Flag | None] = []
-    if "all_zero" not in found and all(entry.score == 0 for entry in classes):
-        void.append(Flag(code="all_zero", message=f"{ALL_ZERO} Check that labels and logits belong together."))
+    if ALL_ZERO.code not in found and all(entry.score == 0 for entry in classes):
+        void.append(ALL_ZERO)
     if "at_chance" not in found and model.partition == "class":
         accuracy = sum(entry.accuracy for entry in classes) / len(classes)
         worth = len(classes) ** 2 / sum(1 / entry.n for entry in classes)
         void.append(chance_flag(accuracy, worth, 1 / (len(classes) + len(model.absent_classes))))
     return (*model.flags, *(flag for flag in void if flag is not None))
+
+
+def _profile_flags(profile: ClassProfile, min_n: int) -> Iterator[Flag]:
+    """What makes the scores of classes, or of groups, less than they look."""
+    names, parts = profile.names, PLURALS[profile.partition]
+    if profile.weighted_by == "unequal_draws":
+        why = "a class of it has no sample"
+        if profile.partition == "group":
+            why = "within a group classes are mixed otherwise than in the data set, and so are its score and accuracy"
+        yield Flag(
+            code="unequal_draws",
+            message="classes were not drawn in proportion to their numbers in the data set, and cannot be weighed: "
+            f"{why}. Score and accuracy of the whole are those of the samples drawn, and have no interval.",
+        )
+    if few := [name for name, n in zip(names, profile.counts, strict=True) if n < min_n]:
+        yield Flag(
+            code="few_samples",
+            message=f"{len(few)} of {len(names)} {parts} have fewer than {min_n} samples ({first_few(few)}): their "
+            "scores are mostly chance; read the intervals, not the points.",
+        )
+    worst = worst_classes(profile.scores)
+    if len(worst) > 1:
+        yield Flag(
+            code="tied_worst",
+            message=f"{len(worst)} {parts} share the lowest score {profile.scores[worst[0]]:.4g} "
+            f"({first_few([names[k] for k in worst])}): the one named as worst is only the first of them.",
+        )
+    zero = [names[k] for k in np.flatnonzero(profile.scores == 0)]
+    if len(zero) == len(names):
+        yield ALL_ZERO
+    elif zero:
+        yield Flag(
+            code="zero_classes",
+            message=f"{len(zero)} of {len(names)} {parts} score exactly 0 ({first_few(zero)}): no sample of theirs has "
+            "its own class in front. Atkinson is then 1, and its adjusted mean 0, by definition.",
+        )
+
+
+def _at_chance(facts: Facts, profile: ClassProfile) -> Flag | None:
+    if facts.decisions is None:
+        return chance_flag(profile.accuracy, float(facts.n_samples), 1.0 / facts.n_classes)
+    return chance_flag(facts.decisions.accuracy, facts.decisions.worth, facts.decisions.guess)
 
 
 def _one_class_takes_all(facts: Facts) -> Flag | None:
@@ -218,99 +206,61 @@ def _one_class_takes_all(facts: Facts) -> Flag | None:
     )
 
 
-def _tied_logits(facts: Facts) -> Flag | None:
-    if facts.tied == 0:
-        return None
-    return Flag(
-        code="tied_logits",
-        message=f"{facts.tied:,} samples count as correct only because their class comes first among equal logits: "
-        "they score 0. Coarse logits (float16, int8) do this.",
-    )
-
-
-def _saturated(facts: Facts) -> Flag | None:
+def _score_flags(facts: Facts) -> Iterator[Flag]:
+    """What makes the scores of samples less than they look."""
+    if facts.tied:
+        yield Flag(
+            code="tied_logits",
+            message=f"{facts.tied:,} samples count as correct only because their class comes first among equal logits: "
+            "they score 0. Coarse logits (float16, int8) do this.",
+        )
     share = facts.saturated / facts.n_samples
-    if share <= SATURATED_SHARE:
-        return None
-    return Flag(
-        code="saturated",
-        message=f"{100 * share:.1f} % of the samples score above {SATURATED:g} of the maximum: the profile repeats "
-        "the class accuracies. A higher temperature (of a radius: a higher cap, more noise samples) spreads it out.",
-    )
+    if share > SATURATED_SHARE:
+        yield Flag(
+            code="saturated",
+            message=f"{100 * share:.1f} % of the samples score above {SATURATED:g} of the maximum: the profile repeats "
+            "the class accuracies. A higher temperature (of a radius: a higher cap, more noise samples) spreads it "
+            "out.",
+        )
+    if facts.total < SHIFT_KEPT * facts.centred:  # a common shift of all logits changes no decision
+        yield Flag(
+            code="sigmoid_shift",
+            message=f"sigmoid keeps {100 * facts.total / facts.centred:.1f} % of the score that the same logits would "
+            "have if shifted to their middle: the level of the logits, which decides nothing, sets the score. Use "
+            "softmax.",
+        )
 
 
-def _sigmoid_shift(facts: Facts) -> Flag | None:
-    """How much of the sigmoid score a common shift of all logits, which changes no decision, has cost."""
-    if facts.total >= SHIFT_KEPT * facts.centred:
-        return None
-    return Flag(
-        code="sigmoid_shift",
-        message=f"sigmoid keeps {100 * facts.total / facts.centred:.1f} % of the score that the same logits would have "
-        "if shifted to their middle: the level of the logits, which decides nothing, sets the score. Use softmax.",
-    )
+def _input_flags(facts: Facts) -> Iterator[Flag]:
+    """How tables and probabilities were read, and models run."""
+    if facts.left_out:
+        yield Flag(
+            code="left_out_columns",
+            message=f"{len(facts.left_out)} columns of the table were taken for no class and left out "
+            f"({first_few([name or 'one without a name' for name in facts.left_out])}).",
+        )
+    if facts.probabilities and facts.row_sums is not None:
+        yield from _probability_flags(facts.row_sums, facts.n_samples * facts.n_classes)
+    if facts.halved_batches:
+        yield Flag(
+            code="halved_batches",
+            message=f"{facts.halved_batches:,} batches did not fit into memory and were run in halves: numbers may "
+            "differ by up to 1e-5 from those of a run that had the memory. A smaller --batch-size avoids it.",
+        )
 
 
-def bounded_flag(low: float, high: float) -> Flag | None:
-    """The flag of logits between ``low`` and ``high`` that may be no logits."""
-    if low < 0 or high > 1 or np.isclose(low, high):
-        return None
-    return Flag(
-        code="bounded_logits",
-        message=f"all logits lie in [{low:.3g}, {high:.3g}]: if these are sigmoid outputs or normalised scores, "
-        "they are no logits and the score means nothing.",
-    )
-
-
-def _left_out(facts: Facts) -> Flag | None:
-    if not facts.left_out:
-        return None
-    return Flag(
-        code="left_out_columns",
-        message=f"{len(facts.left_out)} columns of the table were taken for no class and left out "
-        f"({first_few(tuple(name or 'one without a name' for name in facts.left_out))}).",
-    )
-
-
-def _percentages(facts: Facts) -> Flag | None:
-    found = _reading(facts)
-    if found is None or found.whole != PERCENT:
-        return None
-    return Flag(
-        code="percentages",
-        message="rows sum to 100, so the probabilities were read as percentages.",
-    )
-
-
-def _rounded_probabilities(facts: Facts) -> Flag | None:
-    """Decimals that are few enough to be seen in the score."""
-    found = _reading(facts)
-    if found is None or found.decimals is None or facts.row_sums is None:
-        return None
+def _probability_flags(sums: RowSums, n_values: int) -> Iterator[Flag]:
+    found = sums.reading()
+    if found is None:
+        return
+    if found.whole == PERCENT:
+        yield Flag(code="percentages", message="rows sum to 100, so the probabilities were read as percentages.")
     hidden = 2 if found.whole == PERCENT else 0  # a percentage is two decimals longer as a share
-    if found.decimals + hidden > SHOWN_DECIMALS:
-        return None
-    zeros = facts.row_sums.zeros / (facts.n_samples * facts.n_classes)
-    return Flag(
-        code="rounded_probabilities",
-        message=f"probabilities have {places(found.decimals)}: classes that rounding made equal are ties, which score "
-        f"0; {100 * zeros:.1f} % of the values are 0, which no temperature changes; and each row was divided by its "
-        f"sum, which is up to {100 * found.excess:.2g} % off. Save more decimals, or the logits.",
-    )
-
-
-def _reading(facts: Facts) -> Reading | None:
-    return facts.row_sums.reading() if facts.probabilities and facts.row_sums is not None else None
-
-
-def _halved_batches(facts: Facts) -> Flag | None:
-    if facts.halved_batches == 0:
-        return None
-    return Flag(
-        code="halved_batches",
-        message=f"{facts.halved_batches:,} batches did not fit into memory and were run in halves: numbers may differ "
-        "by up to 1e-5 from those of a run that had the memory. A smaller --batch-size avoids it.",
-    )
-
-
-def _parts(profile: ClassProfile) -> str:
-    return PLURALS[profile.partition]
+    if found.decimals is not None and found.decimals + hidden <= SHOWN_DECIMALS:
+        yield Flag(
+            code="rounded_probabilities",
+            message=f"probabilities have {places(found.decimals)}: classes that rounding made equal are ties, which "
+            f"score 0; {100 * sums.zeros / n_values:.1f} % of the values are 0, which no temperature changes; and each "
+            f"row was divided by its sum, which is up to {100 * found.excess:.2g} % off. Save more decimals, or the "
+            "logits.",
+        )

@@ -9,16 +9,29 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from gfscore import views
-from gfscore.errors import OptionError
+from gfscore.errors import InvalidInputError, OptionError, first_few
 from gfscore.judge.accuracies import accuracy_intervals
 from gfscore.judge.flags import known_flags
-from gfscore.judge.policy import EVERY, Kind, Policy, Rule, no_such
-from gfscore.judge.scale import check_thresholds
-from gfscore.judge.soundness import ABSENT, refuse_void, without_samples
+from gfscore.judge.policy import ABSENT, EVERY, VOIDING, Kind, Policy, Rule, check_thresholds, no_such
 from gfscore.metrics import Unit
-from gfscore.results import Comparison, Interval, Metric, ModelAudit, ModelVerdict, RuleVerdict, Verdict
+from gfscore.results import Comparison, Flag, Interval, Metric, ModelAudit, ModelVerdict, RuleVerdict, Verdict
 
-SLACK = 1e-12  # on the comparison of two levels, for their rounding
+LEVEL_ROUNDING = 1e-12  # on the comparison of two levels
+
+Estimate = tuple[float | None, Interval | None, int, str]  # value, interval, samples behind it, and a remark
+Accuracies = tuple[Interval | None, Mapping[str, Interval]]  # intervals: of the whole, and by class
+
+
+class UnsoundError(InvalidInputError):
+    """Numbers that are about nothing, so that no verdict can rest on them."""
+
+
+def refuse_void(flags: Iterable[Flag], allow: Sequence[str]) -> None:
+    """Stop where a flag says that there is nothing to judge, unless it is allowed."""
+    found = [flag for flag in flags if flag.code in VOIDING and flag.code not in allow]
+    if found:
+        options = " ".join(f"--allow {flag.code}" for flag in found)
+        raise UnsoundError(f"there is nothing to judge: {found[0].message} To judge nevertheless, give {options}.")
 
 
 def judge(
@@ -35,14 +48,15 @@ def judge(
     n_classes = len(model.classes) + len(model.absent_classes)
     check_thresholds(policy, maximum=model.score.range[1], weight=model.fp_great.weight, n_classes=n_classes)
     _check_levels(model, comparison, levels)
+    asked = {rule.part for rule in policy.rules if rule.kind is Kind.ACCURACY}
+    accuracies = accuracy_intervals(model, asked, levels.get(Kind.ACCURACY, 0.0))
     found = []
     for rule in policy.rules:
-        value, interval, n, about = _estimate(rule, model, comparison, levels, policy)
-        of_score = rule.subject.unit in (Unit.SCORE, Unit.GAP)
+        of_score = rule.row.unit in (Unit.SCORE, Unit.GAP)
         digits = views.digits_of(model.score) if of_score else views.INDEX_DIGITS
-        judged = _judged(rule, value, interval, n, about, digits)
+        entry = _judge_rule(rule, _estimate(rule, model, comparison, accuracies), digits)
         missing = _missing(rule, model, comparison)
-        found.append(about_the_missing(judged, rule, missing, allowed=ABSENT in policy.allow) if missing else judged)
+        found.append(about_the_missing(entry, rule, missing, allowed=ABSENT in policy.allow) if missing else entry)
     verdict = Verdict.all_of([entry.verdict for entry in found])
     delta = sum(levels.values())
     return ModelVerdict(
@@ -66,16 +80,16 @@ def about_the_missing(judged: RuleVerdict, rule: Rule, missing: Sequence[str], *
 
     What some classes break is broken, whatever the others are: then FAIL stays.
     """
+    named = first_few([views.printable(name) for name in missing])
+    without = f"{named} {'has' if len(missing) == 1 else 'have'} no sample"
     if allowed and judged.value is not None:
         return judged.model_copy(
-            update={"reason": f"{judged.reason.removesuffix('.')}; {without_samples(missing)}, left out as allowed."}
+            update={"reason": f"{judged.reason.removesuffix('.')}; {without}, left out as allowed."}
         )
     if judged.verdict is Verdict.FAIL and rule.broken_by_any:
         return judged
-    what = rule.what[0].upper() + rule.what[1:]
     reason = (
-        f"{what} is not known: {without_samples(missing)}. Give some, or judge the other classes alone: "
-        f"--allow {ABSENT}."
+        f"{_sentence(rule)} is not known: {without}. Give some, or judge the other classes alone: --allow {ABSENT}."
     )
     return judged.model_copy(update={"verdict": Verdict.UNDECIDED, "reason": reason, "samples_needed": None})
 
@@ -104,13 +118,10 @@ def samples_needed(n: int, value: float, threshold: float, interval: Interval) -
     return max(n + 1, math.ceil(n * factor / step) * step)
 
 
-Estimate = tuple[float | None, Interval | None, int, str]  # value, interval, samples behind it, and a remark
-
-
-def _estimate(
-    rule: Rule, model: ModelAudit, comparison: Comparison | None, levels: Mapping[Kind, float], policy: Policy
-) -> Estimate:
+def _estimate(rule: Rule, model: ModelAudit, comparison: Comparison | None, accuracies: Accuracies) -> Estimate:
     """What is known of the number that a rule is about."""
+    n, classes, absent = model.samples.n, model.classes, model.absent_classes
+    weighed = " (classes weighed as in the data set)" if model.samples.weighted_by == "class_sizes" else ""
     match rule.kind:
         case Kind.CHANGE:
             return _change(rule, comparison)
@@ -121,113 +132,87 @@ def _estimate(
                     "the policy has a rule on the refuted share, but the audit says nothing about it. Run gfscore "
                     "check, and gate the audit it writes."
                 )
-            tried = model.samples.n if claim.tried_on is None else claim.tried_on
+            tried = n if claim.tried_on is None else claim.tried_on
             return claim.radius_refuted_share, claim.radius_refuted_interval, tried, ""
+        case Kind.ACCURACY if rule.part is None:
+            return model.accuracy, accuracies[0], n, weighed
         case Kind.ACCURACY:
-            return _accuracy(rule, model, levels[Kind.ACCURACY], policy)
+            known = {entry.name: (entry.accuracy, accuracies[1].get(entry.name), entry.n) for entry in classes}
+            return _of_part(rule, known, absent)
+        case Kind.PROFILE if rule.part is None:
+            metric = model.metric(rule.metric)
+            worst = f" ({views.printable(model.wcr.class_)})" if rule.metric == "wcr" else ""
+            return metric.value, metric.interval, n, weighed if rule.metric == "aggregate" else worst
         case Kind.PROFILE:
-            return _profile(rule, model)
-
-
-def _profile(rule: Rule, model: ModelAudit) -> Estimate:
-    if rule.part is not None:
-        entries = {entry.name: (entry.score, entry.interval) for entry in model.classes}
-        value, interval, name = _of_part(rule, entries, model.absent_classes)
-        n = next((entry.n for entry in model.classes if entry.name == name), model.samples.n)
-        return value, interval, n, _lowest(rule, name)
-    metric = model.metric(rule.metric)
-    worst = f" ({views.printable(model.wcr.class_)})" if rule.metric == "wcr" else ""
-    about = _of_what(model) if rule.metric == "aggregate" else worst
-    return metric.value, metric.interval, model.samples.n, about
-
-
-def _accuracy(rule: Rule, model: ModelAudit, level: float, policy: Policy) -> Estimate:
-    """All accuracies that the policy asks about at once."""
-    asked = {entry.part for entry in policy.rules if entry.kind is Kind.ACCURACY}
-    whole, intervals = accuracy_intervals(model, asked, level)
-    if rule.part is None:
-        return model.accuracy, whole, model.samples.n, _of_what(model)
-    counts = {entry.name: entry.n for entry in model.classes}
-    found = {entry.name: (entry.accuracy, intervals[entry.name]) for entry in model.classes if entry.name in intervals}
-    value, interval, name = _of_part(rule, found, model.absent_classes, counts)
-    return value, interval, model.samples.n if name is None else counts[name], _lowest(rule, name)
-
-
-def _of_what(model: ModelAudit) -> str:
-    """A remark on a number of the whole, where its classes are weighed."""
-    return " (classes weighed as in the data set)" if model.samples.weighted_by == "class_sizes" else ""
+            return _of_part(rule, {entry.name: (entry.score, entry.interval, entry.n) for entry in classes}, absent)
 
 
 def _change(rule: Rule, comparison: Comparison | None) -> Estimate:
     if comparison is None:
         raise OptionError("the policy has a rule on a change, but there is nothing to compare with. Give --baseline.")
-    if rule.part is None:
-        change = comparison.metrics.get(rule.metric)
-        if change is None:
-            raise OptionError(f"nothing is known of the {rule.what}: the comparison does not hold it. Audit both anew.")
-        return change.value, change.interval, comparison.n, ""
-    entries = {entry.name: (entry.change.value, entry.change.interval) for entry in comparison.classes}
-    value, interval, name = _of_part(rule, entries, ())
-    n = next(entry.n for entry in comparison.classes if entry.name == name)
-    return value, interval, n, _lowest(rule, name)
+    if rule.part is not None:
+        entries = {entry.name: (entry.change.value, entry.change.interval, entry.n) for entry in comparison.classes}
+        return _of_part(rule, entries, ())
+    change = comparison.metrics.get(rule.metric)
+    if change is None:
+        raise OptionError(f"nothing is known of the {rule.what}: the comparison does not hold it. Audit both anew.")
+    return change.value, change.interval, comparison.n, ""
 
 
 def _of_part(
-    rule: Rule,
-    entries: Mapping[str, tuple[float | None, Interval | None]],
-    absent: tuple[str, ...],
-    names: Iterable[str] = (),
-) -> tuple[float | None, Interval | None, str | None]:
-    """Value and interval of the class that a rule names, or of the lowest; and which class it is."""
+    rule: Rule, entries: Mapping[str, tuple[float | None, Interval | None, int]], absent: tuple[str, ...]
+) -> Estimate:
+    """Of the class that a rule names, or of the lowest."""
     if rule.part == EVERY:
-        values = {name: value for name, (value, _) in entries.items() if value is not None}
-        ends = [interval for _, interval in entries.values()]
+        values = {name: value for name, (value, _, _) in entries.items() if value is not None}
         lowest = min(values, key=lambda name: values[name])
-        known = [interval for interval in ends if interval is not None]
-        interval = (min(low for low, _ in known), min(high for _, high in known)) if len(known) == len(ends) else None
-        return values[lowest], interval, lowest
+        ends = [interval for _, interval, _ in entries.values() if interval is not None]
+        interval = (min(low for low, _ in ends), min(high for _, high in ends)) if len(ends) == len(entries) else None
+        return values[lowest], interval, entries[lowest][2], f" (lowest: {views.printable(lowest)})"
     part = str(rule.part)
     if part in entries:
-        return *entries[part], part
+        return *entries[part], ""
     if part in absent:
-        return None, None, None
-    raise OptionError(no_such(part, list(dict.fromkeys([*entries, *names, *absent])), "class"))
+        return None, None, 0, ""
+    raise OptionError(no_such(part, [*entries, *absent], "class"))
 
 
-def _lowest(rule: Rule, name: str | None) -> str:
-    return f" (lowest: {views.printable(name)})" if rule.part == EVERY and name is not None else ""
-
-
-def _judged(rule: Rule, value: float | None, interval: Interval | None, n: int, about: str, digits: int) -> RuleVerdict:
+def _judge_rule(rule: Rule, estimate: Estimate, digits: int) -> RuleVerdict:
     """The verdict on one rule, with its reason."""
-    good, needed = "at least" if rule.subject.high_is_good else "at most", None
-    what = rule.what[0].upper() + rule.what[1:]
+    value, interval, n, remark = estimate
+    at_least, needed = rule.row.higher_is_better, None
+    good = f"{'at least' if at_least else 'at most'} {rule.threshold:g}"
     if value is None or interval is None:
         verdict = Verdict.UNDECIDED
         lacks = "does not exist" if value is None else "has no interval"
-        reason = f"{what} {lacks} here, so nothing shows that it is {good} {rule.threshold:g}."
+        reason = f"{_sentence(rule)} {lacks} here, so nothing shows that it is {good}."
     else:
         verdict = rule.judge(interval)
-        seen = f"{what} is {views.estimate(value, interval, digits)}{about}"
+        seen = f"{_sentence(rule)} is {views.estimate(value, interval, digits)}{remark}"
         if verdict is Verdict.UNDECIDED:
             needed = samples_needed(n, value, rule.threshold, interval)
             reason = f"{seen}: the interval reaches across {rule.threshold:g}; {_more(rule, n, needed)}."
         else:
             share = "all" if verdict is Verdict.PASS else "none"
-            reason = f"{seen}: {share} of the interval is {good} {rule.threshold:g}."
+            reason = f"{seen}: {share} of the interval is {good}."
     return RuleVerdict(
         rule=rule.text,
         metric=rule.metric,
         class_=rule.part,
         change=rule.change,
-        at_least=rule.threshold if rule.subject.high_is_good else None,
-        at_most=None if rule.subject.high_is_good else rule.threshold,
+        at_least=rule.threshold if at_least else None,
+        at_most=None if at_least else rule.threshold,
         value=value,
         interval=interval,
         verdict=verdict,
         reason=reason,
         samples_needed=needed,
     )
+
+
+def _sentence(rule: Rule) -> str:
+    """What a rule is about, as the beginning of a sentence."""
+    return rule.what[0].upper() + rule.what[1:]
 
 
 def _more(rule: Rule, n: int, needed: int | None) -> str:
@@ -249,7 +234,7 @@ def _check_levels(model: ModelAudit, comparison: Comparison | None, levels: Mapp
     if comparison is not None:
         made[Kind.CHANGE] = comparison.delta
     for kind, level in levels.items():
-        if made.get(kind, 0.0) > level + SLACK:
+        if made.get(kind, 0.0) > level + LEVEL_ROUNDING:
             raise OptionError(
                 f"{model.name}: intervals for rules on the {kind} were made at delta {made[kind]:g}, but have "
                 f"{level:g} here. Make them with --delta {level:g}, give logits, or raise --delta."

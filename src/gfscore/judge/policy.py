@@ -1,6 +1,7 @@
 """A policy: rules as data. Each has a number of the audit it is about, a threshold, and a share of the error level."""
 
 import difflib
+import math
 import reprlib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,12 +12,15 @@ from typing import Any, Self
 from gfscore import views
 from gfscore.bounds import check_level
 from gfscore.errors import OptionError, first_few
-from gfscore.judge.soundness import ALLOWABLE
-from gfscore.metrics import ModelMetric, Unit, all_metrics
-from gfscore.metrics.metric_table import PLACEHOLDERS
+from gfscore.metrics import PLACEHOLDERS, ModelMetric, Scale, Unit, all_metrics
 from gfscore.results import Interval, Verdict
 
 EVERY = "*"  # in the place of a class: each of them
+SCORE = "score"  # what the score is called in a rule, until it is known which one is judged
+ABSENT = "absent_classes"
+VOIDING = ("at_chance", "all_zero", "bounded_logits")  # flags that leave nothing to judge
+ALLOWABLE = (ABSENT, *VOIDING)
+ROUNDING = 1e-9  # of the length of a scale, for thresholds that were computed
 
 
 class Kind(StrEnum):
@@ -28,98 +32,107 @@ class Kind(StrEnum):
     CHANGE = "change"  # against a baseline
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """What a rule can be about."""
-
-    title: str
-    kind: Kind = Kind.PROFILE
-    high_is_good: bool = True
-    is_share: bool = False
-    of_classes: bool = False  # it speaks of every class, not of all samples
-    broken_by_any: bool = False  # one class more can only make it worse
-    unit: Unit = Unit.SHARE
-    row: ModelMetric | None = None  # of the table of metrics, where it is about one
-
-
-def rule_subjects() -> dict[str, Subject]:
-    """What a rule on a whole model can be about, by its name in a policy: every metric there is, and two shares."""
-    metrics = {
-        key: Subject(
-            title=row.title,
-            high_is_good=row.higher_is_better,
-            is_share=row.is_share,
-            of_classes=row.of_every_class,
-            broken_by_any=row.worsened_by_any,
-            unit=row.unit,
-            row=row,
-        )
-        for key, row in all_metrics().items()
-    }
-    return metrics | WHOLE_RULES
+def _row(key: str, title: str, unit: Unit = Unit.SHARE, *, higher_is_better: bool = True) -> ModelMetric:
+    """A row as metrics have, for a number that does not come from class scores."""
+    return ModelMetric(
+        key=key,
+        title=title,
+        value=lambda _: None,
+        note="",
+        unit=unit,
+        higher_is_better=higher_is_better,
+        of_every_class=False,
+    )
 
 
-SCORE = "score"  # what the score is called in a rule, until it is known which one is judged
 WHOLE_RULES = {
-    "accuracy": Subject(title="accuracy", kind=Kind.ACCURACY, is_share=True),
-    "refuted": Subject(title="refuted share", kind=Kind.REFUTED, high_is_good=False, is_share=True),
+    "accuracy": _row("accuracy", "accuracy"),
+    "refuted": _row("refuted", "refuted share", higher_is_better=False),
 }
 CLASS_RULES = {
-    "class": Subject(title="score of", unit=Unit.SCORE),
-    "class_accuracy": Subject(title="accuracy of", kind=Kind.ACCURACY, is_share=True),
+    "class": _row("class", "score of", Unit.SCORE),
+    "class_accuracy": _row("class_accuracy", "accuracy of"),
 }
+KINDS = {"accuracy": Kind.ACCURACY, "class_accuracy": Kind.ACCURACY, "refuted": Kind.REFUTED}  # others: profile
 TABLES, ALLOW = ("rules", *CLASS_RULES, "change"), "allow"
+
+
+def judge_interval(interval: Interval | None, threshold: float) -> Verdict:
+    """PASS when the whole interval is at or above the threshold, FAIL when it is wholly below, UNDECIDED otherwise.
+
+    >>> [judge_interval(interval, 0.3).value for interval in ((0.3, 0.5), (0.1, 0.2), (0.2, 0.4), None)]
+    ['PASS', 'FAIL', 'UNDECIDED', 'UNDECIDED']
+    """
+    if interval is not None and interval[0] >= threshold:
+        return Verdict.PASS
+    if interval is not None and interval[1] < threshold:
+        return Verdict.FAIL
+    return Verdict.UNDECIDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """A threshold for one number: at least so much where more is better, at most so much where less is."""
 
-    metric: str  # a key of rule_subjects or CLASS_RULES
+    metric: str  # a key of the table of metrics, of WHOLE_RULES, or, where there is a part, of CLASS_RULES
     threshold: float
     part: str | None = None  # the class it is about; EVERY for each of them
     change: bool = False  # it is about the change against a baseline
     score: str = SCORE  # title of the local score that is judged
 
     @property
-    def subject(self) -> Subject:
-        """What it is about."""
-        return rule_subjects()[self.metric] if self.part is None else CLASS_RULES[self.metric]
+    def row(self) -> ModelMetric:
+        """What is known of the number: title, unit, and which way is better."""
+        return CLASS_RULES[self.metric] if self.part is not None else (all_metrics() | WHOLE_RULES)[self.metric]
 
     @property
     def kind(self) -> Kind:
         """Whose intervals judge it."""
-        return Kind.CHANGE if self.change else self.subject.kind
+        return Kind.CHANGE if self.change else KINDS.get(self.metric, Kind.PROFILE)
 
     @property
     def what(self) -> str:
         """The number, in words."""
         of = "" if self.part is None else " every class" if self.part == EVERY else f" {views.printable(self.part)}"
-        title = self.subject.title.format_map(dict.fromkeys(PLACEHOLDERS, "") | {"score": self.score})
+        title = self.row.title.format_map(dict.fromkeys(PLACEHOLDERS, "") | {"score": self.score})
         return f"{'change of ' if self.change else ''}{title}{of}"
 
     @property
     def of_every_class(self) -> bool:
         """Whether it speaks of every class, those without a sample too."""
-        return self.part == EVERY or (self.part is None and self.subject.of_classes)
+        return self.part == EVERY or self.row.of_every_class
 
     @property
     def broken_by_any(self) -> bool:
         """Whether some of the classes are enough to break it, whatever the others are."""
-        return self.part == EVERY or (self.subject.broken_by_any and not self.change)
+        return self.part == EVERY or (self.row.worsened_by_any and not self.change)
 
     @property
     def text(self) -> str:
         """The rule as a person would write it."""
-        return f"{self.what} {'≥' if self.subject.high_is_good else '≤'} {self.threshold:g}"
+        return f"{self.what} {'≥' if self.row.higher_is_better else '≤'} {self.threshold:g}"
 
     def judge(self, interval: Interval) -> Verdict:
         """What an interval says."""
-        low, high = interval if self.subject.high_is_good else (-interval[1], -interval[0])
-        threshold = self.threshold if self.subject.high_is_good else -self.threshold
-        if low >= threshold:
-            return Verdict.PASS
-        return Verdict.FAIL if high < threshold else Verdict.UNDECIDED
+        if self.row.higher_is_better:
+            return judge_interval(interval, self.threshold)
+        return judge_interval((-interval[1], -interval[0]), -self.threshold)
+
+    def scale(self, *, maximum: float, weight: float, n_classes: int | None = None) -> Interval:
+        r"""The smallest and the largest value that the number can have; arguments as of :func:`check_thresholds`.
+
+        A class score, an average of them, and the difference of two of them lie in [0, S]; FP-GREAT in
+        :math:`[-\lambda S, S]`; Theil's index in :math:`[0, \ln K]`; shares in [0, 1]. A change is the difference of
+        two.
+
+        >>> Rule(metric="fp_great", threshold=0.0).scale(maximum=2.0, weight=0.5)
+        (-1.0, 2.0)
+        >>> Rule(metric="wcr", threshold=0.0, change=True).scale(maximum=2.0, weight=0.5)
+        (-2.0, 2.0)
+        """
+        scale = Scale(low=0.0, high=maximum, fairness_weight=weight, n_classes=n_classes)
+        low, high = self.row.values(scale)
+        return (low - high, high - low) if self.change else (low, high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,14 +150,13 @@ class Policy:
         >>> [rule.text for rule in policy.rules]
         ['WCR ≥ 0.1', 'RDI ≤ 0.5', 'score of cat ≥ 0.2', 'change of WCR ≥ -0.05']
         """
-        _known(table, (*TABLES, ALLOW), "table")
+        _check_names(table, (*TABLES, ALLOW), "table")
         tables = {name: _table(table.get(name, {}), name) for name in TABLES}
-        subjects = rule_subjects()
-        _known(tables["rules"], subjects, "rule")
+        metrics = all_metrics()
+        _check_names(tables["rules"], (*metrics, *WHOLE_RULES), "rule")
         changes = dict(tables["change"])
         parts = _table(changes.pop("class", {}), "change.class")
-        profile = [name for name, subject in subjects.items() if subject.kind is Kind.PROFILE]
-        _known(changes, (*profile, "class"), "rule on a change")
+        _check_names(changes, (*metrics, "class"), "rule on a change")
         rules = [Rule(metric=name, threshold=value) for name, value in tables["rules"].items()]
         for metric in CLASS_RULES:
             rules += [Rule(metric=metric, part=part, threshold=value) for part, value in tables[metric].items()]
@@ -154,15 +166,15 @@ class Policy:
             raise OptionError("the policy has no rule. Give at least one, such as --wcr 0.1.")
         for rule in rules:
             _check_threshold(rule)
-        return cls(rules=tuple(rules), allow=_allowed(table.get(ALLOW, ())))
+        return cls(rules=tuple(rules), allow=_check_codes(table.get(ALLOW, ())))
 
     def about(self, score: str) -> Self:
-        """The same policy for a local score with this title, which its rules then name."""
+        """A policy whose rules name the local score by this title."""
         return replace(self, rules=tuple(replace(rule, score=score) for rule in self.rules))
 
     def allowing(self, codes: Sequence[str]) -> Self:
-        """The same policy with more flags allowed."""
-        return replace(self, allow=(*self.allow, *_allowed(codes)))
+        """A policy that allows more flags."""
+        return replace(self, allow=(*self.allow, *_check_codes(codes)))
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -180,11 +192,26 @@ class Policy:
         return {kind: delta / len(kinds) for kind in kinds}
 
 
+def check_thresholds(policy: Policy, *, maximum: float, weight: float, n_classes: int | None = None) -> None:
+    """Refuse thresholds off the scale, slips of the pen: scores lie in [0, ``maximum``].
+
+    FP-GREAT has the fairness ``weight``; ``n_classes`` bounds Theil's index, None where it is not yet known.
+    """
+    for rule in policy.rules:
+        low, high = rule.scale(maximum=maximum, weight=weight, n_classes=n_classes)
+        slack = ROUNDING * (high - low) if math.isfinite(high - low) else 0.0
+        if not low - slack <= rule.threshold <= high + slack:
+            raise OptionError(
+                f"the threshold of {rule.what} is {rule.threshold:g}, off its scale, which goes from {low:.4g} to "
+                f"{high:.4g}. Give a number on it."
+            )
+
+
 def _check_threshold(rule: Rule) -> None:
     value = rule.threshold
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise OptionError(f"the threshold of {rule.what} is {reprlib.repr(value)}. Give a number.")
-    if rule.subject.is_share and not rule.change and not 0 <= value <= 1:
+    if rule.row.is_share and not rule.change and not 0 <= value <= 1:
         raise OptionError(f"the threshold of {rule.what} is {value:g}, which is no share. Write 0.6 for 60 %.")
 
 
@@ -194,22 +221,22 @@ def _table(value: Any, name: str) -> Mapping[str, Any]:
     return value
 
 
-def _allowed(codes: Any) -> tuple[str, ...]:
+def _check_codes(codes: Any) -> tuple[str, ...]:
     if isinstance(codes, str) or not isinstance(codes, Sequence) or not all(isinstance(code, str) for code in codes):
         raise OptionError(f'allow is {reprlib.repr(codes)}, not a list of flags. Write allow = ["{ALLOWABLE[0]}"].')
-    _known(codes, ALLOWABLE, "flag to allow")
+    _check_names(codes, ALLOWABLE, "flag to allow")
     return tuple(codes)
 
 
-def _known(names: Iterable[str], known: Iterable[str], what: str) -> None:
+def _check_names(names: Iterable[str], known: Sequence[str], what: str) -> None:
     for name in names:
         if name not in known:
             if (name, what) == (ALLOW, "rule"):
                 raise OptionError("allow stands under [rules] in the policy, where it is no rule. Move it to the top.")
-            raise OptionError(no_such(name, list(known), what))
+            raise OptionError(no_such(name, known, what))
 
 
-def no_such(name: str, known: list[str], what: str) -> str:
+def no_such(name: str, known: Sequence[str], what: str) -> str:
     """The message about a name that is not known: the nearest one, or those there are."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"Did you mean {near[0]!r}?" if near else f"There are {first_few(known, 12)}."

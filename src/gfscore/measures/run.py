@@ -10,19 +10,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.digests import refuse_changed
 from gfscore.errors import naming
-from gfscore.inputs.guards import check_batch_independence, check_class_count, in_one_batch
-from gfscore.inputs.layouts import moved
 from gfscore.inputs.logits_files import read_samples
-from gfscore.inputs.models.forward_passes import Batched, forward_batches, in_batches
+from gfscore.inputs.models.forward_passes import (
+    Batched,
+    check_batch_independence,
+    check_class_count,
+    forward_batches,
+    in_batches,
+    logits_of_few,
+)
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
 from gfscore.inputs.probes import NOISE, name_of, noise_inputs
-from gfscore.inputs.protocols import Dataset, Model
+from gfscore.inputs.protocols import Dataset, Model, change_layout
 from gfscore.inputs.reading import read_images, read_inputs, rows_together
-from gfscore.inputs.store import ON_GPU, Recipe, Store
 from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo
 from gfscore.samples import Samples
+from gfscore.storage import refuse_changed
+from gfscore.storage.store import ON_GPU, Recipe, Store
 
 if TYPE_CHECKING:
     from gfscore.measures.base import Measure
@@ -105,7 +110,7 @@ class Run:
         check_class_count(model, logits.shape[1], data.class_names, int(data.labels.max()))
         together = [range(start, min(start + first, NOISE)) for start in range(0, NOISE, first)]
         noise = (noise_inputs(rows, inputs.shape[1:], preprocessing, model) for rows in together)
-        return Checked(logits.shape[1], np.concatenate([logits, *(in_one_batch(model, few) for few in noise)]))
+        return Checked(logits.shape[1], np.concatenate([logits, *(logits_of_few(model, few) for few in noise)]))
 
     def refuse_changed(self) -> None:
         """Stop before something is kept of a model or data whose files are no longer what was opened."""
@@ -153,7 +158,7 @@ class Run:
         """Images of some rows, in any order, as [0, 1] pixels in the model's layout: the unit of every radius."""
         with naming(self.data.source):
             unit = self.preprocessing.to_unit(read_images(self.data, self.preprocessing, rows))
-        return np.ascontiguousarray(moved(unit, self.data.layout, self.model.layout))
+        return np.ascontiguousarray(change_layout(unit, self.data.layout, self.model.layout))
 
     def logits_of(self, pixels: Pixels) -> FloatArray:
         """Logits (n, K) of any [0, 1] pixels (n, ...) in the model's layout."""

@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gfscore.errors import naming
-from gfscore.inputs.summary_files import summary_from_bytes, summary_to_bytes
 from gfscore.measures.base import Measure, RowsDone
 from gfscore.measures.logits import Logits
 from gfscore.measures.run import Run
 from gfscore.samples import Samples
 from gfscore.scores import great_scores
+from gfscore.storage.summary_files import summary_from_bytes, summary_to_bytes
 from gfscore.summaries import Summary
 
 

@@ -21,6 +21,7 @@ picture, and as a rule of a gate: ``gfscore gate logits.npz --rule median=0.3``.
 from gfscore.metrics.metric_table import (
     BUILT_IN,
     METRICS,
+    PLACEHOLDERS,
     ClassScores,
     ModelMetric,
     Scale,
@@ -33,6 +34,7 @@ from gfscore.metrics.metric_table import (
 __all__ = [
     "BUILT_IN",
     "METRICS",
+    "PLACEHOLDERS",
     "ClassScores",
     "ModelMetric",
     "Scale",

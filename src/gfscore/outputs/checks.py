@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gfscore import views
-from gfscore.places.addresses import shown
 from gfscore.results import Agreement, Audit, ClassResult, CrossCheck, ModelAudit
 from gfscore.score_titles import GREAT, SCORES
+from gfscore.storage import redact
 
 Column = tuple[str, Callable[[ClassResult], str]]
 
@@ -26,7 +26,7 @@ def show(audit: Audit, folder: Path | None, console: Console) -> None:
         console.print(Group(*(Text(f"! {views.printable(flag.message)}", style="yellow") for flag in model.flags)))
     if folder is not None:
         pictures = " and witnesses/" if any(model.claim.witnesses for model in audit.models) else ""
-        written = views.printable(f"Written: {shown(folder)}/: audit.json{pictures}")
+        written = views.printable(f"Written: {redact(folder)}/: audit.json{pictures}")
         console.print(Text(written), soft_wrap=True)
 
 

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.outputs.fitting import fitting
-from gfscore.places.addresses import shown
 from gfscore.results import Audit, Calibration, ModelAudit
+from gfscore.storage import redact
 from gfscore.zoo import ZooModel
 
 LEGEND = {
@@ -43,7 +43,7 @@ def show(audit: Audit, zoo: Sequence[ZooModel], radii: Sequence[float], folder: 
     table = fitting(console, _zoo_table(test.models, generated, zoo, radii), SPARE)
     headings = [str(column.header) for column in table.columns]
     legend = "; ".join(f"{name}: {meaning}" for name, meaning in LEGEND.items() if name in headings)
-    written = views.printable(f"{shown(folder)}/: audit.json, report.html (open it), figures/")
+    written = views.printable(f"{redact(folder)}/: audit.json, report.html (open it), figures/")
     console.print(
         Group(
             Text("Which digits do these eight small networks leave unprotected?", style="bold"),

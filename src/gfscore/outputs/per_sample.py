@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from gfscore.errors import OptionError, require
-from gfscore.files import replacing
 from gfscore.outputs.spreadsheets import write_rows
+from gfscore.storage import atomic_file
 
 Table = Mapping[str, Sequence[Any]]
 
@@ -23,7 +23,7 @@ def write_per_sample(path: Path, tables: Sequence[Table]) -> None:
     """Write the tables of all models under one another; a column that one lacks stays empty there."""
     headings = list(dict.fromkeys(heading for table in tables for heading in table))
     check_suffix(path)
-    with replacing(path) as temporary:
+    with atomic_file(path) as temporary:
         if path.suffix.lower() == ".csv":
             _write_csv(temporary, headings, tables)
         else:

@@ -13,14 +13,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from gfscore.arrays import FloatArray
 from gfscore.inputs.chains.refusals import refuse
-from gfscore.scores.spectral import (
-    Pair,
-    averaging_norm,
-    convolution_norm,
-    linear_norm,
-    pooling_norm,
-    scaling_norm,
-)
+from gfscore.scores.lipschitz import Pair, averaging_norm, convolution_norm, linear_norm, pooling_norm, scaling_norm
 
 Shape = tuple[int, ...]
 Sides = tuple[int, int, int, int]  # top, left, bottom, right

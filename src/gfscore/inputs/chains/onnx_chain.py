@@ -10,8 +10,7 @@ from gfscore.errors import first_line, require
 from gfscore.inputs.chains.layers import Layer
 from gfscore.inputs.chains.onnx_layers import LAYERS, RESHAPING, Constants, Node
 from gfscore.inputs.chains.refusals import refuse
-from gfscore.inputs.models.onnx_model import FATAL_ONLY, OnnxModel
-from gfscore.inputs.models.runtime import onnxruntime
+from gfscore.inputs.models.onnx_model import OnnxModel, onnxruntime, quiet_options
 
 OPSETS = range(7, 29)  # in which the operators of LAYERS do what is written there
 OWN_DOMAINS = ("", "ai.onnx")
@@ -96,10 +95,9 @@ def _shapes_seen(
     """Shapes of tensors that cannot be inferred, as older opsets compute them: those that a run gives."""
     del loaded.graph.output[:]
     loaded.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in names)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = FATAL_ONLY
     try:
-        session = onnxruntime.InferenceSession(loaded.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        graph = loaded.SerializeToString()
+        session = onnxruntime.InferenceSession(graph, quiet_options(), providers=["CPUExecutionProvider"])
         values = session.run(names, {model.input: np.zeros(shape, model.dtype)})
     except Exception as error:  # onnxruntime's errors have no other base
         raise refuse(f"the shapes of its tensors cannot be found ({first_line(error)})") from error

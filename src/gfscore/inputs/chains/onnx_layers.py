@@ -24,7 +24,7 @@ from gfscore.inputs.chains.layers import (
     unchanged,
 )
 from gfscore.inputs.chains.refusals import refuse
-from gfscore.scores.spectral import Pair
+from gfscore.scores.lipschitz import Pair
 
 Constants = dict[str, NDArray[Any] | None]  # tensors that do not depend on the pixels; None: not looked at
 FLOATS = (np.float16, np.float32, np.float64)

@@ -19,7 +19,7 @@ from gfscore.inputs.generators import GENERATOR, open_generator
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset
 from gfscore.inputs.raw import refuse_moved
-from gfscore.places.copies import to_read
+from gfscore.storage import to_read
 
 __all__ = ["from_torch_dataset", "load_data"]
 

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gfscore.arrays import IntArray
-from gfscore.digests import Watched, changed_file, refuse_changed, sha256
 from gfscore.errors import FileError, OptionError
 from gfscore.inputs.protocols import Layout
 from gfscore.inputs.raw import listed, refuse_moved
+from gfscore.storage import Watched, changed_file, refuse_changed, sha256
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: the fingerprint is cached in the instance

@@ -16,7 +16,7 @@ from PIL import Image, UnidentifiedImageError
 
 from gfscore.errors import FileError, InvalidInputError, first_line, naming
 from gfscore.inputs.data.base import Data
-from gfscore.inputs.models.fingerprints import combined
+from gfscore.inputs.models.fingerprints import hash_texts
 from gfscore.inputs.preprocessing import Preprocessing
 
 FORMATS = ("PNG", "JPEG", "BMP", "WEBP", "TIFF", "PPM", "GIF")  # no format whose decoder starts another program
@@ -51,7 +51,7 @@ class EncodedData(Data):
     @cached_property
     def fingerprint(self) -> str:
         """Hash of all files and labels, and of the version of what decodes them: it decides pixels too."""
-        return combined(self.digest(), f"Pillow {PIL.__version__}")
+        return hash_texts(self.digest(), f"Pillow {PIL.__version__}")
 
     @cached_property
     def first(self) -> NDArray[np.uint8]:
@@ -88,7 +88,7 @@ def decode(encoded: Path | bytes, name: str, preprocessing: Preprocessing) -> ND
 
 def _refuse_large(image: Image.Image, preprocessing: Preprocessing) -> None:
     """Look at the size in the header, before anything is decoded."""
-    height, width = preprocessing.made(image.height, image.width)
+    height, width = preprocessing.fitted_size(image.height, image.width)
     if height * width > MOST_PIXELS:
         resized = f" ({height} x {width} once resized)" if (height, width) != (image.height, image.width) else ""
         raise FileError(

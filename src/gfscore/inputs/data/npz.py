@@ -15,11 +15,10 @@ from gfscore.inputs.data.base import (
     checked_labels,
     unique_ids,
 )
-from gfscore.inputs.layouts import with_channels
 from gfscore.inputs.npz import array_names, map_member, name_strings, open_npz, read_member
-from gfscore.inputs.protocols import Layout
-from gfscore.inputs.raw import listed, refuse_unreadable
-from gfscore.places.addresses import shown
+from gfscore.inputs.protocols import Layout, with_channels
+from gfscore.inputs.raw import listed
+from gfscore.storage import redact, refuse_unreadable
 
 IMAGES, LABELS = ("images", "x"), ("labels", "y")
 UNCOMPRESSED = "Save it with numpy.savez, not savez_compressed: then it is read in pieces."
@@ -41,7 +40,7 @@ def open_images(path: Path, *, layout: Layout | None) -> ArrayData:
         sample_ids = read_member(archive, "sample_ids").tolist() if "sample_ids" in names else ()
     pixels, layout = with_channels(pixels, layout)
     return ArrayData(
-        source=shown(path),
+        source=redact(path),
         labels=labels,
         layout=layout,
         digest=digest,

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from gfscore.arrays import IntArray
 from gfscore.errors import FileError, OptionError, naming
 from gfscore.inputs.data.base import Data, arrays_digest, checked_class_names, checked_labels
-from gfscore.inputs.layouts import with_channels
-from gfscore.inputs.protocols import Layout
+from gfscore.inputs.protocols import Layout, with_channels
 
 
 class MapDataset(Protocol):

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gfscore.arrays import IntArray
-from gfscore.digests import changed_file
 from gfscore.errors import OptionError
 from gfscore.inputs.data.base import Data
-from gfscore.inputs.layouts import CHANNEL_AXIS, moved
-from gfscore.inputs.models.fingerprints import combined
+from gfscore.inputs.models.fingerprints import hash_texts
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.protocols import Dataset
+from gfscore.inputs.protocols import CHANNEL_AXIS, Dataset, change_layout
+from gfscore.storage import changed_file
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,7 +90,7 @@ class Reshaped(Data):
 
     def images(self, rows: slice) -> NDArray[Any]:
         """Images of some rows, (n, H, W, C) uint8."""
-        images = moved(self.whole.images(rows), self.whole.layout, "NHWC")
+        images = change_layout(self.whole.images(rows), self.whole.layout, "NHWC")
         grey = images.shape[3] == 1
         fitted = [  # each by itself: all of them in their first size may take much more memory
             self._fit(Image.fromarray(np.ascontiguousarray(image[..., 0] if grey else image))) for image in images
@@ -118,7 +117,7 @@ def reshaped(data: Dataset, preprocessing: Preprocessing) -> Reshaped:
         source=data.source,
         labels=data.labels,
         layout="NHWC",
-        digest=lambda: combined(data.fingerprint, f"Pillow {PIL.__version__}"),  # which resizes, each in its way
+        digest=lambda: hash_texts(data.fingerprint, f"Pillow {PIL.__version__}"),  # which resizes, each in its way
         class_names=data.class_names,
         sample_ids=data.sample_ids,
         seed=data.seed,

@@ -1,23 +1,55 @@
 """Models of every kind behind one call; each runtime is imported only when a model needs it."""
 
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Literal
 
 from gfscore import zoo
-from gfscore.errors import FileError, OptionError, naming
-from gfscore.inputs.models.callable_model import CallableModel
-from gfscore.inputs.models.suggested import SuggestedPreprocessing
-from gfscore.inputs.models.torch_model import TorchModel, load_factory, wrap_module
-from gfscore.inputs.protocols import Layout, Model
-from gfscore.inputs.raw import listed, refuse_unreadable
-from gfscore.places.addresses import is_address
-from gfscore.places.copies import to_read
+from gfscore.arrays import FloatArray
+from gfscore.errors import FileError, ModelError, OptionError, first_line, naming
+from gfscore.inputs.models.forward_passes import as_logits, pad
+from gfscore.inputs.models.torch_model import PROGRAMS, TorchModel, load_factory, load_program, wrap_module
+from gfscore.inputs.protocols import Layout, Model, SuggestedPreprocessing
+from gfscore.inputs.raw import listed
+from gfscore.storage import is_address, refuse_unreadable, to_read
 
-__all__ = ["CallableModel", "SuggestedPreprocessing", "TorchModel", "load_model", "wrap_module"]
+__all__ = ["CallableModel", "SuggestedPreprocessing", "TorchModel", "load_model", "on_gpu", "wrap_module"]
 
 KINDS = ("torch", "timm", "hf", "robustbench", "zoo")
-FORMATS = ("onnx", "torchscript", "pt2")
-ENDINGS = {".onnx": "onnx", ".pt2": "pt2", ".ts": "torchscript", ".torchscript": "torchscript"}
+Format = Literal["onnx", "torchscript", "pt2"]
+FORMATS: tuple[Format, ...] = ("onnx", "torchscript", "pt2")
+ENDINGS: dict[str, Format] = {".onnx": "onnx", ".pt2": "pt2", ".ts": "torchscript", ".torchscript": "torchscript"}
 AMBIGUOUS = (".pt", ".pth", ".bin", ".ckpt")  # TorchScript or weights without an architecture
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallableModel:
+    """A function from float32 inputs (n, ...) to logits (n, K).
+
+    Without a ``fingerprint`` (any string that changes whenever the function does) its logits cannot be kept for a
+    later run, because nothing else would tell that it has changed.
+
+    >>> import numpy as np
+    >>> model = CallableModel(lambda images: images.mean(axis=(2, 3)) @ np.eye(3), name="mean colour")
+    >>> model(np.ones((2, 3, 8, 8), dtype=np.float32))
+    array([[1., 1., 1.],
+           [1., 1., 1.]], dtype=float32)
+    """
+
+    function: Callable[[Any], Any]
+    name: str
+    fingerprint: str | None = None
+    layout: Layout = "NCHW"
+    fixed_batch: int | None = None
+    suggested_preprocessing: SuggestedPreprocessing | None = None
+
+    def __call__(self, inputs: FloatArray) -> FloatArray:
+        """Logits (n, K) of a batch."""
+        with naming(self.name):
+            batch = pad(inputs, self.fixed_batch)
+            return as_logits(self.function(batch), len(batch))[: len(inputs)]
 
 
 def load_model(
@@ -45,20 +77,21 @@ def load_model(
     is when its ending does not, ``layout`` is the order of the axes when it is not found out, and ``threads`` is how
     many an ONNX graph may use.
     """
-    kind, target = _parsed(str(spec))
+    kind, target = _parse(str(spec))
+    as_torch: dict[str, Any] = {"name": name, "output": output, "layout": layout or "NCHW"}
     match kind:
         case "torch":
-            return load_factory(target, name=name, output=output, layout=layout)
+            return load_factory(target, **as_torch)
         case "timm":
-            from gfscore.inputs.models.timm_hub import load_timm
+            from gfscore.inputs.models.hubs import load_timm
 
             return load_timm(target, name=name)
         case "hf":
-            from gfscore.inputs.models.hf_hub import load_hf
+            from gfscore.inputs.models.hubs import load_hf
 
             return load_hf(str(to_read(target, folder=True)) if is_address(target) else target, name=name)
         case "robustbench":
-            from gfscore.inputs.models.robustbench_hub import load_robustbench
+            from gfscore.inputs.models.hubs import load_robustbench
 
             return load_robustbench(target, model_dir=model_dir, name=name)
         case "zoo":
@@ -68,24 +101,20 @@ def load_model(
     path = to_read(target)
     with naming(target):
         refuse_unreadable(path)
-    match _format(path, format):
-        case "onnx":
-            from gfscore.inputs.models.onnx_model import load_onnx
+    form = _format(path, format)
+    if form == "onnx":
+        from gfscore.inputs.models.onnx_model import load_onnx
 
-            return load_onnx(path, name=name, output=output, layout=layout, threads=threads)
-        case "torchscript":
-            _refuse_untrusted(path, "TorchScript", trust=trust)
-            from gfscore.inputs.models.torch_files import load_torchscript
-
-            return load_torchscript(path, name=name, output=output, layout=layout)
-        case _:
-            _refuse_untrusted(path, "a torch.export program", trust=trust)
-            from gfscore.inputs.models.torch_files import load_exported
-
-            return load_exported(path, name=name, output=output, layout=layout)
+        return load_onnx(path, name=name, output=output, layout=layout, threads=threads)
+    if not trust:
+        raise FileError(
+            f"is {PROGRAMS[form][0]}, which can run code. Say --trust-model (trust=True) if you trust who made it, "
+            "or give ONNX."
+        ).found_in(path)
+    return load_program(path, form, **as_torch)
 
 
-def _parsed(spec: str) -> tuple[str, str]:
+def _parse(spec: str) -> tuple[str, str]:
     """Kind and target of a spec; the kind of a path is 'file'."""
     prefix, colon, target = spec.partition(":")
     if not spec:
@@ -100,11 +129,12 @@ def _parsed(spec: str) -> tuple[str, str]:
     return prefix, target
 
 
-def _format(path: Path, wanted: str | None) -> str:
+def _format(path: Path, wanted: str | None) -> Format:
+    for form in FORMATS:
+        if wanted == form:
+            return form
     if wanted is not None:
-        if wanted not in FORMATS:
-            raise OptionError(f"format {wanted!r} is not known. Choose {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
-        return wanted
+        raise OptionError(f"format {wanted!r} is not known. Choose {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
     ending = path.suffix.lower()
     if ending in ENDINGS:
         return ENDINGS[ending]
@@ -118,15 +148,39 @@ def _format(path: Path, wanted: str | None) -> str:
     ).found_in(path)
 
 
-def _refuse_untrusted(path: Path, what: str, *, trust: bool) -> None:
-    if not trust:
-        raise FileError(
-            f"is {what}, which can run code. Say --trust-model (trust=True) if you trust who made it, or give ONNX."
-        ).found_in(path)
-
-
 def _zoo_file(name: str) -> Path:
     files = {model.name: model.path for model in zoo.models()}
     if name not in files:
         raise OptionError(f"model 'zoo:{name}' is not in the zoo. It has {listed(sorted(files), most=20)}.")
     return files[name]
+
+
+def on_gpu(model: Model) -> Model:
+    """The model on the GPU of this process; refused where its runtime finds none, as it would be slow and idle."""
+    with naming(model.name):
+        if isinstance(model, TorchModel):
+            return _torch_on_gpu(model)
+        from gfscore.inputs.models.onnx_model import CUDA, OnnxModel, onnxruntime, open_session
+
+        if not isinstance(model, OnnxModel):
+            raise ModelError("runs where it likes: it cannot be put on a GPU. Leave --gpus-per-actor out.")
+        if CUDA not in onnxruntime.get_available_providers():
+            raise ModelError(
+                "was given a GPU that onnxruntime cannot use here. Install onnxruntime-gpu on the nodes, or leave "
+                "--gpus-per-actor out."
+            )
+        return replace(model, session=open_session(model.path, gpu=True))
+
+
+def _torch_on_gpu(model: TorchModel) -> TorchModel:
+    torch = sys.modules["torch"]  # the module could not exist without it
+    if not torch.cuda.is_available():
+        raise ModelError(
+            "was given a GPU that torch cannot use here. Install torch with CUDA on the nodes, or leave "
+            "--gpus-per-actor out."
+        )
+    device = torch.device("cuda")
+    try:
+        return replace(model, module=model.module.to(device), device=device)
+    except (RuntimeError, NotImplementedError) as error:  # too large for it, or a program that is bound to a device
+        raise ModelError(f"cannot be put on a GPU ({first_line(error)}). Leave --gpus-per-actor out.") from error

@@ -1,23 +1,30 @@
-"""A model as a differentiable torch module of [0, 1] pixels, the unit of every radius, or the reason why not."""
+"""A model as a differentiable torch module of [0, 1] pixels, the unit of every radius, or the reason why not.
+
+An ONNX graph becomes one through onnx2torch, which knows opsets up to about 17.
+"""
 
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from gfscore.arrays import FloatArray, IntArray, map_chunks, row_chunks
-from gfscore.errors import ModelError, first_line
-from gfscore.inputs.layouts import along_channels
+from gfscore.errors import ModelError, first_line, require
 from gfscore.inputs.models.forward_passes import forward_batches
-from gfscore.inputs.models.onnx_conversion import EXTRA, WITHOUT, converted
-from gfscore.inputs.models.onnx_model import OnnxModel
+from gfscore.inputs.models.onnx_model import OnnxModel, onnxruntime, quiet_options
 from gfscore.inputs.models.shims import no_deprecations, torch_for
-from gfscore.inputs.models.torch_model import TorchModel, picked
+from gfscore.inputs.models.torch_model import TorchModel, pick_output
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
-from gfscore.inputs.protocols import Model
+from gfscore.inputs.protocols import Model, along_channels
 
+EXTRA, PURPOSE = "gradients", "the gradient of a model"
+WITHOUT = "--gradients no, or --method bisection in a check."  # how a command is told to
+KNOWN_OPSET = 17  # what a newer graph is declared to be, once what has changed since is rewritten
+AXES_MOVED = ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2")  # to an input, in opset 18
 TOLERANCE = 1e-4  # of the largest logit: runtimes that sum in another order differ by about 1e-6
 COMPARED = 16  # images, at most
 PIECE_PIXELS = 1 << 16  # about so many values of images are differentiated together on a core: 21 images of CIFAR-10
@@ -31,7 +38,7 @@ def differentiable(model: Model, preprocessing: Preprocessing, pixels: Pixels) -
     gives on the first images, within ``TOLERANCE`` of the largest: another network has other gradients. A model that
     has none raises :class:`~gfscore.errors.ModelError`, a missing package :class:`~gfscore.errors.MissingExtraError`.
     """
-    torch = torch_for("the gradient of a model", extra=EXTRA)
+    torch = torch_for(PURPOSE, extra=EXTRA)
     few = np.ascontiguousarray(pixels[:COMPARED])
     expected = forward_batches(model, preprocessing.normalise(few, model.layout), len(few)).values
     inner, told = _torch_model(model, torch), ""
@@ -58,7 +65,7 @@ def rounding_errors(module: Any, pixels: Pixels, logits: FloatArray) -> FloatArr
     ``module`` is what :func:`differentiable` gave for the model, and is left as it is. A network that does not run in
     double precision has errors of at most ``TOLERANCE`` of its largest logit, which was checked.
     """
-    torch = torch_for("the gradient of a model", extra=EXTRA)
+    torch = torch_for(PURPOSE, extra=EXTRA)
     exact = np.full(logits.shape, np.nan)
     try:
         wide = copy.deepcopy(module).double()
@@ -79,7 +86,7 @@ def margin_gradients(module: Any, pixels: Pixels, labels: IntArray, rivals: IntA
     The images of a batch must not depend on each other, as in eval mode they do not: on a processor each core takes a
     few at a time, whose activations stay in its cache, and no core waits for another within an operation.
     """
-    torch = torch_for("the gradient of a model", extra=EXTRA)
+    torch = torch_for(PURPOSE, extra=EXTRA)
     device = module.scale.device
 
     def few(rows: slice) -> FloatArray:
@@ -121,7 +128,7 @@ def _torch_model(model: Model, torch: Any) -> TorchModel:
             f"has no gradients: it is a function that nobody can look into. Go without them: {WITHOUT}"
         ).found_in(model.name)
     return TorchModel(
-        module=converted(model),
+        module=convert_graph(model),
         name=model.name,
         fingerprint=model.fingerprint,
         device=torch.device("cpu"),
@@ -129,6 +136,59 @@ def _torch_model(model: Model, torch: Any) -> TorchModel:
         layout=model.layout,
         fixed_batch=model.fixed_batch,
     )
+
+
+def convert_graph(model: OnnxModel) -> Any:
+    """A torch module that computes the chosen output of the graph; a reason in one line where there is none.
+
+    A fixed batch is opened: the module takes any, unless the graph itself holds the number. Nothing here proves that
+    the module computes what the graph does: :func:`differentiable` compares them.
+    """
+    purpose = "the gradient of an ONNX model"
+    onnx = require("onnx", extra=EXTRA, purpose=purpose)
+    with no_deprecations():
+        onnx2torch = require("onnx2torch", extra=EXTRA, purpose=purpose)
+    graph = _open_batch(onnx.load(model.path), model)
+    newer = any(entry.domain == "" and entry.version > KNOWN_OPSET for entry in graph.opset_import)
+    try:
+        with no_deprecations():
+            try:
+                module = onnx2torch.convert(_rewrite(graph, onnx) if newer else graph)
+            except NotImplementedError:  # an operator in a version it does not know
+                module = onnx2torch.convert(graph if newer else _rewrite(graph, onnx))
+    except Exception as error:
+        told = first_line(error) or type(error).__name__
+        raise ModelError(f"has no gradients: onnx2torch cannot convert it ({told}). Go without: {WITHOUT}") from error
+    return module.eval().requires_grad_(requires_grad=False)
+
+
+def _open_batch(graph: Any, model: OnnxModel) -> Any:
+    """The graph with the chosen output alone and any number of images; shapes noted inside it are dropped."""
+    kept = [entry for entry in graph.graph.output if entry.name == model.output]
+    del graph.graph.output[:], graph.graph.value_info[:]
+    graph.graph.output.extend(kept)
+    for entry in (*graph.graph.input, *graph.graph.output):
+        if entry.name in (model.input, model.output) and entry.type.tensor_type.shape.dim:
+            entry.type.tensor_type.shape.dim[0].dim_param = "n"
+    return graph
+
+
+def _rewrite(graph: Any, onnx: Any) -> Any:
+    """A newer graph in the words of opset 17: constants folded by onnxruntime, axes as attributes again."""
+    options = quiet_options()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    with TemporaryDirectory() as folder:
+        options.optimized_model_filepath = str(Path(folder) / "folded.onnx")
+        onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        folded = onnx.load(options.optimized_model_filepath)
+    constants = {tensor.name: tensor for tensor in folded.graph.initializer}
+    for node in folded.graph.node:
+        if node.op_type in AXES_MOVED and len(node.input) == 2:
+            axes = onnx.numpy_helper.to_array(constants[node.input.pop()])
+            node.attribute.append(onnx.helper.make_attribute("axes", axes.tolist()))
+    del folded.opset_import[:]
+    folded.opset_import.append(onnx.helper.make_opsetid("", KNOWN_OPSET))
+    return folded
 
 
 def _pixel_module(torch: Any, preprocessing: Preprocessing, inner: TorchModel, fixed_batch: int | None) -> Any:
@@ -150,10 +210,10 @@ def _pixel_module(torch: Any, preprocessing: Preprocessing, inner: TorchModel, f
 
         def logits(self, piece: Any) -> Any:
             filled = piece
-            if fixed_batch is not None:  # copies of the last row, as batches.padded has it
+            if fixed_batch is not None:  # copies of the last row, as forward_passes.pad has it
                 filled = torch.cat([piece, piece[-1:].expand(fixed_batch - len(piece), *piece.shape[1:])])
             with no_deprecations():
-                returned = picked(self.inner(filled), inner.output, torch.Tensor)
+                returned = pick_output(self.inner(filled), inner.output, torch.Tensor)
             return returned.flatten(1)[: len(piece)]  # (n, K, 1, 1) from a convolutional head becomes (n, K)
 
     return PixelModule()

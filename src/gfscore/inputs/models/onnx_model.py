@@ -1,29 +1,51 @@
-"""ONNX models through onnxruntime: what the default install runs. A graph holds no code."""
+"""ONNX models through onnxruntime: what the default install runs. A graph holds no code.
 
-from collections.abc import Sequence
+Large weights may stand outside the graph, under a path that the graph names: a graph from elsewhere must not make us
+read other files than those beside it. These paths are found without the onnx package: only the fields that lead to one
+are followed, in the wire format of protocol buffers (https://protobuf.dev/programming-guides/encoding/) and with the
+field numbers of onnx.proto (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto).
+"""
+
+import mmap
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gfscore.arrays import FloatArray
-from gfscore.digests import Watched, changed_file, refuse_changed
-from gfscore.errors import FileError, InvalidInputError, ModelError, first_line, naming
-from gfscore.inputs.models.batches import as_logits, cannot_run, padded
-from gfscore.inputs.models.fingerprints import combined
-from gfscore.inputs.models.onnx_files import external_files, with_weights
-from gfscore.inputs.models.runtime import onnxruntime
-from gfscore.inputs.models.suggested import SuggestedPreprocessing
-from gfscore.inputs.protocols import Layout
-from gfscore.inputs.raw import listed, refuse_unreadable
+from gfscore.errors import FileError, ModelError, OptionError, first_line, naming
+from gfscore.inputs.models.fingerprints import hash_texts
+from gfscore.inputs.models.forward_passes import run_batch
+from gfscore.inputs.protocols import EVIDENT_CHANNELS, Layout, SuggestedPreprocessing
+from gfscore.inputs.raw import listed
+from gfscore.storage import Watched, address_of, changed_file, refuse_changed, refuse_unreadable, with_beside
+
+# onnxruntime reports its use to its maker unless told not to before it is loaded: gfscore loads it from here only.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # whoever wants it on says 0
+import onnxruntime as onnxruntime
 
 FLOATS: dict[str, type[np.floating[Any]]] = {
     "tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64,
 }  # fmt: skip
-CHANNELS = (1, 3)  # what a declared axis of an image model is when it is not a height or a width
 CUDA = "CUDAExecutionProvider"
-FATAL_ONLY = 4  # onnxruntime's severity; what it raises is told once, and warnings are of no use here
+FATAL_ONLY = 4  # onnxruntime's severity
+VARINT, WITH_LENGTH = 0, 2  # wire types
+FIXED_BYTES = {1: 8, 5: 4}  # wire types of a fixed length, with the bytes they take
+# For each kind of message the fields that hold messages in which an external tensor may be found.
+FOLLOWED: dict[str, dict[int, str]] = {
+    "model": {7: "graph", 20: "training", 25: "function"},
+    "training": {1: "graph", 2: "graph"},
+    "graph": {1: "node", 5: "tensor", 15: "sparse"},
+    "function": {7: "node", 11: "attribute"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
+    "sparse": {1: "tensor", 2: "tensor"},
+    "tensor": {13: "entry"},
+    "entry": {1: "key", 2: "value"},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,19 +65,36 @@ class OnnxModel:
     suggested_preprocessing: SuggestedPreprocessing | None = None  # a graph does not say
 
     def __call__(self, inputs: FloatArray) -> FloatArray:
-        """Logits (n, K) of a batch, with nothing per call beyond what the runtime itself costs."""
-        try:
-            batch = padded(inputs, self.fixed_batch).astype(self.dtype, copy=False)
-            returned = self.session.run([self.output], {self.input: batch})[0]
-            return as_logits(returned, len(batch))[: len(inputs)]
-        except InvalidInputError as error:
-            raise error.found_in(self.name) from error
-        except Exception as error:  # onnxruntime's errors have no other base
-            raise cannot_run(inputs.shape, error).found_in(self.name) from error
+        """Logits (n, K) of a batch, with hardly anything per call beyond what the runtime itself costs."""
+        return run_batch(self, inputs, self._forward)
+
+    def _forward(self, batch: FloatArray) -> Any:
+        return self.session.run([self.output], {self.input: batch.astype(self.dtype, copy=False)})[0]
 
     def changed_file(self) -> Path | None:
         """A file behind it that changed since it was opened, if there is one."""
         return changed_file(self.files)
+
+
+class OpenedGraph(NamedTuple):
+    """A graph that was not changed while it was opened."""
+
+    path: Path
+    session: Any
+    files: Watched  # the graph and its weights
+    hashes: list[str]  # of each of them
+
+
+def open_graph(path: Path, threads: int | None = None) -> OpenedGraph:
+    """A graph with its weights, all of which stand in its folder, or it is refused."""
+    refuse_unreadable(path)
+    path = _with_weights(path)
+    graph = Watched([path])  # before anything is read from it
+    files = Watched([path, *external_files(path)])
+    session = open_session(path, threads)
+    hashes = list(files.hashes().values())
+    refuse_changed(graph)
+    return OpenedGraph(path, session, files, hashes)
 
 
 def load_onnx(
@@ -72,19 +111,13 @@ def load_onnx(
     fingerprint covers the graph, its external weights, the chosen output and the version of onnxruntime.
     """
     with naming(path):
-        refuse_unreadable(path)
-        path = with_weights(path)
-        graph = Watched([path])  # before anything is read from it
-        files = Watched([path, *external_files(path)])
-        session = open_session(path, threads)
+        path, session, files, hashes = open_graph(path, threads)
         declared = _only_input(session.get_inputs())
         chosen = _chosen_output(session.get_outputs(), output)
         batch = declared.shape[0] if declared.shape else None
-        hashes = files.hashes()
-        refuse_changed(graph)
         return OnnxModel(
             name=name or path.stem,
-            fingerprint=combined("onnx", onnxruntime.__version__, chosen.name, *hashes.values()),
+            fingerprint=hash_texts("onnx", onnxruntime.__version__, chosen.name, *hashes),
             fixed_batch=batch if isinstance(batch, int) and batch > 0 else None,
             layout=layout or declared_layout(declared.shape),
             path=path,
@@ -102,15 +135,20 @@ def declared_layout(shape: Sequence[int | str | None]) -> Layout:
     >>> declared_layout(["n", 32, 32, 3]), declared_layout(["n", 3, 32, 32]), declared_layout(["n", 784])
     ('NHWC', 'NCHW', 'NCHW')
     """
-    if len(shape) == 4 and shape[3] in CHANNELS and shape[1] not in CHANNELS:
-        return "NHWC"
-    return "NCHW"
+    last_alone = len(shape) == 4 and shape[3] in EVIDENT_CHANNELS and shape[1] not in EVIDENT_CHANNELS
+    return "NHWC" if last_alone else "NCHW"
+
+
+def quiet_options() -> Any:
+    """Options of a session that logs nothing: what it raises is told once, and warnings are of no use here."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = FATAL_ONLY
+    return options
 
 
 def open_session(path: Path, threads: int | None = None, *, gpu: bool = False) -> Any:
     """A runtime for the graph, on the CPU alone or first of all on a GPU."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = FATAL_ONLY
+    options = quiet_options()
     options.intra_op_num_threads = threads or 0  # 0: all cores
     providers = [*([CUDA] if gpu else []), "CPUExecutionProvider"]
     try:
@@ -149,3 +187,100 @@ def _chosen_output(outputs: Sequence[Any], wanted: str | int | None) -> Any:
             "Choose another output, or export the model without what follows the logits."
         )
     return outputs[position]
+
+
+def external_files(path: Path) -> tuple[Path, ...]:
+    """Files with the weights of the graph at ``path``, sorted; all stand in its folder, or the graph is refused."""
+    return tuple(_beside(path, location) for location in _external_locations(path))
+
+
+def _with_weights(path: Path) -> Path:
+    """Where the graph stands with its weights: those of a copy from elsewhere are fetched from its folder first."""
+    address = address_of(path)
+    if address is None:
+        return path
+    locations = _external_locations(path)
+    for location in locations:
+        try:
+            address.beside(location)
+        except OptionError as error:
+            raise _outside(location) from error
+    return with_beside(path, locations)
+
+
+def _external_locations(path: Path) -> list[str]:
+    """The paths of weights that the graph names, sorted."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return sorted(set(_locations(content)))
+    except (IndexError, ValueError) as error:  # ValueError: bad wire data, or bytes that are no text
+        raise FileError("is not an ONNX file, or is cut short. Export it again.") from error
+    except OSError as error:
+        raise FileError(f"cannot be read ({error.strerror}). Check its permissions.") from error
+
+
+def _outside(location: str) -> FileError:
+    return FileError(f"takes weights from {location!r}, outside its folder. Put them beside it and export it again.")
+
+
+def _beside(path: Path, location: str) -> Path:
+    file = path.parent / location
+    # A download cache links both the graph and its data to another folder: beside the real graph is fine, too.
+    if not any(file.resolve().is_relative_to(folder) for folder in (path.parent.resolve(), path.resolve().parent)):
+        raise _outside(location)
+    if not file.is_file():
+        raise FileError(f"takes weights from {location!r}, which does not exist. Put that file beside it.")
+    return file
+
+
+def _locations(content: mmap.mmap) -> Iterator[str]:
+    """Values of the entries called 'location' of all tensors."""
+    stack = [("model", 0, len(content))]
+    while stack:
+        kind, start, end = stack.pop()
+        key = value = b""
+        for field, first, last in _fields(content, start, end):
+            inner = FOLLOWED[kind].get(field)
+            if inner == "key":
+                key = content[first:last]
+            elif inner == "value":
+                value = content[first:last]
+            elif inner is not None:
+                stack.append((inner, first, last))
+        if b"\0" in value:
+            raise ValueError("a path with a zero byte")
+        if key == b"location":
+            yield value.decode()
+
+
+def _fields(content: mmap.mmap, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Number, first and last position of every field that has a length; the others are passed over."""
+    while start < end:
+        tag, start = _varint(content, start)
+        wire_type = tag & 7
+        if wire_type == WITH_LENGTH:
+            length, start = _varint(content, start)
+            yield tag >> 3, start, start + length
+            start += length
+        elif wire_type == VARINT:
+            _, start = _varint(content, start)
+        elif wire_type in FIXED_BYTES:
+            start += FIXED_BYTES[wire_type]
+        else:
+            raise ValueError(f"wire type {wire_type}")
+    if start > end:
+        raise ValueError("a field ends after its message")
+
+
+def _varint(content: mmap.mmap, start: int) -> tuple[int, int]:
+    """An integer of seven bits a byte, lowest first, and the position after it."""
+    value = shift = 0
+    while True:
+        byte = content[start]
+        start += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, start
+        shift += 7
+        if shift > 63:
+            raise ValueError("an integer of more than 64 bits")

@@ -9,8 +9,8 @@ import vl_convert
 from altair.typing import ChartType
 
 from gfscore.errors import OptionError
-from gfscore.files import replacing
 from gfscore.outputs.escaping import script_json
+from gfscore.storage import atomic_file
 
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
 POINTS_PER_INCH = 72
@@ -45,7 +45,7 @@ def save(chart: ChartType, path: str | Path, *, scale: float = 2) -> None:
     if path.suffix.lower() not in SUFFIXES:
         raise OptionError(f"a figure cannot be written as {path.name!r}. End its name in {', '.join(SUFFIXES)}.")
     content = figure_bytes(chart, path.suffix.lower(), scale=scale)
-    with replacing(path) as temporary:
+    with atomic_file(path) as temporary:
         temporary.write_bytes(content)
 
 
