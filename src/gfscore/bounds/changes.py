@@ -164,14 +164,11 @@ def metric_changes(
     highest = (float(lower[_best_set(old)].min()), float(upper[_best_set(new)].max()))
     rdi = common((highest[0] - lowest[1], highest[1] - lowest[0]), "rdi", formulas.rdi)
     penalised = (class_mean[0] - weight * rdi[1], class_mean[1] - weight * rdi[0])
-    return found | {
-        "aggregate": aggregate,
-        "class_mean": class_mean,
-        "wcr": common(lowest, "wcr", formulas.wcr),
-        "rdi": rdi,
-        "nrgc": _nrgc(profiles, old, new, changes, class_mean),
-        "fp_great": common(penalised, "fp_great", lambda scores: formulas.fp_great(scores, weight)),
-    }
+    found["aggregate"], found["class_mean"] = aggregate, class_mean
+    found["wcr"], found["rdi"] = common(lowest, "wcr", formulas.wcr), rdi
+    found["nrgc"] = _nrgc(profiles, old, new, changes, class_mean)
+    found["fp_great"] = common(penalised, "fp_great", lambda scores: formulas.fp_great(scores, weight))
+    return found
 
 
 def _nrgc(
