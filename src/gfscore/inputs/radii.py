@@ -7,11 +7,10 @@ import numpy as np
 
 from gfscore.arrays import FloatArray
 from gfscore.errors import FileError, first_line, naming, require
-from gfscore.inputs.columns import SAMPLE_ID
-from gfscore.inputs.logits_files import joined
-from gfscore.inputs.npz import array_names, open_npz, read_member
-from gfscore.inputs.raw import listed
-from gfscore.inputs.tabular import csv_blocks
+from gfscore.inputs.array_files import array_names, open_npz, read_member
+from gfscore.inputs.small_files import join_rows
+from gfscore.inputs.table_files import SAMPLE_ID, csv_table
+from gfscore.names import listing
 from gfscore.samples import Samples
 from gfscore.storage import refuse_unreadable
 
@@ -37,7 +36,7 @@ def read_radii(path: Path, samples: Samples) -> FloatArray:
             case ending:
                 raise FileError(f"has the ending {ending!r}. Radii are .csv, .npz or .parquet.")
         if has_ids:
-            rows = joined(rows, 0, samples.sample_ids, RADIUS)
+            rows = join_rows(rows, 0, samples.sample_ids, RADIUS)
         elif len(rows) != samples.n_samples:
             raise FileError(
                 f"has {len(rows)} radii for {samples.n_samples} samples. Give one each, or their sample_id."
@@ -46,7 +45,7 @@ def read_radii(path: Path, samples: Samples) -> FloatArray:
 
 
 def _from_csv(path: Path) -> tuple[Rows, bool]:
-    header, *lines = [row for _, block in csv_blocks(path) for row in block]
+    header, lines = csv_table(path)
     radius, name = _columns(header)
     rows: Rows = []
     for number, line in enumerate(lines, start=2):
@@ -64,7 +63,7 @@ def _from_npz(path: Path) -> tuple[Rows, bool]:
         names = array_names(archive)
         if "radii" not in names:
             raise FileError(
-                f"has no 'radii'; it holds {listed(names)}. Name the array of one radius per sample 'radii'."
+                f"has no 'radii'; it holds {listing(names)}. Name the array of one radius per sample 'radii'."
             )
         radii = read_member(archive, "radii")
         ids = read_member(archive, "sample_ids") if "sample_ids" in names else None
@@ -96,5 +95,5 @@ def _from_parquet(path: Path) -> tuple[Rows, bool]:
 def _columns(header: list[str]) -> tuple[int, int | None]:
     """Where the radii stand, and the ids if there are any."""
     if RADIUS not in header:
-        raise FileError(f"has no column 'radius'; it has {listed(header)}. Name the column of radii 'radius'.")
+        raise FileError(f"has no column 'radius'; it has {listing(header)}. Name the column of radii 'radius'.")
     return header.index(RADIUS), header.index(SAMPLE_ID) if SAMPLE_ID in header else None
