@@ -62,16 +62,15 @@ def models() -> tuple[ZooModel, ...]:
     >>> [model.name for model in models()][:3]
     ['standard', 'noise', 'pgd-small']
     """
-    radius = _manifest()["attack"]["radius"]
     asked = {field.name for field in fields(ZooModel)}
-    return tuple(
-        ZooModel(
-            path=DATA / entry["file"],
-            attack_radius=radius,
-            **{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items() if key in asked},
-        )
-        for entry in _manifest()["models"]
-    )
+
+    def model(entry: dict[str, Any]) -> ZooModel:
+        known: dict[str, Any] = {key: value for key, value in entry.items() if key in asked}
+        for key in ("class_accuracies", "class_attack_accuracies"):
+            known[key] = tuple(known[key])
+        return ZooModel(path=DATA / entry["file"], attack_radius=_manifest()["attack"]["radius"], **known)
+
+    return tuple(map(model, _manifest()["models"]))
 
 
 def generator() -> ZooGenerator:
