@@ -25,8 +25,7 @@ from gfscore.measures import Run
 from gfscore.outputs.checks import agreements
 from gfscore.results import CrossCheck, ModelAudit
 from gfscore.samples import Samples
-from gfscore.scores import great_scores
-from gfscore.scores.first_order import FirstOrder
+from gfscore.scores import FirstOrder, great_scores
 from gfscore.storage.store import Store
 
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))

@@ -14,7 +14,7 @@ import scipy
 from rivals import loop, plain, torch_pass, torch_version
 
 from gfscore.samples import Samples
-from gfscore.scores.great import great_scores
+from gfscore.scores import great_scores
 from gfscore.temperature.calibration import calibrate
 from gfscore.temperature.curve import TemperatureCurve, temperature_curve
 from gfscore.temperature.grid import two_phase_grid

@@ -13,7 +13,7 @@ import calibration_tables
 from gfscore import Options, compare
 from gfscore.comparing import compare_scores
 from gfscore.judge import follows_order, order_correlation
-from gfscore.scores.great import great_scores
+from gfscore.scores import great_scores
 from judge_simulations import compare_many, ordered_samples
 
 PAIR = ("cifar_cnn_a_adv", "cifar_cnn_a_mix")

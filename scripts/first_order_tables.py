@@ -25,8 +25,7 @@ from gfscore.measures.slopes import Gradients
 from gfscore.ranking import spearman
 from gfscore.results import ModelAudit
 from gfscore.samples import Samples
-from gfscore.scores import LocalScores, great_scores
-from gfscore.scores.first_order import FirstOrder
+from gfscore.scores import FirstOrder, LocalScores, great_scores
 from gfscore.storage.store import Store
 
 EPS = 2 / 255  # of the PGD figures

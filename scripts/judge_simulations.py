@@ -13,7 +13,7 @@ from gfscore.bounds.changes import TEST_SHARE, change_parts, fall_p_values, holm
 from gfscore.judge import adaptive_gate, judge_evidence, next_draws
 from gfscore.results import Verdict
 from gfscore.samples import Samples
-from gfscore.scores.great import SCORE_MAX, great_scores
+from gfscore.scores import SCORE_MAX, great_scores
 from simulations import Population
 
 Array = np.ndarray

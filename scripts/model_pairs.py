@@ -14,7 +14,7 @@ import numpy as np
 
 from gfscore.bounds import Method, audit_intervals, rdi_radius
 from gfscore.bounds.planning import draw_beta
-from gfscore.scores.great import SCORE_MAX
+from gfscore.scores import SCORE_MAX
 
 DELTA = 0.05 / 2  # of each model of a pair
 

@@ -19,7 +19,7 @@ from typer.cli import get_docs_for_click
 from gfscore.cli.main import application
 from gfscore.outputs.reproduction_text import markdown_page
 from gfscore.paper import DATASETS, reproduce
-from gfscore.results import FILES, json_schema
+from gfscore.results import FILES
 
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ("results.md", "attacks.md", "ray_engine.md")  # what `make bench` wrote last
@@ -84,15 +84,13 @@ def _cli_page() -> str:
 
 
 def _schema_page() -> str:
-    schema = json.dumps(json_schema(), indent=1)
-    others = "".join(
-        f"\n## {name}.json\n\n```json\n{json.dumps(each.model_json_schema(mode='serialization'), indent=1)}\n```\n"
-        for name, each in FILES.items()
-    )
+    schemas = {name: json.dumps(each.model_json_schema(mode="serialization"), indent=1) for name, each in FILES.items()}
+    audit = schemas.pop("audit")
+    others = "".join(f"\n## {name}.json\n\n```json\n{schema}\n```\n" for name, schema in schemas.items())
     return (
         "# Result schema\n\n`audit.json`, and what `--json` prints, follow this JSON Schema (`gfscore.audit/1`). "
         "Within /1 keys are only added, readers ignore keys they do not know, and a number that does not exist is "
         "`null`, never 0. The package carries it as `gfscore/schemas/audit.schema.json`.\n\n"
-        f"```json\n{schema}\n```\n\n`gate.json` (`gfscore.gate/1`) and what `compare --json` prints "
+        f"```json\n{audit}\n```\n\n`gate.json` (`gfscore.gate/1`) and what `compare --json` prints "
         f"(`gfscore.comparison/1`) keep the same promises, and are beside it.\n{others}"
     )

@@ -37,13 +37,21 @@ from gfscore.results import (
 )
 from gfscore.samples import Samples, refuse_groups_of_one
 from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
-from gfscore.scores import SCORE_MAX, Activation, check_score, compute_scores
+from gfscore.scores import (
+    SCORE_MAX,
+    Activation,
+    check_score,
+    compute_scores,
+    first_order_scores,
+    forward_only_norms,
+    gradient_norms,
+    strongest_rivals,
+)
 from gfscore.scores import FirstOrder as FirstOrder  # commands take them from here: they import no mathematics
 from gfscore.scores import LocalScores as LocalScores
 from gfscore.scores import scores_of_samples as scores_of_samples
-from gfscore.scores.directions import Logits
-from gfscore.scores.first_order import first_order_scores, forward_only_norms, gradient_norms, strongest_rivals
-from gfscore.scores.great import checked_activation, checked_temperature
+from gfscore.scores.great import check_activation, check_temperature
+from gfscore.scores.margin_slopes import Forward
 from gfscore.summaries import Summary
 from gfscore.temperature.curve import temperature_curve
 from gfscore.temperature.stored import stored_curves
@@ -75,8 +83,8 @@ class Options:
 
     def __post_init__(self) -> None:
         check_score(self.score)
-        checked_activation(self.activation)
-        checked_temperature(self.temperature)
+        check_activation(self.activation)
+        check_temperature(self.temperature)
         formulas.checked_weight(self.fairness_weight)
         check_level(self.delta)
         Method.named(self.interval)
@@ -174,7 +182,7 @@ def audit_models(models: Mapping[str, Samples], options: Options | None = None) 
 
 
 def audit_first_order(
-    logits: Logits,
+    logits: Forward,
     pixels: ArrayLike,
     labels: ArrayLike,
     *,
@@ -309,7 +317,7 @@ def asked_score(options: Options, radius: FirstOrder | None = None) -> ScoreInfo
         return ScoreInfo(name=FIRST_ORDER, range=(0.0, radius.largest), norm=str(radius.kind), eps=radius.eps)
     if options.score != GREAT:
         return ScoreInfo(name=options.score, range=(0.0, title_of(options.score).maximum or 1.0))
-    activation = checked_activation(options.activation)
+    activation = check_activation(options.activation)
     return ScoreInfo(name=GREAT, range=(0.0, SCORE_MAX), activation=activation, temperature=options.temperature)
 
 

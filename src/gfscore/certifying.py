@@ -21,9 +21,8 @@ from gfscore.measures.steepness import PLACES, measured_slope
 from gfscore.measures.votes import Classify, noise_votes
 from gfscore.results import Audit
 from gfscore.samples import Samples
-from gfscore.scores.capped import checked_cap
-from gfscore.scores.given import given_scores
-from gfscore.scores.lipschitz import checked_constant, lipschitz_scores, of_pixels
+from gfscore.scores.given import check_cap, given_scores
+from gfscore.scores.lipschitz import check_constant, constant_in_pixels, lipschitz_scores
 from gfscore.scores.local import LocalScores
 from gfscore.scores.smoothing import DEFAULT_ALPHA, Noise, largest_radius, smoothing_scores
 
@@ -34,7 +33,7 @@ __all__ = [
     "certify_given",
     "certify_lipschitz",
     "certify_smoothing",
-    "checked_cap",
+    "check_cap",
     "given_scores",
     "largest_radius",
     "lipschitz_scores",
@@ -142,8 +141,8 @@ def pixel_constant(run: Run, given: float | None, *, of_inputs: bool) -> tuple[f
     elif of_inputs:
         how = "given for inputs"
     if given is None or of_inputs:
-        constant, how = of_pixels(constant, run.preprocessing.std), f"{how}, divided by the smallest std"
-    _refuse_refuted(checked_constant(constant), measured_slope(run.logits_of, pixels), given=given is not None)
+        constant, how = constant_in_pixels(constant, run.preprocessing.std), f"{how}, divided by the smallest std"
+    _refuse_refuted(check_constant(constant), measured_slope(run.logits_of, pixels), given=given is not None)
     return constant, how
 
 

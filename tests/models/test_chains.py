@@ -11,7 +11,7 @@ from gfscore import Samples
 from gfscore.inputs.chains import chain_bound
 from gfscore.inputs.models import wrap_module
 from gfscore.measures.steepness import measured_slope
-from gfscore.scores.lipschitz import lipschitz_scores
+from gfscore.scores import lipschitz_scores
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnx")

@@ -15,7 +15,7 @@ from gfscore.inputs.data import load_data
 from gfscore.inputs.models import CallableModel, load_model
 from gfscore.measures import Logits, Run
 from gfscore.measures.slopes import Gradients
-from gfscore.scores.first_order import FirstOrder
+from gfscore.scores import FirstOrder
 from gfscore.storage.store import Store
 
 with_gradients = pytest.mark.skipif(find_spec("onnx2torch") is None, reason="needs gfscore[gradients]")

@@ -10,7 +10,7 @@ import calibration_tables
 from gfscore import read_samples
 from gfscore.profile import class_profile
 from gfscore.ranking import spearman
-from gfscore.scores.great import great_scores
+from gfscore.scores import great_scores
 from gfscore.temperature.calibration import calibrate
 from gfscore.temperature.curve import TOLERANCE, temperature_curve
 

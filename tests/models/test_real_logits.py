@@ -13,7 +13,7 @@ from timing import TRIES, quickest
 from gfscore import SCORE_MAX, audit_models, read_samples, views
 from gfscore.cli.main import run
 from gfscore.outputs.report import words
-from gfscore.scores.great import great_scores
+from gfscore.scores import great_scores
 
 IMAGENET = "logits/imagenet5k_efficientnet_lite0.npz"
 PROBABILITIES = "logits/cifar_vgg16_probabilities.npz"

@@ -20,8 +20,7 @@ from gfscore.inputs.models.gradients import TOLERANCE, differentiable, rounding_
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.measures import Run
 from gfscore.samples import Samples
-from gfscore.scores import great_scores
-from gfscore.scores.great import local_scores
+from gfscore.scores import great_scores, local_scores
 
 needs_attacks = pytest.mark.skipif(
     any(find_spec(name) is None for name in ("foolbox", "onnx2torch", "pyautoattack")), reason="needs gfscore[attacks]"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gfscore import zoo
-from gfscore.scores.great import local_scores
+from gfscore.scores import local_scores
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

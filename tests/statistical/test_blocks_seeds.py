@@ -12,7 +12,7 @@ from gfscore.bounds import Method
 from gfscore.bounds.methods import lower_bounds
 from gfscore.bounds.parts import PartScores
 from gfscore.score_grid import N_BLOCKS, deal
-from gfscore.scores.great import SCORE_MAX
+from gfscore.scores import SCORE_MAX
 
 SEEDS = [0, 4, 5, 14, 36, 79, 82]  # with these, blocks dealt by how often a score came missed far too often
 OTHERS = [seed for seed in range(60) if seed not in SEEDS]

@@ -9,7 +9,7 @@ from compare_tables import CASES, DROP, PAIR
 from gate_tables import SCORES, SETTINGS
 from gfscore.judge import adaptive_gate
 from gfscore.results import Verdict
-from gfscore.scores.great import great_scores
+from gfscore.scores import great_scores
 from judge_simulations import (
     CORRELATION,
     GAPS,

@@ -11,7 +11,8 @@ from scipy.stats import binom, binomtest, norm
 
 from gfscore.bounds import audit_intervals
 from gfscore.measures.votes import noise_votes
-from gfscore.scores.smoothing import Noise, certified_radii, largest_radius
+from gfscore.scores import Noise, certified_radii
+from gfscore.scores.smoothing import largest_radius
 from simulations import missed_by
 
 SIGMA = 0.5

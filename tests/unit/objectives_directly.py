@@ -4,7 +4,7 @@ import numpy as np
 
 from gfscore.profile import class_profile
 from gfscore.ranking import rank_correlations
-from gfscore.scores.great import great_scores
+from gfscore.scores import great_scores
 from gfscore.temperature.steps import Steps
 
 LOW, HIGH, WINDOW = 0.01, 10.0, 0.05

@@ -6,7 +6,7 @@ import pytest
 from gfscore import Options, Samples, audit, audit_models
 from gfscore.bounds import Method, audit_intervals, noise_floor, shrunken_scores
 from gfscore.errors import OptionError
-from gfscore.scores.great import great_scores
+from gfscore.scores import great_scores
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from gfscore.bounds.parts import PartScores
 from gfscore.bounds.planning import PLANNED, draw_beta
 from gfscore.errors import OptionError, SamplesError
 from gfscore.metrics import formulas
-from gfscore.scores.great import SCORE_MAX
+from gfscore.scores import SCORE_MAX
 from model_pairs import count_pairs, count_pairs_of_the_paper, published, redrawn
 
 SCALARS = ["wcr", "rdi", "nrgc", "fp_great", "theil", "atkinson", "class_mean", "aggregate"]

@@ -16,8 +16,7 @@ from gfscore.arrays import Scratch
 from gfscore.errors import OptionError, TooFewClassesError
 from gfscore.profile import class_profile
 from gfscore.samples import Samples
-from gfscore.scores.great import SCORE_MAX, great_scores
-from gfscore.scores.local import Activation
+from gfscore.scores import SCORE_MAX, Activation, great_scores
 from gfscore.storage.store import write_safetensors
 from gfscore.temperature import curve as module
 from gfscore.temperature.curve import TOLERANCE, temperature_curve

@@ -1,6 +1,7 @@
 """First-order radii against independent definitions: geometry, quadratics and brute force."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,11 +11,9 @@ from hypothesis import strategies as st
 import gfscore
 from gfscore.errors import ModelError, OptionError
 from gfscore.samples import Samples
-from gfscore.scores.directions import ROUNDING, Norm, estimated_norms, is_drawn, relative_error, unit_directions
-from gfscore.scores.first_order import (
-    MAX_RADIUS,
-    STEP_CHECKS,
+from gfscore.scores import (
     FirstOrder,
+    Norm,
     first_order_radii,
     first_order_scores,
     forward_only_norms,
@@ -22,7 +21,8 @@ from gfscore.scores.first_order import (
     is_leading,
     strongest_rivals,
 )
-from gfscore.scores.first_order_flags import RESOLUTION
+from gfscore.scores.first_order import RESOLUTION
+from gfscore.scores.margin_slopes import MAX_RADIUS, ROUNDING, STEP_CHECKS, estimated_norms, is_drawn, unit_directions
 
 CLASSES, SIDE = 5, 12
 
@@ -117,23 +117,23 @@ def test_estimates_are_as_far_off_as_their_standard_error_says(norm):
     pixels = np.full((n, 3, 2, 2), 0.5, dtype=np.float32)
     labels, rivals = np.zeros(n, dtype=np.int64), np.ones((n, 1), dtype=np.int64)
     gradient = np.linspace(-1, 2, 12) + 20  # of f_0 - f_1 at 0.5
-    options = {"norm": norm, "directions": m, "step": 0.01, "seed": 3}
-    found = estimated_norms(quadratic, pixels, labels, rivals, range(n), **options)[:, 0]
+    how = FirstOrder(norm=norm, directions=m, seed=3)
+    found = estimated_norms(quadratic, pixels, labels, rivals, range(n), how)[:, 0]
     logs = np.log(found / gradient_norms(gradient, norm))
-    error = relative_error(norm, m)
+    error = how.relative_error
     assert np.abs(logs.mean()) < 4 * error / np.sqrt(n) + 1 / (2 * m)  # the logarithm is biased by half its variance
     assert logs.std() == pytest.approx(error, rel=0.1)
 
 
 @pytest.mark.parametrize("norm", Norm)
 def test_directions_belong_to_the_sample(norm):
-    options = {"count": 4, "dimensions": 9}
-    first, lengths = unit_directions(norm, "a", seed=0, **options)
+    how = FirstOrder(norm=norm, directions=4)
+    first, lengths = unit_directions(how, "a", 9)
     np.testing.assert_allclose(np.linalg.norm(first, axis=1), 1, rtol=1e-6)
     assert (lengths > 0).all()
-    again, _ = unit_directions(norm, "a", seed=0, **options)
+    again, _ = unit_directions(how, "a", 9)
     np.testing.assert_array_equal(first, again)
-    for other in (unit_directions(norm, "b", seed=0, **options), unit_directions(norm, "a", seed=1, **options)):
+    for other in (unit_directions(how, "b", 9), unit_directions(replace(how, seed=1), "a", 9)):
         assert not np.isclose(first, other[0]).any()
 
 
@@ -141,10 +141,10 @@ def test_a_radius_depends_on_no_other_sample(monkeypatch):
     rng = np.random.default_rng(0)
     pixels, labels = rng.random((30, 12)), np.zeros(30, dtype=np.int64)
     rivals = np.tile([1, 2], (30, 1))
-    options = {"norm": Norm.LINF, "directions": 8, "step": 0.01, "seed": 0}
-    together = estimated_norms(quadratic, pixels, labels, rivals, range(30), **options)
-    monkeypatch.setattr("gfscore.scores.directions.CHUNK_PIXELS", 1)
-    alone = estimated_norms(quadratic, pixels[10:], labels[10:], rivals[10:], range(10, 30), **options)
+    how = FirstOrder(norm="linf", directions=8)
+    together = estimated_norms(quadratic, pixels, labels, rivals, range(30), how)
+    monkeypatch.setattr("gfscore.scores.margin_slopes.CHUNK_PIXELS", 1)
+    alone = estimated_norms(quadratic, pixels[10:], labels[10:], rivals[10:], range(10, 30), how)
     np.testing.assert_allclose(alone, together[10:], rtol=1e-12)
 
 

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from gfscore import SCORE_MAX, local_scores
 from gfscore.errors import OptionError
 from gfscore.samples import Samples
-from gfscore.scores.great import great_scores
+from gfscore.scores import great_scores
 
 
 def plain_score(row, label, activation, temperature):

@@ -19,7 +19,7 @@ from gfscore.outputs import report
 from gfscore.outputs.figures import disparity_bars
 from gfscore.outputs.tables import Format, Layout, render
 from gfscore.results import Audit
-from gfscore.scores import LocalScores, ScoreTitle, register_score, score_table
+from gfscore.scores import REGISTERED, LocalScores, ScoreTitle, register_score
 
 SOURCE = Path(gfscore.__file__).parent
 
@@ -53,7 +53,7 @@ def add_confidence():
 @pytest.fixture(autouse=True)
 def tables(monkeypatch):
     """No plug-in is installed, and the tables are afterwards what they were."""
-    kept = [(table, dict(table)) for table in (METRICS, score_titles.SCORES, score_table.OTHERS)]
+    kept = [(table, dict(table)) for table in (METRICS, score_titles.SCORES, REGISTERED)]
     monkeypatch.setattr(metadata, "entry_points", lambda **_: ())
     plugins.load_plugins.cache_clear()
     yield

@@ -12,7 +12,7 @@ from gfscore import Options, audit, read_samples
 from gfscore.errors import ProbabilitiesError
 from gfscore.probabilities import FULL, RowSums, noted
 from gfscore.samples import Samples
-from gfscore.scores.great import SCORE_MAX, local_scores
+from gfscore.scores import SCORE_MAX, local_scores
 from gfscore.storage.summary_files import summary_from_bytes, summary_to_bytes
 from gfscore.streaming import StreamingAudit
 

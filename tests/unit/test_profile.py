@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gfscore.errors import TooFewClassesError
 from gfscore.profile import class_profile
 from gfscore.samples import Samples
-from gfscore.scores.great import great_scores
+from gfscore.scores import great_scores
 
 
 def random_samples(rng, n, k, **more):

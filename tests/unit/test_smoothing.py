@@ -19,7 +19,8 @@ from gfscore.bounds import audit_intervals
 from gfscore.engines.local import measured
 from gfscore.errors import ModelError, OptionError, RunError, SamplesError
 from gfscore.measures import Run, Votes, votes
-from gfscore.scores.smoothing import Noise, certified_radii, largest_radius, smoothing_scores, vote_shares
+from gfscore.scores import Noise, certified_radii, smoothing_scores
+from gfscore.scores.smoothing import largest_radius, vote_shares
 from gfscore.storage.store import Store
 
 NOISE = Noise(sigma=0.3, n0=9, n=40, seed=7)

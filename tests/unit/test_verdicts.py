@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gfscore
-from gfscore import Comparison, GateResult, Samples, compare, gate
+from gfscore import Comparison, GateResult, Samples, audit, compare, gate
 from gfscore.errors import FileError
 from gfscore.results import FILES, Verdict
 
@@ -18,8 +18,13 @@ SCHEMAS = Path(gfscore.__file__).parent / "schemas"
 @pytest.fixture(scope="module")
 def results():
     labels = np.arange(60) % 2
-    samples = Samples.of(3 * np.eye(2)[labels], labels)
-    return {"gate": gate(samples, {"rules": {"wcr": 0.5, "accuracy": 0.5}}), "comparison": compare(samples, samples)}
+    logits = 3 * np.eye(2)[labels]
+    samples = Samples.of(logits, labels)
+    return {
+        "audit": audit(logits, labels),
+        "gate": gate(samples, {"rules": {"wcr": 0.5, "accuracy": 0.5}}),
+        "comparison": compare(samples, samples),
+    }
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gfscore import zoo
-from gfscore.scores.great import SCORE_MAX
+from gfscore.scores import SCORE_MAX
 
 ROOT = Path(__file__).parents[2]
 MANIFEST = json.loads((zoo.DATA / "zoo.json").read_text(encoding="utf-8"))

@@ -19,8 +19,7 @@ from gfscore.ranking import agreement
 from gfscore.results import AttackAgreements, AttackFreeScores, CrossCheck, Flag, ModelAudit
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER
-from gfscore.scores import great_scores
-from gfscore.scores.first_order import FirstOrder, first_order_radii, gradient_norms, strongest_rivals
+from gfscore.scores import FirstOrder, first_order_radii, gradient_norms, great_scores, strongest_rivals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,7 +99,7 @@ class CertificateOptions:
         if self.method is Method.SMOOTHING:
             certifying.largest_radius(self.noise, self.failure_rate)
         else:
-            certifying.checked_cap(self.cap, self.norm)
+            certifying.check_cap(self.cap, self.norm)
 
     @property
     def votes(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from gfscore.inputs.reading import rows_together
 from gfscore.measures.base import RowMeasure, RowsDone
 from gfscore.measures.run import Run
 from gfscore.samples import Samples
-from gfscore.scores.first_order import FirstOrder, forward_only_norms, gradient_norms, is_leading, strongest_rivals
+from gfscore.scores import FirstOrder, forward_only_norms, gradient_norms, is_leading, strongest_rivals
 
 SHARD_ROWS = 256  # about; a sample costs a hundred times what its logits do, so that fewer are at risk
 

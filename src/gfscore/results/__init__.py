@@ -1,21 +1,21 @@
 """What is written and read: audits, calibrations, verdicts and comparisons, to and from JSON."""
 
-from gfscore.results.audit_result import SCHEMA, Audit, json_schema
-from gfscore.results.base_result import Flag, Interval, Metric, Result, Share
+from gfscore.results.audit_result import Audit
+from gfscore.results.base_result import Flag, Interval, Metric, Provenance, Result, ResultFile, Share
 from gfscore.results.calibration_result import (
     AgainstReference,
+    Agreement,
     Baselines,
     Calibrated,
     Calibration,
     Curves,
     GridOptimum,
     LeftOut,
+    ModelRanking,
     ObjectiveSteps,
 )
 from gfscore.results.check_result import AttackAgreements, AttackFreeScores, Claim, CrossCheck, Witness
 from gfscore.results.class_result import Atkinson, ClassResult, Disparity, NoiseFloor, Null, Penalised, WorstCase
-from gfscore.results.comparison_result import COMPARISON_SCHEMA, ClassChange, Comparison, MetricChange
-from gfscore.results.consistency import check_consistent
 from gfscore.results.model_result import ModelAudit
 from gfscore.results.origin_result import (
     DataInfo,
@@ -28,25 +28,22 @@ from gfscore.results.origin_result import (
     Setting,
     WeightedBy,
 )
-from gfscore.results.ranking_result import Agreement, ModelRanking
-from gfscore.results.result_file import Provenance, ResultFile
 from gfscore.results.verdict_result import (
-    GATE_SCHEMA,
     AdaptiveClass,
     AdaptiveRun,
+    ClassChange,
+    Comparison,
     GateResult,
+    MetricChange,
     ModelVerdict,
     RuleVerdict,
     Verdict,
 )
 
-FILES: dict[str, type[ResultFile]] = {"gate": GateResult, "comparison": Comparison}  # by the name of the file
+FILES: dict[str, type[ResultFile]] = {"audit": Audit, "gate": GateResult, "comparison": Comparison}  # by file name
 
 __all__ = [
-    "COMPARISON_SCHEMA",
     "FILES",
-    "GATE_SCHEMA",
-    "SCHEMA",
     "AdaptiveClass",
     "AdaptiveRun",
     "AgainstReference",
@@ -96,6 +93,4 @@ __all__ = [
     "WeightedBy",
     "Witness",
     "WorstCase",
-    "check_consistent",
-    "json_schema",
 ]

@@ -4,29 +4,24 @@ The contract with whoever reads it: within ``gfscore.audit/1`` keys are only add
 they do not know, and a number that does not exist is null, never 0.
 """
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import Field
 
 from gfscore.errors import ResultError, require
-from gfscore.results.base_result import Flag, Metric
-from gfscore.results.calibration_result import Calibration
+from gfscore.results.base_result import Flag, Metric, Provenance, ResultFile
+from gfscore.results.calibration_result import Calibration, ModelRanking
 from gfscore.results.class_result import Atkinson, ClassResult, Disparity, Penalised, WorstCase
-from gfscore.results.consistency import check_consistent
-from gfscore.results.model_result import ModelAudit
-from gfscore.results.ranking_result import ModelRanking
-from gfscore.results.result_file import Provenance, ResultFile
+from gfscore.results.model_result import ModelAudit, check_consistent
 
 if TYPE_CHECKING:
     import pandas as pd
-
-SCHEMA = "gfscore.audit/1"
 
 
 class Audit(ResultFile):
     """Audits of one or more models; with exactly one, its numbers can be read from here directly."""
 
-    schema_: str = Field(default=SCHEMA, alias="schema", pattern=r"^gfscore\.audit/1$")
+    schema_: str = Field(default="gfscore.audit/1", alias="schema", pattern=r"^gfscore\.audit/1$")
     models: tuple[ModelAudit, ...] = Field(min_length=1)
     calibration: Calibration | None = None
     ranking: ModelRanking | None = Field(
@@ -146,8 +141,3 @@ class Audit(ResultFile):
 
     def _repr_html_(self) -> str:
         return "".join(model._repr_html_() for model in self.models)
-
-
-def json_schema() -> dict[str, Any]:
-    """JSON Schema of ``audit.json``; the copy in the package and the docs is made from this."""
-    return Audit.model_json_schema(mode="serialization")

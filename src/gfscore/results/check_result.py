@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from gfscore.results.base_result import Interval, Metric, Result, Share
-from gfscore.results.ranking_result import Agreement
+from gfscore.results.calibration_result import Agreement
 
 
 class Witness(Result):

@@ -1,11 +1,15 @@
-"""Everything about one model."""
+"""Everything about one model, and what must hold between its numbers, whatever the model."""
 
-from collections.abc import Callable
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
 from html import escape
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
+from gfscore.errors import PLURALS, ResultError
+from gfscore.metrics import BUILT_IN, Scale, find_metric
 from gfscore.results.base_result import Flag, Interval, Metric, Share
 from gfscore.results.calibration_result import Calibrated, Curves
 from gfscore.results.check_result import Claim, CrossCheck
@@ -20,6 +24,9 @@ from gfscore.results.class_result import (
 )
 from gfscore.results.origin_result import IntervalInfo, RunInfo, SamplesInfo, ScoreInfo
 
+WHOLE_NUMBER = 1e-6  # of the samples of a class: how far the correct ones may be from a whole number, by rounding
+SLACK = 1e-9  # for the rounding of sums, relative to the largest score or to 1
+CALLED = {"aggregate": "the mean score", "class_mean": "the class mean"}  # others by their keys
 Show = Callable[[Any], str]  # a model as text
 
 
@@ -70,7 +77,8 @@ class ModelAudit(MetricBlock):
         """What each class counts for in numbers of the whole; they sum to 1."""
         by_size = self.samples.weighted_by == "class_sizes"
         totals = [(entry.size or 0) if by_size else entry.n for entry in self.classes]
-        return tuple(total / sum(totals) for total in totals)
+        whole = sum(totals)
+        return tuple(total / whole for total in totals)
 
     @classmethod
     def show_as(cls, *, text: Show, html: Show) -> None:
@@ -84,3 +92,94 @@ class ModelAudit(MetricBlock):
 
     def _repr_html_(self) -> str:
         return self._shown.get("html", lambda model: f"<pre>{escape(repr(model))}</pre>")(self)
+
+
+def check_consistent(model: ModelAudit) -> None:
+    """Refuse an audit that no samples can have: it was changed after it was written, or damaged."""
+    for complaint in _complaints(model):
+        raise ResultError(f"holds an audit of {model.name!r} that cannot be: {complaint}. Run the audit again.")
+
+
+def _complaints(model: ModelAudit) -> Iterator[str]:
+    """What contradicts itself, in words, most basic first."""
+    counted = Counter([*(entry.name for entry in model.classes), *model.absent_classes])
+    for name, times in counted.items():
+        if times > 1:
+            yield f"the {model.partition} {name!r} is there {times} times"
+    low, high = model.score.range
+    if not low < high:
+        yield f"its scores range from {low:g} to {high:g}"
+    total = sum(entry.n for entry in model.classes)
+    if total != model.samples.n:
+        yield f"the numbers of samples add up to {total:,}, not to {model.samples.n:,}"
+    yield from _misplaced(model)
+    yield from _apart(model)
+
+
+def _misplaced(model: ModelAudit) -> Iterator[str]:
+    """Numbers off their scale or out of their interval."""
+    low, high = model.score.range
+    share, claim = (0.0, 1.0), model.claim
+    facts = Scale(low=low, high=high, fairness_weight=model.fp_great.weight, n_classes=len(model.classes))
+    for entry in model.classes:
+        score = Metric(value=entry.score, interval=entry.interval)
+        yield from _out_of_place(f"the score of {entry.name!r}", score, model.score.range)
+        for what, metric in (("robust accuracy", entry.robust_accuracy), ("refuted share", entry.refuted)):
+            yield from _out_of_place(f"the {what} of {entry.name!r}", metric, share)
+    for key in (*BUILT_IN, *model.metrics):
+        row = find_metric(key)
+        scale = (-math.inf, math.inf) if row is None else row.values(facts)
+        yield from _out_of_place(CALLED.get(key, key), model.metric(key), scale)
+    yield from _out_of_place("robust_accuracy", model.robust_accuracy, share)
+    refuted = Metric(value=claim.radius_refuted_share, interval=claim.radius_refuted_interval)
+    yield from _out_of_place("the refuted share", refuted, share)
+
+
+def _out_of_place(what: str, metric: Metric | None, scale: Interval) -> Iterator[str]:
+    if metric is None:
+        return
+    value, interval, length = metric.value, metric.interval, scale[1] - scale[0]
+    slack = SLACK * max(1.0, length if math.isfinite(length) else 0.0)
+    if interval is not None:
+        if interval[0] > interval[1] + slack:
+            yield f"the interval of {what} begins at {interval[0]:.6g} and ends at {interval[1]:.6g}"
+        if value is not None and not interval[0] - slack <= value <= interval[1] + slack:
+            yield f"{what} is {value:.6g}, outside its interval from {interval[0]:.6g} to {interval[1]:.6g}"
+    for number in (value, *(interval or ())):
+        if number is not None and not scale[0] - slack <= number <= scale[1] + slack:
+            yield f"{number:.6g} is no value for {what}, which lies between {scale[0]:.4g} and {scale[1]:.4g}"
+
+
+def _apart(model: ModelAudit) -> Iterator[str]:
+    """Numbers of the model that do not follow from those of its classes."""
+    scores = {entry.name: entry.score for entry in model.classes}
+    lowest, highest = min(scores.values()), max(scores.values())
+    slack = SLACK * max(1.0, model.score.range[1])
+    follows = (
+        ("wcr", model.wcr.value, lowest, "the lowest score"),
+        ("rdi", model.rdi.value, highest - lowest, "the highest score minus the lowest"),
+        ("class_mean", model.class_mean, sum(scores.values()) / len(scores), "the mean of the scores"),
+    )
+    for name, value, expected, what in follows:
+        if value is None or abs(value - expected) > slack:
+            yield f"{name} is {value}, and {what} is {expected:.6g}"
+    if scores.get(model.wcr.class_, math.inf) > lowest + slack:
+        yield f"{model.wcr.class_!r} is named as the worst, and its score is not the lowest"
+    for entry in model.classes:
+        correct = entry.accuracy * entry.n
+        if abs(correct - round(correct)) > WHOLE_NUMBER * entry.n:
+            yield f"{entry.accuracy:.6g} is of no whole number of the {entry.n:,} samples of {entry.name!r}"
+        if entry.score > entry.accuracy * model.score.range[1] + slack:
+            yield f"the score of {entry.name!r} is {entry.score:.6g}, more than its correct decisions can have"
+    parts = PLURALS[model.partition]
+    if model.samples.weighted_by == "class_sizes" and not any(entry.size for entry in model.classes):
+        yield f"its {parts} are weighed by sizes that it does not hold"
+        return
+    weighed = list(zip(model.class_weights, model.classes, strict=True))
+    wholes = (
+        ("accuracy", model.accuracy, sum(weight * entry.accuracy for weight, entry in weighed)),
+        ("aggregate", model.aggregate, sum(weight * entry.score for weight, entry in weighed)),
+    )
+    for name, value, expected in wholes:
+        if abs(value - expected) > slack:
+            yield f"{name} is {value:.6g}, and cannot be with those of its {parts}"

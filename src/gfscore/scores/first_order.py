@@ -1,101 +1,24 @@
 """The first-order radius: how far to the decision boundary, were the logits as steep all the way as they are here."""
 
-import math
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from gfscore.arrays import FloatArray, IntArray, row_chunks
-from gfscore.errors import OptionError
+from gfscore.arrays import BoolArray, FloatArray
+from gfscore.errors import ModelError, OptionError
+from gfscore.results import Flag
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER
-from gfscore.scores.directions import Logits, Norm, estimated_norms, is_drawn, relative_error
-from gfscore.scores.first_order_flags import Missing, capped_flag, fallback_flag, step_flag
 from gfscore.scores.local import LocalScores
+from gfscore.scores.margin_slopes import ROUNDING, FirstOrder, strongest_rivals
 
 PREMISE = (
     "The first-order radius is an estimate: the distance at which a rival would win if the logits went on as steeply "
     "as they do at the sample. It bounds nothing, and a network that hides its gradients (masking) fools it."
 )
-DIRECTIONS = {Norm.L2: 32, Norm.LINF: 64}  # relative standard error of a radius: 12.5 and 19.6 %
-MAX_RADIUS = {Norm.L2: 2.0, Norm.LINF: 32 / 255}  # four times the radius that RobustBench attacks CIFAR-10 with
-STEP_CHECKS = 64  # samples, about, over the whole set, whose radius is found a second time with half the step
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstOrder:
-    """How a first-order radius is found; checked when made."""
-
-    norm: Norm | str | None = None  # must be given: a radius without a norm means nothing
-    eps: float | None = None  # the share of radii above it estimates robust accuracy at it
-    rivals: int = 3  # the classes with the largest other logits, which the minimum is taken over
-    max_radius: float | None = None  # larger radii count as this; None: MAX_RADIUS of the norm
-    directions: int | None = None  # of the forward-only estimate; None: DIRECTIONS of the norm
-    step: float = 0.01  # of the same: L2 length of a step in [0, 1] pixel units
-    seed: int = 0  # of the directions
-
-    def __post_init__(self) -> None:
-        if self.rivals < 1 or self.count < 1:
-            raise OptionError("rivals and directions are counted from 1. The defaults are 3, and 32 (l2) or 64 (linf).")
-        if not 0 < self.step < 1:
-            raise OptionError(f"step {self.step} is not between 0 and 1, the range of a pixel. The default is 0.01.")
-        if self.seed < 0:
-            raise OptionError(f"seed {self.seed} is negative. Give 0 or more.")
-        if not 0 < self.largest < math.inf:
-            raise OptionError(f"max_radius {self.largest} is not a positive number. Radii are in [0, 1] pixels.")
-        if self.eps is not None and not 0 <= self.eps < self.largest:
-            raise OptionError(
-                f"eps {self.eps:g} is not between 0 and the largest radius, {self.largest:g}. "
-                "Give it in [0, 1] pixels, such as 0.00784 for 2/255, or raise --max-radius."
-            )
-
-    @property
-    def kind(self) -> Norm:
-        """The norm, checked."""
-        return Norm.named(self.norm)
-
-    @property
-    def count(self) -> int:
-        """Directions, as given or by the norm."""
-        return DIRECTIONS[self.kind] if self.directions is None else self.directions
-
-    @property
-    def largest(self) -> float:
-        """The largest radius, as given or by the norm."""
-        return MAX_RADIUS[self.kind] if self.max_radius is None else self.max_radius
-
-    def measure(self, *, gradients: bool) -> dict[str, Any]:
-        """What decides the gradient norms, apart from model and data: neither eps nor the largest radius."""
-        how = {} if gradients else {"directions": self.count, "step": self.step, "seed": self.seed}
-        return {"rivals": self.rivals, "gradients": gradients, **how}
-
-
-def strongest_rivals(logits: FloatArray, labels: IntArray, count: int) -> IntArray:
-    """The ``count`` classes with the largest logits apart from the true one, (n, count), strongest first.
-
-    >>> strongest_rivals(np.array([[3.0, 1.0, 2.0, 0.0]]), np.array([0]), 2)
-    array([[2, 1]])
-    """
-    count = min(count, logits.shape[1] - 1)
-    found = np.empty((len(labels), count), dtype=np.int64)
-    for rows in row_chunks(*logits.shape):
-        others = np.negative(logits[rows], dtype=np.float64)
-        others[np.arange(len(others)), labels[rows]] = np.inf  # the true class is not its own rival
-        found[rows] = np.argsort(others, axis=1, kind="stable")[:, :count]
-    return found
-
-
-def gradient_norms(gradients: FloatArray, norm: Norm) -> FloatArray:
-    """Dual norm of gradients (..., D): L2 for L2, L1 for Linf, in float64.
-
-    >>> [float(gradient_norms(np.array([3.0, -4.0]), norm)) for norm in Norm]
-    [5.0, 7.0]
-    """
-    wide = np.asarray(gradients, dtype=np.float64)
-    return np.asarray(np.linalg.norm(wide, axis=-1) if norm is Norm.L2 else np.abs(wide).sum(axis=-1))
+RESOLUTION = float(np.finfo(np.float32).eps) / 2  # 6e-8, between neighbouring float32 numbers in [1/2, 1)
+MISSING_SHARE = 0.01  # of the correct samples without a radius: then no share is lowered by more than a point
+STEP_CHANGE = 0.1  # median relative change of radii by half the step, above which the step is flagged
+AT_MAXIMUM_SHARE = 0.05  # of the radii at the maximum, above which the mean radius says too little
 
 
 def first_order_radii(margins: FloatArray, norms: FloatArray) -> FloatArray:
@@ -114,40 +37,6 @@ def first_order_radii(margins: FloatArray, norms: FloatArray) -> FloatArray:
     with np.errstate(over="ignore"):
         ratios = np.divide(margins, norms, out=np.full(margins.shape, np.nan), where=usable)
     return np.asarray(np.where((margins > 0).all(axis=1), ratios.min(axis=1), 0.0))
-
-
-def is_leading(logits: FloatArray, labels: IntArray, rivals: IntArray) -> NDArray[np.bool_]:
-    """Whether the true class leads the strongest rival, (n,): elsewhere the radius is 0, whatever the gradient."""
-    own, rival = (np.take_along_axis(logits, classes[:, None], axis=1)[:, 0] for classes in (labels, rivals[:, 0]))
-    return np.asarray(own > rival)
-
-
-def forward_only_norms(
-    model: Logits, pixels: FloatArray, samples: Samples, rivals: IntArray, how: FirstOrder, *, first: int = 0
-) -> tuple[FloatArray, FloatArray]:
-    """Estimated gradient norms (n, R) of the n samples from row ``first`` on, and those with half the step.
-
-    NaN where nothing was estimated: samples that are misclassified, and for half the step all but some 64 of the set.
-    """
-    rows = slice(first, first + len(pixels))
-    labels, few = samples.labels[rows], rivals[rows]
-    correct = is_leading(samples.logits[rows], labels, few)
-    ids = np.asarray(samples.sample_ids or range(samples.n_samples), dtype=object)[rows]
-    again = correct & [is_drawn(sample_id, STEP_CHECKS / samples.n_samples) for sample_id in ids]
-    norms, halved = (np.full(few.shape, np.nan) for _ in range(2))
-    for found, chosen, step in ((norms, correct, how.step), (halved, again, how.step / 2)):
-        found[chosen] = estimated_norms(
-            model,
-            pixels[chosen],
-            labels[chosen],
-            few[chosen],
-            ids[chosen],
-            norm=how.kind,
-            directions=how.count,
-            step=step,
-            seed=how.seed,
-        )
-    return norms, halved
 
 
 def first_order_scores(
@@ -175,22 +64,23 @@ def first_order_scores(
     )
     margins = own - others  # the strongest rival comes first
     correct = margins[:, 0] > 0
-    missing = Missing.of(correct, samples.logits, norms, how.largest)
-    radii = np.where(missing.rows, np.nan, first_order_radii(margins, norms))
-    values = np.where(missing.rows, 0.0, np.minimum(radii, how.largest))
-    tried = np.zeros_like(correct) if halved is None else correct & np.isfinite(halved).all(axis=1)
-    again = None if halved is None else first_order_radii(margins[tried], halved[tried])
-    found = (
-        fallback_flag(fallback),
-        *missing.flags(),
-        capped_flag(values >= how.largest, how.largest),
-        None if again is None else step_flag(radii[tried], again, how.step),
-    )
+    flat, steep = _without_radius(correct, samples.logits, norms, how.largest)
+    flags = _missing_flags(correct, flat, steep)
+    radii = np.where(flat | steep, np.nan, first_order_radii(margins, norms))
+    values = np.where(flat | steep, 0.0, np.minimum(radii, how.largest))
+    if fallback is not None:
+        why = f"{fallback} The radii are forward-only estimates, with the standard errors stated."
+        flags.insert(0, Flag(code="no_gradients", message=why))
+    flags += _capped_flags(values >= how.largest, how.largest)
+    tried = np.zeros_like(correct)
+    if halved is not None:
+        tried = correct & np.isfinite(halved).all(axis=1)
+        flags += _step_flags(radii[tried], first_order_radii(margins[tried], halved[tried]), how.step)
     errors, settings = None, how.measure(gradients=gradients)
     if not gradients:
-        errors = values * relative_error(how.kind, how.count)
+        errors = values * how.relative_error
         settings["forward_passes"] = samples.n_samples + 2 * how.count * int(correct.sum() + tried.sum())
-        settings |= _errors(values, how)
+        settings |= _standard_errors(values, how)
     tied = np.where(margins[:, 0] == 0, np.minimum(samples.labels, rivals[:, 0]), rivals[:, 0])  # as argmax has it
     return LocalScores(
         name=FIRST_ORDER,
@@ -204,7 +94,7 @@ def first_order_scores(
         norm=str(how.kind),
         eps=how.eps,
         settings=settings,
-        flags=tuple(flag for flag in found if flag is not None),
+        flags=tuple(flags),
     )
 
 
@@ -225,8 +115,70 @@ def share_error(radii: FloatArray, eps: float, relative: float) -> float:
     return float(np.sqrt((counted * (1 - counted)).sum()) / len(radii))
 
 
-def _errors(values: FloatArray, how: FirstOrder) -> dict[str, float]:
+def _standard_errors(values: FloatArray, how: FirstOrder) -> dict[str, float]:
     """Standard errors that the random directions cause: of a radius, of the mean and of the share above eps."""
-    relative = relative_error(how.kind, how.count)
+    relative = how.relative_error
     found = {"relative_error": relative, "mean_error": float(np.linalg.norm(relative * values) / len(values))}
     return found if how.eps is None else found | {"share_error": share_error(values, how.eps, relative)}
+
+
+def _without_radius(
+    correct: BoolArray, logits: FloatArray, norms: FloatArray, largest: float
+) -> tuple[BoolArray, BoolArray]:
+    r"""Which correct samples have no slope towards some rival, and which of the others one beyond float32; (N,) each.
+
+    A slope is lost when it changes no logit by more than rounding within the ``largest`` radius R that counts, and
+    too steep when the smallest move of a bright pixel makes up for the whole spread of the logits:
+
+    .. math:: R\,\|\nabla\| \le \mathrm{ROUNDING}\,\max_k |f_k|, \qquad
+              \mathrm{RESOLUTION}\,\|\nabla\| > \max_k f_k - \min_k f_k
+
+    Neither is a fact about the model, but one about its arithmetic.
+    """
+    high, low = (ends[:, None].astype(np.float64) for ends in (logits.max(axis=1), logits.min(axis=1)))
+    lost = largest * norms <= ROUNDING * np.maximum(np.abs(high), np.abs(low))
+    resolved = np.isfinite(norms) & (RESOLUTION * norms <= high - low)
+    flat = correct & lost.any(axis=1)
+    return flat, correct & ~flat & ~resolved.all(axis=1)
+
+
+def _missing_flags(correct: BoolArray, flat: BoolArray, steep: BoolArray) -> list[Flag]:
+    """How many count as 0 for want of a radius; an error when they are more than one, and more than 1 %."""
+    n_correct, n_flat, n_steep = (int(rows.sum()) for rows in (correct, flat, steep))
+    if n_flat + n_steep > max(1, MISSING_SHARE * n_correct):
+        raise ModelError(
+            f"{n_flat + n_steep:,} of {n_correct:,} correct samples have no first-order radius: {n_flat:,} "
+            f"have no slope towards a rival, {n_steep:,} one that is infinite or beyond float32. "
+            "That is how masked gradients look: attack the model (gfscore check), or certify it (gfscore certify)."
+        )
+    kinds = (
+        ("zero_gradient", n_flat, "no slope towards a rival"),
+        ("broken_gradient", n_steep, "a slope that is infinite, not a number, or beyond what float32 resolves"),
+    )
+    message = "{:,} of {:,} correct samples have {}, and so no radius. They count as radius 0, which lowers the score."
+    return [Flag(code=code, message=message.format(n, n_correct, why)) for code, n, why in kinds if n]
+
+
+def _capped_flags(capped: BoolArray, maximum: float) -> list[Flag]:
+    """Whether too many radii are at the maximum."""
+    if capped.mean() <= AT_MAXIMUM_SHARE:
+        return []
+    message = (
+        f"{100 * float(capped.mean()):.2g} % of the samples have a radius of at least {maximum:.4g} and count as that: "
+        "the mean radius says little about them. Raise --max-radius."
+    )
+    return [Flag(code="capped_radii", message=message)]
+
+
+def _step_flags(radii: FloatArray, again: FloatArray, step: float) -> list[Flag]:
+    """Whether half the step finds other radii; NaN is no radius, which differs from any that is one."""
+    apart = np.nan_to_num(np.abs(again / radii - 1)[~(np.isnan(radii) & np.isnan(again))], nan=np.inf)
+    change = float(np.median(apart)) if len(apart) else 0.0
+    if change <= STEP_CHANGE:
+        return []
+    by = f"by {100 * change:.0f} %" if change < 1 else "to twice as much or more"
+    message = (
+        f"with half the step, {step / 2:g}, the radii of {len(apart)} samples change {by} (median): the model is too "
+        "rough, or too coarsely rounded, for its slopes to be measured so. Try another --step."
+    )
+    return [Flag(code="step_matters", message=message)]

@@ -62,12 +62,10 @@ def great_scores(
 
     Each row is computed by itself, so neither ``chunk_values`` nor ``threads`` changes a bit of the result.
     """
-    activation, temperature = activation_for(samples, activation), checked_temperature(temperature)
+    activation, temperature = activation_for(samples, activation), check_temperature(temperature)
     kernel: Kernel = _softmax_margin if activation is Activation.SOFTMAX else sigmoid_margin
     own, rival, values = (np.empty(samples.n_samples) for _ in range(3))
-    predicted = np.empty(samples.n_samples, dtype=np.int64)
-
-    scratch = Scratch()
+    predicted, scratch = np.empty(samples.n_samples, dtype=np.int64), Scratch()
 
     def score(rows: slice) -> None:
         chunk = writable_logits(samples, rows, scratch)
@@ -92,6 +90,22 @@ def great_scores(
         activation=activation,
         temperature=temperature,
     )
+
+
+def decisions(samples: Samples) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Logit of the true class, largest other logit, and prediction of each sample, ``(N,)`` each: without activation.
+
+    >>> own, rival, predicted = decisions(Samples.of([[2.0, 0.5], [0.0, 1.0]], [0, 0]))
+    >>> own, rival, predicted
+    (array([2., 0.]), array([0.5, 1. ]), array([0, 1]))
+    """
+    own, rival = np.empty(samples.n_samples), np.empty(samples.n_samples)
+    predicted = np.empty(samples.n_samples, dtype=np.int64)
+    scratch = Scratch()
+    for rows in row_chunks(*samples.logits.shape):
+        chunk = writable_logits(samples, rows, scratch)
+        own[rows], rival[rows], predicted[rows] = own_and_rival(chunk, samples.labels[rows])
+    return own, rival, predicted
 
 
 def writable_logits(samples: Samples, rows: slice, scratch: Scratch) -> FloatArray:
@@ -151,7 +165,7 @@ def sigmoid_margin(
 
 def activation_for(samples: Samples, activation: Activation | str) -> Activation:
     """The activation of that name, if these samples can be scored with it."""
-    activation = checked_activation(activation)
+    activation = check_activation(activation)
     if samples.probabilities and activation is Activation.SIGMOID:
         raise OptionError(
             "sigmoid needs logits: the common shift it depends on cannot be told from probabilities. Use softmax."
@@ -159,7 +173,7 @@ def activation_for(samples: Samples, activation: Activation | str) -> Activation
     return activation
 
 
-def checked_activation(activation: Activation | str) -> Activation:
+def check_activation(activation: Activation | str) -> Activation:
     """The activation of that name, or an error that lists the names."""
     try:
         return Activation(activation)
@@ -168,7 +182,7 @@ def checked_activation(activation: Activation | str) -> Activation:
         raise OptionError(f"activation {activation!r} is not known. Choose {choices}.") from None
 
 
-def checked_temperature(temperature: float) -> float:
+def check_temperature(temperature: float) -> float:
     """The temperature, if it is one."""
     if not (math.isfinite(temperature) and temperature > 0):
         raise OptionError(f"temperature {temperature} is not a positive number. 1 leaves the logits as they are.")

@@ -4,10 +4,10 @@ import math
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri
 
-from gfscore.arrays import FloatArray, IntArray
+from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.errors import OptionError, SamplesError
 from gfscore.results import Flag
 from gfscore.samples import Samples
@@ -61,7 +61,7 @@ def vote_shares(votes: ArrayLike, n: int, alpha: float) -> FloatArray:
     return np.asarray(np.where(counted > 0, bounds, 0.0))
 
 
-def certified_radii(votes: ArrayLike, n: int, *, sigma: float, alpha: float) -> tuple[FloatArray, NDArray[np.bool_]]:
+def certified_radii(votes: ArrayLike, n: int, *, sigma: float, alpha: float) -> tuple[FloatArray, BoolArray]:
     r"""Radius within which the smoothed classifier keeps its class, ``(N,)``, and where it abstains, ``(N,)``.
 
     .. math:: R = \sigma\,\Phi^{-1}(\underline{p}), \qquad \text{abstain when } \underline{p} \le \tfrac12
@@ -134,22 +134,18 @@ def smoothing_scores(
     )
 
 
-def _flags(abstained: NDArray[np.bool_], full: NDArray[np.bool_], n: int) -> tuple[Flag, ...]:
+def _flags(abstained: BoolArray, full: BoolArray, n: int) -> tuple[Flag, ...]:
     found = []
     if abstained.any():
-        found.append(
-            Flag(
-                code="abstained",
-                message=f"the smoothed classifier abstained on {abstained.sum():,} of {abstained.size:,} samples: no "
-                "class has a majority that n noise samples can prove. They count as radius 0 and as not correct.",
-            )
+        message = (
+            f"the smoothed classifier abstained on {abstained.sum():,} of {abstained.size:,} samples: no class has a "
+            "majority that n noise samples can prove. They count as radius 0 and as not correct."
         )
+        found.append(Flag(code="abstained", message=message))
     if full.mean() > SATURATED_SHARE:
-        found.append(
-            Flag(
-                code="largest_radius",
-                message=f"{100 * full.mean():.1f} % of the samples have the largest radius that n = {n:,} noise "
-                "samples can certify: their true radius may be larger. Raise --n.",
-            )
+        message = (
+            f"{100 * full.mean():.1f} % of the samples have the largest radius that n = {n:,} noise samples can "
+            "certify: their true radius may be larger. Raise --n."
         )
+        found.append(Flag(code="largest_radius", message=message))
     return tuple(found)

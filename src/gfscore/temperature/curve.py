@@ -17,7 +17,7 @@ from gfscore.samples import Samples
 from gfscore.scores.great import (
     SCORE_MAX,
     activation_for,
-    checked_temperature,
+    check_temperature,
     own_and_rival,
     sigmoid_margin,
     writable_logits,
@@ -219,7 +219,7 @@ def _unit_splines(ladder: Ladder, low: float, high: float) -> tuple[Any, FloatAr
 
 def checked_range(temperature_range: tuple[float, float]) -> tuple[float, float]:
     """The range, if a curve can be computed over it."""
-    low, high = (checked_temperature(end) for end in temperature_range)
+    low, high = (check_temperature(end) for end in temperature_range)
     if low >= high:
         raise OptionError(f"temperatures from {low:g} to {high:g} are no range. Give the lower end first.")
     if low < WIDEST_RANGE[0] or high > WIDEST_RANGE[1]:

@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from gfscore.arrays import FloatArray
 from gfscore.errors import ModelError
-from gfscore.scores.spectral import Pair, averaging_norm, convolution_norm, linear_norm, pooling_norm, scaling_norm
+from gfscore.scores.lipschitz import Pair, averaging_norm, convolution_norm, linear_norm, pooling_norm, scaling_norm
 
 Shape = tuple[int, ...]
 Sides = tuple[int, int, int, int]  # top, left, bottom, right

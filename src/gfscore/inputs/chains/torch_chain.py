@@ -21,7 +21,7 @@ from gfscore.inputs.chains.layers import (
 )
 from gfscore.inputs.models.shims import torch_for
 from gfscore.inputs.models.torch_model import TorchModel
-from gfscore.scores.spectral import Pair
+from gfscore.scores.lipschitz import Pair
 
 KNOWN = ("AvgPool2d", "BatchNorm1d", "BatchNorm2d", "Conv2d", "Dropout", "Dropout2d", "Flatten", "Hardtanh", "Identity",
          "Linear", "MaxPool2d", "ReLU", "ReLU6", "Sigmoid", "Tanh", "Unflatten")  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gfscore.scores.spectral import averaging_norm, convolution_norm, linear_norm, pooling_norm, scaling_norm
+from gfscore.scores.lipschitz import averaging_norm, convolution_norm, linear_norm, pooling_norm, scaling_norm
 
 
 def convolve(image, kernel, stride, padding, dilation, groups):
