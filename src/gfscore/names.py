@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gfscore.errors import OptionError, SamplesError, first_line
+from gfscore.errors import OptionError, SamplesError, first_few, first_line
 
 LONGEST_NAME = 4096  # characters: more is no name, and would be repeated in every table and message
 
@@ -112,3 +112,8 @@ def shortened(name: str | bytes, most: int = 80) -> str:
     ("'cat'", "'xxx'... (100 characters)")
     """
     return repr(name) if len(name) <= most else f"{name[:most]!r}... ({len(name):,} characters)"
+
+
+def listing(names: Sequence[str], most: int = 6) -> str:
+    """Names for a message, not too many of them."""
+    return first_few(list(map(shortened, names)), most) if names else "nothing"

@@ -16,7 +16,7 @@ from gfscore.cli.grouping import expand
 from gfscore.cli.sources import Source, audit_source, local_scores, logits_sources
 from gfscore.cli.stream import stream_all
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.references import for_models, read_reference
+from gfscore.inputs.small_files import for_models, read_reference
 from gfscore.outputs.per_sample import check_suffix
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples

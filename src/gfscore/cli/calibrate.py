@@ -11,8 +11,8 @@ from gfscore.cli.screens import screen
 from gfscore.cli.sources import model_names
 from gfscore.cli.streams import write_data
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.logits_files import read_class_names, read_samples
-from gfscore.inputs.references import for_models, read_reference
+from gfscore.inputs.logits_files import read_samples
+from gfscore.inputs.small_files import for_models, read_class_names, read_reference
 from gfscore.outputs.calibration import show
 
 

@@ -8,8 +8,8 @@ import streamlit as st
 from gfscore import views
 from gfscore.dashboard.numbers import Settings, class_samples, confusions
 from gfscore.dashboard.subjects import Subject
+from gfscore.inputs.data import thumbnails
 from gfscore.inputs.protocols import Dataset
-from gfscore.inputs.thumbnails import thumbnails
 from gfscore.outputs.escaping import shortened
 from gfscore.results import ClassResult, ModelAudit
 

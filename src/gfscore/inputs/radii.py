@@ -7,12 +7,10 @@ import numpy as np
 
 from gfscore.arrays import FloatArray
 from gfscore.errors import FileError, naming, require
-from gfscore.inputs.columns import SAMPLE_ID
-from gfscore.inputs.logits_files import joined
-from gfscore.inputs.npz import array_names, open_npz, read_member
-from gfscore.inputs.parquet_files import open_parquet_file
-from gfscore.inputs.raw import listed
-from gfscore.inputs.tabular import csv_blocks
+from gfscore.inputs.array_files import array_names, open_npz, read_member
+from gfscore.inputs.small_files import join_rows
+from gfscore.inputs.table_files import SAMPLE_ID, csv_table, open_parquet_file
+from gfscore.names import listing
 from gfscore.samples import Samples
 from gfscore.storage import refuse_unreadable
 
@@ -39,7 +37,7 @@ def read_radii(path: Path, samples: Samples) -> FloatArray:
                 raise FileError(f"has the ending {ending!r}. Radii are .csv, .npz or .parquet.")
         if ids is not None:
             rows = [[str(name), radius] for name, radius in zip(ids, radii, strict=True)]
-            radii = [radius for _, radius in joined(rows, 0, samples.sample_ids, RADIUS)]
+            radii = [radius for _, radius in join_rows(rows, 0, samples.sample_ids, RADIUS)]
         elif len(radii) != samples.n_samples:
             raise FileError(
                 f"has {len(radii)} radii for {samples.n_samples} samples. Give one each, or their sample_id."
@@ -48,7 +46,7 @@ def read_radii(path: Path, samples: Samples) -> FloatArray:
 
 
 def _from_csv(path: Path) -> Radii:
-    header, *lines = [row for _, block in csv_blocks(path) for row in block]
+    header, lines = csv_table(path)
     _refuse_other_columns(header)
     texts = [line[header.index(RADIUS)] for line in lines]
     radii = []
@@ -65,7 +63,7 @@ def _from_npz(path: Path) -> Radii:
         names = array_names(archive)
         if "radii" not in names:
             raise FileError(
-                f"has no 'radii'; it holds {listed(names)}. Name the array of one radius per sample 'radii'."
+                f"has no 'radii'; it holds {listing(names)}. Name the array of one radius per sample 'radii'."
             )
         radii = read_member(archive, "radii")
         ids = read_member(archive, "sample_ids") if "sample_ids" in names else None
@@ -90,4 +88,4 @@ def _from_parquet(path: Path) -> Radii:
 
 def _refuse_other_columns(header: list[str]) -> None:
     if RADIUS not in header:
-        raise FileError(f"has no column 'radius'; it has {listed(header)}. Name the column of radii 'radius'.")
+        raise FileError(f"has no column 'radius'; it has {listing(header)}. Name the column of radii 'radius'.")

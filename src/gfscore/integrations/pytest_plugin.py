@@ -9,7 +9,7 @@ import pytest
 from gfscore import gating
 from gfscore.auditing import Options
 from gfscore.errors import OptionError
-from gfscore.inputs.policies import extend, read_policy
+from gfscore.inputs.small_files import extend_policy, read_policy
 from gfscore.integrations.running import Data, Subject, samples_and_run
 from gfscore.outputs.grounds import flag_text, sentence
 from gfscore.results import GateResult, Verdict
@@ -79,5 +79,5 @@ def _tables(policy: str | Path | Mapping[str, Any] | None, rules: Mapping[str, A
     """The tables of a policy, with the rules of the call over them."""
     table = dict(read_policy(to_read(policy)) if isinstance(policy, str | Path) else policy or {})
     for name, value in rules.items():
-        extend(table, TABLES.get(name, "rules"), value if name in TABLES else {name: value})
+        extend_policy(table, TABLES.get(name, "rules"), value if name in TABLES else {name: value})
     return table

@@ -17,12 +17,12 @@ import numpy as np
 
 from gfscore.arrays import IntArray
 from gfscore.errors import FileError, OptionError, naming
-from gfscore.inputs.data.base import FilesDigest, checked_class_names, checked_labels, class_order, unique_ids
-from gfscore.inputs.data.encoded import EncodedData
-from gfscore.inputs.parquet_files import column_values, open_parquet_file
+from gfscore.inputs.data.base import FilesDigest, check_labels, class_order, names_for_labels, unique_ids
+from gfscore.inputs.data.image_files import EncodedData
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.raw import listed, refuse_moved
-from gfscore.names import shortened
+from gfscore.inputs.small_files import refuse_moved
+from gfscore.inputs.table_files import column_values, open_parquet_file
+from gfscore.names import listing, shortened
 
 IMAGES, LABELS = ("image", "img"), ("label", "labels", "fine_label")
 
@@ -45,17 +45,15 @@ class ParquetData(EncodedData):
     starts: tuple[int, ...]  # first row of each group
     held: dict[int, list[bytes | None]] = field(default_factory=dict, repr=False)  # the group read last
 
-    def encoded(self, rows: range) -> Sequence[tuple[str, Path | bytes]]:
-        """The bytes of some rows."""
-        return [self._encoded(row) for row in rows]
-
-    def _encoded(self, row: int) -> tuple[str, bytes]:
+    def encoded(self, row: int) -> tuple[str, bytes]:
+        """Where an image stands, and its bytes."""
         index = bisect_right(self.starts, row) - 1
         group, within = self.groups[index], row - self.starts[index]
         name = f"{group.path}, row {group.first + within}"
         if index not in self.held:
             self.held.clear()
-            self.held[index] = _read_group(group, self.column)
+            with naming(group.path), open_parquet_file(group.path) as file:
+                self.held[index] = column_values(file, group.path, self.column, [group.number])
         content = self.held[index][within]
         if not content:
             raise FileError("has no image bytes. Embed the images in the file, or drop the row.").found_in(name)
@@ -109,11 +107,11 @@ def _of_split(paths: Sequence[Path], split: str | None) -> list[Path]:
     splits = sorted({path.name.partition("-")[0] for path in paths if "-" in path.name})
     if split is None:
         if len(splits) > 1:
-            raise FileError(f"holds files of {listed(splits)}. Name one: --split {splits[0]}.")
+            raise FileError(f"holds files of {listing(splits)}. Name one: --split {splits[0]}.")
         return list(paths)
     chosen = [path for path in paths if path.name.partition("-")[0] == split]
     if not chosen:
-        raise OptionError(f"split is {split!r}; there are files of {listed(splits)}.")
+        raise OptionError(f"split is {split!r}; there are files of {listing(splits)}.")
     return chosen
 
 
@@ -149,11 +147,6 @@ def _read_table(path: Path) -> _Table:
         )
 
 
-def _read_group(group: _Group, column: str) -> list[bytes | None]:
-    with naming(group.path), open_parquet_file(group.path) as file:
-        return column_values(file, group.path, column, [group.number])
-
-
 def _starts(sizes: Sequence[int]) -> tuple[int, ...]:
     """First row of each group."""
     return tuple(accumulate(sizes[:-1], initial=0))
@@ -162,7 +155,7 @@ def _starts(sizes: Sequence[int]) -> tuple[int, ...]:
 def _column(names: Sequence[str], wanted: Sequence[str], name: str, what: str) -> str:
     found = next((column for column in wanted if column in names), None)
     if found is None:
-        raise FileError(f"has no column {name!r}; it has {listed(names)}. Name the column of {what} {name!r}.")
+        raise FileError(f"has no column {name!r}; it has {listing(names)}. Name the column of {what} {name!r}.")
     return found
 
 
@@ -189,9 +182,9 @@ def _labels(
                 f"has the label {shortened(min(unknown))}, which is none of its class names. Make them agree."
             )
         label_of, names = class_order(found, given, "label")
-        return checked_labels(np.array([label_of[value] for value in values])), names
-    labels = checked_labels(np.array(values))
+        return check_labels(np.array([label_of[value] for value in values])), names
+    labels = check_labels(np.array(values))
     if own is not None and given is not None:
         refuse_moved(given, own)
     chosen = own if given is None else given
-    return labels, None if chosen is None else checked_class_names(chosen, labels)
+    return labels, names_for_labels(chosen, labels)
