@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gfscore import views
-from gfscore.outputs.fitting import fitting
+from gfscore.outputs.terminal import column_table, fit_columns
 from gfscore.results import Audit, Calibration, ModelAudit
 from gfscore.storage import redact
 from gfscore.zoo import ZooModel
@@ -35,12 +35,12 @@ def most_uneven(audit: Audit) -> ModelAudit:
     return max(audit.models, key=lambda model: model.rdi.value or 0.0)
 
 
-def show(audit: Audit, zoo: Sequence[ZooModel], radii: Sequence[float], folder: Path, console: Console) -> None:
+def show_demo(audit: Audit, zoo: Sequence[ZooModel], radii: Sequence[float], folder: Path, console: Console) -> None:
     """A table of the zoo, what stands out in it, and what to do next; ``radii`` are first-order ones, by network."""
     test = on_test(audit)
     generated = [model for model in audit.models if model.samples.seed is not None]
     standard = test.models[0]
-    table = fitting(console, _zoo_table(test.models, generated, zoo, radii), SPARE)
+    table = fit_columns(console, _zoo_table(test.models, generated, zoo, radii), SPARE)
     headings = [str(column.header) for column in table.columns]
     legend = "; ".join(f"{name}: {meaning}" for name, meaning in LEGEND.items() if name in headings)
     written = views.printable(f"{redact(folder)}/: audit.json, report.html (open it), figures/")
@@ -65,10 +65,8 @@ def show(audit: Audit, zoo: Sequence[ZooModel], radii: Sequence[float], folder: 
 def _zoo_table(
     on_test: Sequence[ModelAudit], generated: Sequence[ModelAudit], zoo: Sequence[ZooModel], radii: Sequence[float]
 ) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("network", no_wrap=True)
-    for heading in ("clean", "GREAT", "drawn", "worst class", "RDI", "p", "radius", "attacked"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    headings = ("clean", "GREAT", "drawn", "worst class", "RDI", "p", "radius", "attacked")
+    table = column_table("network", *headings, fold=False)
     for test, drawn, known, radius in zip(on_test, generated, zoo, radii, strict=True):
         worst = views.estimate(test.wcr.value, test.wcr.interval, digits=2)
         table.add_row(
@@ -114,9 +112,7 @@ def _caught(highest: ModelAudit, test: Audit, radii: Sequence[float]) -> list[Te
     """What forward passes alone found against the network with the highest score: another score, and refuters."""
     share, mine = highest.claim.radius_refuted_share, radii[test.models.index(highest)]
     found = []
-    if math.isclose(
-        mine, min(radii), rel_tol=1e-3
-    ):  # the highest score of all, and the shortest way to a wrong decision
+    if math.isclose(mine, min(radii), rel_tol=1e-3):  # the highest score, and the shortest way to a wrong decision
         others = [
             f"“{_network(model)}”"
             for model, radius in zip(test.models, radii, strict=True)

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 from timing import quickest
 
-from gfscore.bounds import Method, audit_intervals, betting_intervals, hoeffding_intervals
+from gfscore.bounds import Method, PartScores, audit_intervals, class_intervals, hoeffding_intervals
 from gfscore.bounds import simultaneous as split
-from gfscore.bounds.direct import nrgc_interval
-from gfscore.bounds.inequality import nrgc_range
-from gfscore.bounds.part_bounds import PartBounds
-from gfscore.bounds.parts import PartScores
-from gfscore.bounds.planning import PLANNED, draw_beta
+from gfscore.bounds.box import nrgc_range
+from gfscore.bounds.methods import PartBounds, nrgc_interval
+from gfscore.bounds.sample_sizes import PLANNED, draw_beta
 from gfscore.errors import OptionError, SamplesError
 from gfscore.metrics import formulas
 from gfscore.scores import SCORE_MAX
@@ -116,7 +114,7 @@ def test_the_worst_class_is_bounded_without_a_correction_for_the_number_of_class
     rng = np.random.default_rng(0)
     values, codes = 0.3 + 0.4 * rng.random(100 * 200), np.repeat(np.arange(200), 100)
     found = audit_intervals(values, codes, 200, maximum=1.0)
-    box, _ = betting_intervals(values, codes, 200, split.BOX_SHARE * 0.05, maximum=1.0)
+    box, _ = class_intervals(values, codes, 200, split.BOX_SHARE * 0.05, maximum=1.0)
     assert found.wcr[0] > box.min() + 0.01
     assert found.lower.min() == pytest.approx(found.wcr[0])  # and so is every other class
 
@@ -150,7 +148,7 @@ def test_betting_is_at_most_two_fifths_of_hoeffding_on_the_cat_class():
     ratios = []
     for run in range(20):
         scores = SCORE_MAX * draw_beta(rng, 0.335 / SCORE_MAX, 0.258 / SCORE_MAX, 10_000)
-        lower, upper = betting_intervals(scores, codes, 10, 0.05, seed=run)
+        lower, upper = class_intervals(scores, codes, 10, 0.05, seed=run)
         paper_lower, paper_upper = hoeffding_intervals(scores.reshape(10, 1000).mean(axis=1), [1000] * 10, 0.05)
         ratios.append(((upper - lower) / (paper_upper - paper_lower)).mean())
     assert np.mean(ratios) <= 0.40
@@ -158,7 +156,7 @@ def test_betting_is_at_most_two_fifths_of_hoeffding_on_the_cat_class():
 
 def test_betting_is_at_most_three_fifths_of_hoeffding_for_a_thousand_classes_of_fifty():
     scores = np.random.default_rng(0).beta(2, 2, (1000, 50))
-    lower, upper = betting_intervals(scores.ravel(), np.repeat(np.arange(1000), 50), 1000, 0.05, maximum=1.0)
+    lower, upper = class_intervals(scores.ravel(), np.repeat(np.arange(1000), 50), 1000, 0.05, maximum=1.0)
     paper_lower, paper_upper = hoeffding_intervals(scores.mean(axis=1), [50] * 1000, 0.05, maximum=1.0)
     assert ((upper - lower) / (paper_upper - paper_lower)).mean() <= 0.60
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gfscore.bounds import Evidence, log_average
-from gfscore.bounds.sequential import STAKES
+from gfscore.bounds.betting import STAKES
 from gfscore.errors import OptionError, SamplesError
 
 scores_lists = st.lists(st.floats(0, 1), min_size=1, max_size=30)

@@ -1,20 +1,29 @@
-"""From a wanted half-width to samples per class, and back."""
+"""From a wanted half-width to samples per class, and back; the paper's radius."""
+
+import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from gfscore.bounds import Method, audit_intervals, hoeffding_sample_size, kl_intervals
-from gfscore.bounds.methods import lower_bounds
-from gfscore.bounds.parts import PartScores
-from gfscore.bounds.planning import (
-    PLANNED,
-    SIMULATED_CLASSES,
-    WORST_CASE,
+from gfscore import SCORE_MAX
+from gfscore.bounds import (
+    Method,
+    PartScores,
     Pilot,
-    draw_beta,
+    audit_intervals,
+    hoeffding_intervals,
+    hoeffding_radius,
+    hoeffding_sample_size,
+    lower_bounds,
     plan_radius,
     plan_samples,
+    rdi_radius,
+    rdi_sample_size,
 )
+from gfscore.bounds.class_means import kl_lower
+from gfscore.bounds.sample_sizes import PLANNED, SIMULATED_CLASSES, WORST_CASE, draw_beta
 from gfscore.bounds.simultaneous import BOX_SHARE
 from gfscore.errors import OptionError
 
@@ -43,8 +52,8 @@ def test_hoeffding_is_the_papers_formula_at_the_level_of_the_box():
 def test_without_a_pilot_no_scores_make_kl_wider():
     plan = by_method(plan_radius(40, n_classes=1, maximum=1.0))[Method.KL]
     means = np.linspace(0, 1, 101)
-    widths = [np.subtract(*kl_intervals([m], [40], BOX_SHARE * 0.05, maximum=1.0)[::-1])[0] for m in means]
-    assert plan.radius == pytest.approx(max(widths) / 2, abs=1e-9)
+    ends = [kl_lower(scores, np.full(101, 40), BOX_SHARE * 0.05 / 2) for scores in (means, 1 - means)]
+    assert plan.radius == pytest.approx((1 - ends[0] - ends[1]).max() / 2, abs=1e-9)
 
 
 @pytest.mark.parametrize("method", PLANNED)
@@ -63,7 +72,7 @@ def half_widths(method, n, k, mean, std, classes=300):
     scores = draw_beta(np.random.default_rng(123), mean, std, classes * n)
     parts = PartScores.of(scores, np.repeat(np.arange(classes), n), classes, maximum=1.0, seed=9)
     alpha = BOX_SHARE * 0.05 / (2 * k)
-    return (1 - lower_bounds(parts, alpha, method) - lower_bounds(parts.mirrored(), alpha, method)) / 2
+    return (1 - lower_bounds(parts, alpha, method) - lower_bounds(parts.mirror(), alpha, method)) / 2
 
 
 @pytest.mark.parametrize("spread", [None, (0.27, 0.2), (0.05, 0.1)], ids=["no pilot", "pilot", "low pilot"])
@@ -107,3 +116,58 @@ def test_what_cannot_be_planned_is_refused():
         plan_radius(10, n_classes=0)
     with pytest.raises(OptionError, match="million"):
         plan_samples(1e-9, n_classes=10)
+
+
+deltas = st.floats(1e-6, 0.5)
+
+
+@given(st.integers(1, 10**7), deltas, st.integers(1, 10**4))
+def test_radius_solves_the_papers_equation(n, delta, n_classes):
+    radius = float(hoeffding_radius(n, delta, n_classes=n_classes))
+    # Proposition 1 of the paper: the tail at the radius, summed over the classes, is delta.
+    tail = 2 * math.exp(-2 * n * radius**2 / (math.pi / 2))
+    assert n_classes * tail == pytest.approx(delta, rel=1e-9)
+
+
+@given(st.floats(1e-3, 2), deltas, st.integers(1, 1000))
+def test_sample_size_is_the_smallest_that_reaches_the_radius(radius, delta, n_classes):
+    n = hoeffding_sample_size(radius, delta, n_classes=n_classes)
+    assert hoeffding_radius(n, delta, n_classes=n_classes) <= radius
+    assert n == 1 or hoeffding_radius(n - 1, delta, n_classes=n_classes) > radius
+
+
+@given(st.integers(1, 10**5), deltas, st.integers(1, 1000))
+def test_sample_size_inverts_the_radius(n, delta, n_classes):
+    radius = float(hoeffding_radius(n, delta, n_classes=n_classes))
+    assert hoeffding_sample_size(radius, delta, n_classes=n_classes) == n
+
+
+@given(st.floats(1e-2, 2), deltas, st.integers(2, 1000))
+def test_rdi_takes_twice_the_radius(radius, delta, n_classes):
+    n = rdi_sample_size(radius, delta, n_classes=n_classes)
+    assert rdi_radius(n, delta, n_classes=n_classes) <= radius
+    assert rdi_radius(n, delta, n_classes=n_classes) == 2 * float(hoeffding_radius(n, delta, n_classes=n_classes))
+
+
+def test_intervals_are_cut_to_the_range_of_the_score():
+    lower, upper = hoeffding_intervals(np.array([0.01, 0.6, 1.25]), [10, 1000, 10], 0.05)
+    radius = hoeffding_radius([10, 1000, 10], 0.05, n_classes=3)
+    np.testing.assert_allclose(lower, [0.0, 0.6 - radius[1], 1.25 - radius[2]])
+    np.testing.assert_allclose(upper, [0.01 + radius[0], 0.6 + radius[1], SCORE_MAX])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: hoeffding_radius(0, 0.05), "a sample size of 0 bounds nothing"),
+        (lambda: hoeffding_radius(10, 0.0), "delta 0.0 is not between 0 and 1"),
+        (lambda: hoeffding_radius(10, 1.0), "delta 1.0 is not between 0 and 1"),
+        (lambda: hoeffding_radius(10, math.nan), "delta nan is not between 0 and 1"),
+        (lambda: hoeffding_radius(10, 0.05, n_classes=0), "0 classes cannot be bounded"),
+        (lambda: hoeffding_sample_size(0.0, 0.05), "radius 0.0 is not a positive number"),
+        (lambda: hoeffding_sample_size(math.inf, 0.05), "radius inf is not a positive number"),
+    ],
+)
+def test_nonsense_is_refused(call, message):
+    with pytest.raises(OptionError, match=message):
+        call()

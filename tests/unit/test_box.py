@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from gfscore.bounds.box import fp_great_range, mean_range, rdi_range, wcr_range
-from gfscore.bounds.inequality import atkinson_range, nrgc_range, theil_range
+from gfscore.bounds.box import atkinson_range, fp_great_range, mean_range, nrgc_range, rdi_range, theil_range, wcr_range
 from gfscore.metrics import formulas
 
 SEEDS = range(25)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom, binomtest
 
-from gfscore.bounds.shares import share_intervals
-from gfscore.bounds.stratified import stratified_intervals, stratified_lower
+from gfscore.bounds import share_intervals, stratified_intervals
+from gfscore.bounds.shares import stratified_lower
 from gfscore.errors import SamplesError
 
 

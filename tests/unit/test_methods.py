@@ -7,25 +7,23 @@ from scipy.stats import binomtest
 
 from gfscore.bounds import (
     Method,
-    bernstein_intervals,
-    betting_intervals,
+    PartScores,
+    class_intervals,
     clopper_pearson,
     hoeffding_intervals,
     hoeffding_radius,
-    kl_intervals,
+    lower_bounds,
 )
 from gfscore.bounds.betting import CLIP, betting_lower
-from gfscore.bounds.methods import lower_bounds
-from gfscore.bounds.part_bounds import PartBounds
-from gfscore.bounds.part_bounds import class_box as box_of
-from gfscore.bounds.parts import PartScores
+from gfscore.bounds.class_means import hoeffding_lower, kl_lower
+from gfscore.bounds.methods import PartBounds
 from gfscore.errors import EmptyIntervalError, OptionError, SamplesError
 
 ALL = list(Method)
 
 
 def class_box(parts, delta, method):
-    return box_of(PartBounds.of_scores(parts, method), delta, len(parts.counts))
+    return PartBounds.of_scores(parts, method).box(delta, len(parts.counts))
 
 
 FINITE = [Method.BETTING, Method.KL, Method.HOEFFDING]
@@ -129,7 +127,8 @@ def test_betting_without_replacement_agrees_with_the_game_played_step_by_step(se
 
 def test_kl_solves_its_equation():
     mean, n, delta = 0.3, 200, 0.1
-    lower, upper = kl_intervals([mean], [n], delta, maximum=1.0)
+    counts = np.array([n])
+    lower, upper = kl_lower(np.array([mean]), counts, delta / 2), 1 - kl_lower(np.array([1 - mean]), counts, delta / 2)
 
     def excess(q):
         return n * (mean * np.log(mean / q) + (1 - mean) * np.log((1 - mean) / (1 - q))) - np.log(2 / delta)
@@ -142,26 +141,32 @@ def test_kl_solves_its_equation():
 
 def test_kl_is_never_wider_than_hoeffding():
     means, counts = np.linspace(0, 1, 21), np.full(21, 30)
-    kl, hoeffding = (f(means, counts, 0.05, maximum=1.0) for f in (kl_intervals, hoeffding_intervals))
-    assert (kl[0] >= hoeffding[0] - 1e-9).all()
-    assert (kl[1] <= hoeffding[1] + 1e-9).all()
+    for scores in (means, 1 - means):
+        assert (kl_lower(scores, counts, 0.001) >= hoeffding_lower(scores, counts, 0.001) - 1e-9).all()
 
 
-def test_functions_of_sufficient_statistics_agree_with_the_samples():
+@pytest.mark.parametrize("method", ALL)
+def test_the_intervals_of_the_classes_are_the_box_in_score_units(method):
     rng = np.random.default_rng(1)
     values, codes = 2.0 * rng.random(60), np.repeat([0, 1, 2], [10, 20, 30])
-    parts = PartScores.of(values, codes, 3, maximum=2.0)
-    means = np.array([values[codes == k].mean() for k in range(3)])
-    stds = np.array([values[codes == k].std(ddof=1) for k in range(3)])
-    for method, (lower, upper) in {
-        Method.HOEFFDING: hoeffding_intervals(means, parts.counts, 0.05, maximum=2.0),
-        Method.KL: kl_intervals(means, parts.counts, 0.05, maximum=2.0),
-        Method.BERNSTEIN: bernstein_intervals(means, stds, parts.counts, 0.05, maximum=2.0),
-        Method.BETTING: betting_intervals(values, codes, 3, 0.05, maximum=2.0),
-    }.items():
-        box = class_box(parts, 0.05, method)
-        np.testing.assert_allclose(lower, 2 * box[0], atol=1e-9)
-        np.testing.assert_allclose(upper, 2 * box[1], atol=1e-9)
+    lower, upper = class_intervals(values, codes, 3, 0.05, method=method, maximum=2.0)
+    box = class_box(PartScores.of(values, codes, 3, maximum=2.0), 0.05, method)
+    np.testing.assert_allclose(lower, 2 * box[0], atol=1e-9)
+    np.testing.assert_allclose(upper, 2 * box[1], atol=1e-9)
+
+
+def test_published_means_and_counts_have_the_interval_of_the_samples():
+    values, codes = 2.0 * np.random.default_rng(1).random(60), np.repeat([0, 1, 2], [10, 20, 30])
+    means = [values[codes == k].mean() for k in range(3)]
+    ends = hoeffding_intervals(means, [10, 20, 30], 0.05, maximum=2.0)
+    np.testing.assert_allclose(ends, class_intervals(values, codes, 3, 0.05, method="hoeffding", maximum=2.0))
+
+
+def test_bernstein_is_its_radius_below_the_mean():
+    scores = np.random.default_rng(1).random(30)
+    expected = scores.mean() - np.sqrt(2 * scores.var(ddof=1) * np.log(2 / 0.05) / 30) - 7 * np.log(2 / 0.05) / (3 * 29)
+    assert lower_bounds(make_parts(scores), 0.05, Method.BERNSTEIN)[0] == pytest.approx(max(expected, 0))
+    assert expected > 0
 
 
 def test_hoeffding_interval_is_its_radius_around_the_mean():
@@ -211,7 +216,7 @@ def test_a_sorted_order_can_leave_nothing_and_that_is_an_error():
 @pytest.mark.parametrize("order", [np.arange(2000), np.arange(2000)[::-1]])
 def test_sorted_scores_are_shuffled_at_the_door(order):
     scores = np.sort(np.random.default_rng(0).random(2000))[order]
-    lower, upper = betting_intervals(scores, np.zeros(2000, dtype=int), 1, 0.05, maximum=1.0)
+    lower, upper = class_intervals(scores, np.zeros(2000, dtype=int), 1, 0.05, maximum=1.0)
     assert lower[0] < 0.5 < upper[0]
     assert upper[0] - lower[0] < 0.06
 

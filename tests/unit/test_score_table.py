@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency, chisquare
 
-from gfscore.bounds import Method
-from gfscore.bounds.methods import lower_bounds
-from gfscore.bounds.mixture import CLIP, STAKES
-from gfscore.bounds.parts import PartScores
-from gfscore.bounds.table import ScoreTable
+from gfscore.bounds import Method, PartScores, lower_bounds
+from gfscore.bounds.score_table import MIXTURE_CLIP, STAKES, ScoreTable
 from gfscore.errors import OptionError
 from gfscore.score_grid import CEILINGS, FLOORS, N_BINS, N_BLOCKS, WIDEST, bins_of, deal
 from simulations import POPULATIONS
@@ -21,7 +18,7 @@ def as_parts(values, codes, k, seed=0):
 
 
 def widths(parts, alpha, method):
-    return 1 - lower_bounds(parts.mirrored(), alpha, method) - lower_bounds(parts, alpha, method)
+    return 1 - lower_bounds(parts.mirror(), alpha, method) - lower_bounds(parts, alpha, method)
 
 
 def test_the_order_of_the_samples_does_not_change_the_mixture():
@@ -51,7 +48,7 @@ def test_a_table_counts_every_sample_in_the_block_its_row_was_dealt_to():
     blocks = deal(np.arange(2000), 9).blocks
     expected = [np.bincount(blocks[codes == code], minlength=N_BLOCKS) for code in range(4)]
     np.testing.assert_array_equal(table.block_sums(table.weights), expected)
-    whole = table.undealt()
+    whole = table.pool_blocks()
     np.testing.assert_array_equal(
         whole.weights, [((codes == c) & (values == v / 4)).sum() for c in range(4) for v in range(5)]
     )
@@ -96,7 +93,7 @@ def test_the_mixture_leaves_out_only_what_its_capital_excludes(n, scores):
     lower = float(lower_bounds(as_parts(values, np.zeros(n, dtype=int), 1), alpha, Method.MIXTURE)[0])
     assert 0 <= lower <= values.mean()
     if lower > 0:  # the capital of the scores themselves, which is larger than that of their floors
-        stakes = np.minimum(STAKES, CLIP / lower)
+        stakes = np.minimum(STAKES, MIXTURE_CLIP / lower)
         log_capital = [np.log1p(stake * (values - lower)).sum() for stake in stakes]
         assert np.logaddexp.reduce(log_capital) - np.log(len(STAKES)) >= np.log(1 / alpha) - 1e-3
 
