@@ -23,10 +23,8 @@ from gfscore import Audit, Options, Samples, audit, read_samples
 from gfscore.auditing import score_samples
 from gfscore.gating import policy_of
 from gfscore.inputs.data import load_data
-from gfscore.inputs.logits_files import read_class_names, read_groups
 from gfscore.inputs.models.onnx_model import external_files, load_onnx
-from gfscore.inputs.policies import read_policy
-from gfscore.inputs.references import read_reference
+from gfscore.inputs.small_files import read_class_names, read_groups, read_policy, read_reference
 from gfscore.storage.summary_files import read_summary, summary_to_bytes
 from gfscore.summaries import Summary
 

@@ -13,8 +13,7 @@ from gfscore.attacks.gradient_attacks import autoattack, confidence_gradients, m
 from gfscore.attacks.witnesses import Targets, verify
 from gfscore.auditing import Options, audit_scores
 from gfscore.errors import ModelError, OptionError
-from gfscore.inputs.data import load_data
-from gfscore.inputs.data.base import ArrayData
+from gfscore.inputs.data import ArrayData, load_data
 from gfscore.inputs.models import CallableModel, load_model, wrap_module
 from gfscore.inputs.models.gradients import TOLERANCE, differentiable, rounding_errors
 from gfscore.inputs.preprocessing import Preprocessing

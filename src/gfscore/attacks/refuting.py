@@ -11,7 +11,7 @@ from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.attacks.gradient_attacks import attack_minimally, load_library, premise_violations
 from gfscore.attacks.witnesses import Pool, Targets, Witnesses, bisect
 from gfscore.errors import MissingExtraError, ModelError, OptionError
-from gfscore.inputs.data.views import random_rows
+from gfscore.inputs.data import random_rows
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.measures import Run
 from gfscore.results import Flag

@@ -14,7 +14,8 @@ from gfscore.cli.screens import screen
 from gfscore.cli.sources import model_names
 from gfscore.cli.streams import write_data
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.logits_files import read_class_names, read_samples
+from gfscore.inputs.logits_files import read_samples
+from gfscore.inputs.small_files import read_class_names
 from gfscore.outputs.verdicts import show_comparison
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples

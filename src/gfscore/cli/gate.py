@@ -17,7 +17,7 @@ from gfscore.cli.gate_outputs import GateOutputs
 from gfscore.cli.grouping import expand
 from gfscore.cli.sources import Source, local_scores, logits_sources
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.policies import allow_also, extend, read_policy
+from gfscore.inputs.small_files import allow_also, extend_policy, read_policy
 from gfscore.results import Audit, ModelAudit, ModelVerdict, Verdict
 from gfscore.samples import Samples
 from gfscore.storage import Watched
@@ -76,14 +76,14 @@ class PolicyOptions:
         """The tables that a policy file would have."""
         table = {} if self.policy is None else read_policy(self.policy)
         plain = {name: value for name, value in asdict(self).items() if isinstance(value, float)}
-        extend(table, "rules", plain | _pairs(self.rule, "--rule"))
-        extend(table, "class", _pairs(self.class_score, "--class"))
-        extend(table, "class_accuracy", _pairs(self.class_accuracy, "--class-accuracy"))
-        extend(table, "change", _pairs(self.change, "--change"))
+        extend_policy(table, "rules", plain | _pairs(self.rule, "--rule"))
+        extend_policy(table, "class", _pairs(self.class_score, "--class"))
+        extend_policy(table, "class_accuracy", _pairs(self.class_accuracy, "--class-accuracy"))
+        extend_policy(table, "change", _pairs(self.change, "--change"))
         parts = _pairs(self.class_change, "--class-change")
         if parts:
             changes = dict(table.get("change", {}))
-            extend(changes, "class", parts)
+            extend_policy(changes, "class", parts)
             table["change"] = changes
         allow_also(table, self.allow or [])
         return table

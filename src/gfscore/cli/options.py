@@ -13,7 +13,7 @@ from gfscore import auditing
 from gfscore.engines.loading import Loading
 from gfscore.engines.ray import Cluster
 from gfscore.errors import OptionError
-from gfscore.inputs.logits_files import read_class_names
+from gfscore.inputs.small_files import read_class_names
 from gfscore.measures.run import DEFAULT_BATCH
 from gfscore.measures.slopes import Gradients
 from gfscore.score_titles import FIRST_ORDER, GREAT, title_of

@@ -15,7 +15,7 @@ from gfscore.engines.loading import load
 from gfscore.engines.local import summed
 from gfscore.engines.ray import summaries_on_ray
 from gfscore.errors import FileError, GFScoreError, OptionError, naming
-from gfscore.inputs.shards import Shards, find_shards, refuse_two_formats
+from gfscore.inputs.logits_files import Shards, find_shards, refuse_two_formats
 from gfscore.measures import Sums
 from gfscore.results import ModelAudit
 from gfscore.storage import Watched, redact, refuse_changed, refuse_unreadable, sha256

@@ -59,7 +59,7 @@ def accuracy_intervals(
 
     They hold together with probability 1 - ``level``, and are about what the other intervals of the audit are about: a
     distribution, or a fixed set. In the whole each class weighs as much as in the model's accuracy
-    (:class:`~gfscore.bounds.stratified.Strata`); it has no interval where the classes could not be weighed.
+    (:class:`~gfscore.bounds.Strata`); it has no interval where the classes could not be weighed.
     """
     entries = [entry for entry in model.classes if EVERY in asked or entry.name in asked]
     shares = len(entries) + (None in asked)
