@@ -15,7 +15,7 @@ import numpy as np
 
 from gfscore.engines.first_order import score_first_order
 from gfscore.engines.local import measured
-from gfscore.inputs.data.base import ArrayData, arrays_digest
+from gfscore.inputs.data import ArrayData, arrays_digest
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Model

@@ -76,9 +76,9 @@ def printable(name: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
-def percent(share: float, digits: int = 1) -> str:
-    """A share of a whole, for people."""
-    return f"{100 * share:.{digits}f} %"
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share of a whole, for people; a dash when it does not exist."""
+    return "–" if share is None else f"{100 * share:.{digits}f} %"
 
 
 def lowest_and_highest(model: ModelAudit) -> tuple[list[ClassResult], list[ClassResult]]:

@@ -8,7 +8,7 @@ import pytest
 
 from gfscore import Audit
 from gfscore.cli.main import run
-from gfscore.inputs import shards
+from gfscore.inputs import logits_files
 from gfscore.jobs import compare, gate, sources, stream
 
 
@@ -47,7 +47,7 @@ def replace_after(monkeypatch, module, name, path, *, when):
         (["audit", "a.npz", "--groups", "groups.txt"], sources, "read_samples", "groups.txt", 1),
         (["audit", "a.npz", "b.npz", "--calibrate", "stability"], sources, "read_samples", "a.npz", 2),
         (["audit", "--stream", "a.npz", "b.npz"], stream, "_hashes", "b.npz", 2),
-        (["audit", "--pieces", "a.npz", "b.npz"], shards, "read_samples", "a.npz", 1),
+        (["audit", "--pieces", "a.npz", "b.npz"], logits_files, "read_samples", "a.npz", 1),
         (["gate", "a.npz", "--wcr", "0.1"], sources, "read_samples", "a.npz", 1),
         (["gate", "a.npz", "--policy", "policy.toml"], gate, "read_policy", "policy.toml", 1),
         (["gate", "a.npz", "--baseline", "b.npz", "--change", "wcr=-0.5"], sources, "read_samples", "b.npz", 1),

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from terminals import HIDE_CURSOR, PROMPT, SHOW_CURSOR, Seen, Terminals, executed
 
+from gfscore.cli.binding import Terminal
 from gfscore.cli.main import main, run
 from gfscore.cli.screens import progress_bar
 from gfscore.outputs import report

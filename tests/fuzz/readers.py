@@ -21,10 +21,8 @@ from safetensors.numpy import save
 
 from gfscore import Audit, Options, Samples, audit, read_samples
 from gfscore.inputs.data import load_data
-from gfscore.inputs.logits_files import read_class_names, read_groups
 from gfscore.inputs.models.onnx_model import external_files, load_onnx
-from gfscore.inputs.policies import read_policy
-from gfscore.inputs.references import read_reference
+from gfscore.inputs.small_files import read_class_names, read_groups, read_policy, read_reference
 from gfscore.jobs.stages import score_samples
 from gfscore.judge import Policy
 from gfscore.measures.summary_files import read_summary, summary_to_bytes

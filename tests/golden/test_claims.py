@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from gfscore.paper import DATASETS, Standing, published, recompute, reproduce
+from gfscore.paper.reproduction import JUDGES
 
 RESULTS = {dataset: reproduce(dataset) for dataset in DATASETS}
 PINNED = Path(__file__).parent / "pinned" / "claims.csv"  # every claim, in the order in which they are shown
@@ -43,6 +44,11 @@ def stable(text):
 )
 def test_explanation_has_the_figure(dataset, identifier, detail):
     assert detail in RESULTS[dataset].claim(identifier).explanation
+
+
+def test_every_judge_has_a_claim():
+    rows = [row for dataset in DATASETS for row in published(dataset).claims]
+    assert set(JUDGES) == {row.id for row in rows if row.verdict is None}
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
@@ -164,7 +170,7 @@ def test_names_are_looked_up():
 
 def test_a_sorted_table_holds():
     numbers = published("cifar10")
-    table = sorted(numbers.model_table, key=lambda row: -float(row.cells["robustbench_accuracy"]))
+    table = sorted(numbers.model_table, key=lambda row: -float(row["robustbench_accuracy"]))
     assert recompute(replace(numbers, model_table=tuple(table))).claim("table-order").verdict is Standing.HOLDS
 
 

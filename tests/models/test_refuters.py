@@ -12,8 +12,7 @@ from gfscore.attacks import Refuter, Subject, refute, with_refutation
 from gfscore.attacks.gradient_attacks import autoattack, confidence_gradients, minimal_attacks, pgd
 from gfscore.attacks.witnesses import Targets, verify
 from gfscore.errors import ModelError, OptionError
-from gfscore.inputs.data import load_data
-from gfscore.inputs.data.base import ArrayData
+from gfscore.inputs.data import ArrayData, load_data
 from gfscore.inputs.models import CallableModel, load_model, wrap_module
 from gfscore.inputs.models.gradients import TOLERANCE, differentiable, rounding_errors
 from gfscore.inputs.preprocessing import Preprocessing

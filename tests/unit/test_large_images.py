@@ -13,8 +13,8 @@ from PIL import Image
 from gfscore.cli.main import run
 from gfscore.errors import FileError
 from gfscore.inputs import reading
-from gfscore.inputs.data import encoded, load_data
-from gfscore.inputs.data.encoded import MOST_PIXELS
+from gfscore.inputs.data import image_files, load_data
+from gfscore.inputs.data.image_files import MOST_PIXELS
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.measures import Logits, Run
 from gfscore.measures.logits import forward_rows
@@ -62,7 +62,7 @@ def test_a_folder_of_large_images_takes_little_memory(tmp_path):
 def test_an_image_that_is_too_large_for_a_model_is_refused_before_it_is_decoded(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     folder_of(tmp_path / "images", (9400, 9400))
-    monkeypatch.setattr(encoded, "_in_colour", None)  # decoding would fail
+    monkeypatch.setattr(image_files, "_in_colour", None)  # decoding would fail
     assert run(["audit", "--model", "zoo:standard", "--data", "images", "--store", "store"]) == 2
     assert capsys.readouterr().err == (
         "gfscore: images/class0/0.png: is 9400 x 9400 pixels, and an image for a model has at most 16,777,216. "

@@ -8,7 +8,7 @@ from safetensors.numpy import save_file
 
 from gfscore import read_samples
 from gfscore.errors import OptionError
-from gfscore.inputs.logits_files import read_class_names
+from gfscore.inputs.small_files import read_class_names
 
 NAMES = ["cat", "dog", "emu"]
 IDS = ["a", "b", "c", "d"]

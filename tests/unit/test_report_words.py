@@ -249,7 +249,7 @@ def test_the_metadata_is_valid_whatever_the_names(name):
     model = made(names=[name, "b", "c"]).model_copy(update={"name": name})
     head = report.model_card(audit_of(model)).split("\n---\n")[0].removeprefix("---\n")
     read = yaml.safe_load(head)["model-index"][0]
-    assert read["name"] == words.shortened(name)
+    assert read["name"] == words.shorten(name)
     assert len(read["results"][0]["metrics"]) == 9
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gfscore.cli.main import run
-from gfscore.inputs.shards import Shards, find_shards
+from gfscore.inputs.logits_files import Shards, find_shards
 
 NAMES = ["ant", "bee", "cow"]
 
@@ -57,7 +57,7 @@ def test_a_repeated_sample_is_found_among_many_shards(stream):
 
 
 def test_equal_hashes_are_not_equal_samples(monkeypatch, tmp_path):
-    monkeypatch.setattr("gfscore.inputs.shards.hash", lambda _: 7, raising=False)
+    monkeypatch.setattr("gfscore.inputs.logits_files.hash", lambda _: 7, raising=False)
     for name, first in (("a", 0), ("b", 5)):
         (tmp_path / f"{name}.csv").write_text(table(first, 5))
     shards = Shards()

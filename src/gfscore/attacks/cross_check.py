@@ -12,7 +12,7 @@ from gfscore.attacks.claims import shares
 from gfscore.attacks.gradient_attacks import ATTACK_BATCH, autoattack, pgd
 from gfscore.attacks.refuting import Subject
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.data.views import random_rows
+from gfscore.inputs.data import random_rows
 from gfscore.inputs.models.gradients import margin_gradients
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.ranking import agreement

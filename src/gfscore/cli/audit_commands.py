@@ -13,8 +13,9 @@ from gfscore.jobs.audit import audit, sample_table
 from gfscore.jobs.certify import certify
 from gfscore.jobs.check import check
 from gfscore.jobs.run import logits
-from gfscore.outputs import checks, terminal
-from gfscore.outputs.per_sample import check_suffix, write_per_sample
+from gfscore.outputs.tables import check_per_sample, write_per_sample
+from gfscore.outputs.terminal import show_audit
+from gfscore.outputs.verdicts import show_check
 from gfscore.results import Audit
 from gfscore.storage import redact
 
@@ -63,7 +64,7 @@ def check_command(
     if as_json:
         write_data(found.to_json())
     elif not quiet:
-        checks.show(found, folder, screen())
+        show_check(found, folder, screen())
 
 
 @command(logits)
@@ -81,7 +82,7 @@ def _deliver(job: Call, per_sample: Path | None, out: Path, *, as_json: bool, qu
     if per_sample is None:
         found: Audit = job()
     else:
-        check_suffix(per_sample)
+        check_per_sample(per_sample)
         found = job(seen=lambda name, samples, local: tables.append(sample_table(samples, local, name=name)))
         write_per_sample(per_sample, tables)
     written = [] if per_sample is None else [per_sample]
@@ -92,6 +93,6 @@ def _deliver(job: Call, per_sample: Path | None, out: Path, *, as_json: bool, qu
         write_data(found.to_json())
     elif not quiet:
         console = screen()
-        terminal.show(found, console)
+        show_audit(found, console)
         for path in written:
             say(console, f"Written: {redact(path)}")

@@ -11,9 +11,8 @@ from gfscore.cli.screens import say, screen
 from gfscore.cli.streams import write_data
 from gfscore.jobs.reproduce import reproduce
 from gfscore.jobs.zoo_audit import demo
-from gfscore.outputs import demo as demo_screen
-from gfscore.outputs import report
-from gfscore.outputs.reproduction_text import show, show_table
+from gfscore.outputs import demo_screen, report
+from gfscore.outputs.reproduction_text import show_reproduction, show_table
 from gfscore.paper import Reproduction
 from gfscore.results import Audit
 from gfscore.storage import redact, write_text
@@ -40,7 +39,7 @@ def demo_command(
     write_text(out / "report.html", report.html(found.audit))
     _draw(demo_screen.on_test(found.audit), out / "figures")
     if not quiet:
-        demo_screen.show(found.audit, zoo.models(), found.radii, out, screen())
+        demo_screen.show_demo(found.audit, zoo.models(), found.radii, out, screen())
 
 
 def _draw(audit: Audit, folder: Path) -> None:
@@ -73,7 +72,7 @@ def reproduce_command(
         if as_json:
             write_data(found.to_json())
         elif not quiet:
-            show(found, screen())
+            show_reproduction(found, screen())
         return
     audit, tables = found
     audit.save(out / "audit.json")

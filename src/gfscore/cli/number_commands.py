@@ -14,7 +14,7 @@ from gfscore.cli.screens import screen
 from gfscore.cli.streams import write_data
 from gfscore.jobs.calibrate import calibrate
 from gfscore.jobs.plan import plan
-from gfscore.outputs.calibration import show
+from gfscore.outputs.terminal import show_calibration
 
 
 @command(calibrate)
@@ -30,7 +30,7 @@ def calibrate_command(
     if as_json:
         write_data(calibration.to_json())
     else:
-        show(calibration, screen())
+        show_calibration(calibration, screen())
 
 
 @command(plan)

@@ -15,8 +15,7 @@ from gfscore.cli.streams import write_data
 from gfscore.errors import FileError, OptionError
 from gfscore.jobs.plan import audit_radii
 from gfscore.outputs import report
-from gfscore.outputs.tables import Format as TableFormat
-from gfscore.outputs.tables import Layout, render
+from gfscore.outputs.tables import Layout, TableFormat, render_table
 from gfscore.results import Audit
 from gfscore.storage import redact, write_text
 
@@ -115,7 +114,7 @@ def table_command(
     """Write the tables of an audit for a paper, a README or a spreadsheet."""
     result = Audit.load(audit)
     chosen = layout or (Layout.CLASSES if len(result.models) == 1 else Layout.MODELS)
-    text = render(result, layout=chosen, form=form, digits=digits)
+    text = render_table(result, layout=chosen, form=form, digits=digits)
     if out is None:
         write_data(text)
     else:

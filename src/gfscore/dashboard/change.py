@@ -7,7 +7,7 @@ from gfscore.dashboard.numbers import Settings, compared
 from gfscore.dashboard.subjects import Subject
 from gfscore.dashboard.text import plain
 from gfscore.errors import GFScoreError
-from gfscore.outputs.escaping import shortened
+from gfscore.outputs.escaping import shorten
 from gfscore.results import Comparison
 
 
@@ -16,8 +16,8 @@ def show_change(subjects: dict[str, Subject], settings: Settings) -> None:
     st.markdown("**What changes from one model to another**")
     left, right = st.columns(2)
     keys = list(subjects)
-    old = left.selectbox("From", keys, index=0, key="from", format_func=lambda key: shortened(subjects[key].name))
-    new = right.selectbox("To", keys, index=1, key="to", format_func=lambda key: shortened(subjects[key].name))
+    old = left.selectbox("From", keys, index=0, key="from", format_func=lambda key: shorten(subjects[key].name))
+    new = right.selectbox("To", keys, index=1, key="to", format_func=lambda key: shorten(subjects[key].name))
     if old == new:
         st.caption("Choose two models.")
         return
@@ -28,14 +28,14 @@ def show_change(subjects: dict[str, Subject], settings: Settings) -> None:
         return
     for text in (found.reason, found.hidden, *(flag.message for flag in found.flags)):
         if text:
-            st.text(shortened(text, 1000))
+            st.text(shorten(text, 1000))
     _show_table(found, views.digits_of(subjects[old].score))
 
 
 def _show_table(found: Comparison, digits: int) -> None:
     rows = [
         {
-            found.partition: shortened(entry.name),
+            found.partition: shorten(entry.name),
             "from": entry.old,
             "to": entry.new,
             "change": entry.change.value,

@@ -8,9 +8,9 @@ import streamlit as st
 from gfscore import views
 from gfscore.dashboard.numbers import Settings, class_samples, confusions
 from gfscore.dashboard.subjects import Subject
+from gfscore.inputs.data import thumbnails
 from gfscore.inputs.protocols import Dataset
-from gfscore.inputs.thumbnails import thumbnails
-from gfscore.outputs.escaping import shortened
+from gfscore.outputs.escaping import shorten
 from gfscore.results import ClassResult, ModelAudit
 
 CLASS = "class"
@@ -20,7 +20,7 @@ IMAGES, IMAGES_ABREAST, ROWS = 12, 3, 100  # samples shown
 def show_class(subject: Subject, model: ModelAudit, settings: Settings, key: str) -> None:
     """The class that the select box, the picture or the table says."""
     chosen = st.selectbox(
-        model.partition.capitalize(), [entry.name for entry in model.classes], key=key, format_func=shortened
+        model.partition.capitalize(), [entry.name for entry in model.classes], key=key, format_func=shorten
     )
     entry = next(entry for entry in model.classes if entry.name == chosen)
     accuracy = f"{views.accuracy_name(model.score)} {views.percent(entry.accuracy)}"
@@ -43,7 +43,7 @@ def _show_confusions(entry: ClassResult, samples: Sequence[Mapping[str, Any]]) -
     found = [(name, count / entry.n) for name, count in confusions(samples)]
     if not samples and entry.confused_with is not None:  # a stored audit knows the first of them
         found = [(entry.confused_with, entry.confused_share)]
-    lines = [f"{shortened(name)}: {views.percent(share)}" for name, share in found]
+    lines = [f"{shorten(name)}: {views.percent(share)}" for name, share in found]
     st.text("\n".join(lines) or "None of its samples is mistaken.")
 
 
@@ -53,21 +53,21 @@ def _show_images(images: Dataset, samples: Sequence[Mapping[str, Any]]) -> None:
     columns = st.columns(IMAGES_ABREAST)
     for position, (row, picture) in enumerate(zip(lowest, pictures, strict=True)):
         column = columns[position % IMAGES_ABREAST]
-        column.image(picture, alt=f"sample {shortened(row['sample_id'])}", width=96)
+        column.image(picture, alt=f"sample {shorten(row['sample_id'])}", width=96)
         column.text(f"{views.number(row['score'])} {_as(row)}")  # not a caption, which is too pale to read
 
 
 def _as(row: Mapping[str, Any]) -> str:
-    return "✓" if row["correct"] else f"as {shortened(row['predicted'])}"
+    return "✓" if row["correct"] else f"as {shorten(row['predicted'])}"
 
 
 def _show_rows(samples: Sequence[Mapping[str, Any]]) -> None:
     st.dataframe(
         [
             {
-                "sample": shortened(row["sample_id"]),
+                "sample": shorten(row["sample_id"]),
                 "score": row["score"],
-                "predicted": shortened(row["predicted"]),
+                "predicted": shorten(row["predicted"]),
             }
             for row in samples[:ROWS]
         ],

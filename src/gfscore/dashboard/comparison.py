@@ -11,7 +11,7 @@ from gfscore.dashboard.pictures import show_chart
 from gfscore.dashboard.text import plain
 from gfscore.errors import ResultError
 from gfscore.jobs.audit import verdicts
-from gfscore.outputs.escaping import shortened
+from gfscore.outputs.escaping import shorten
 from gfscore.outputs.figures import (
     class_heatmap,
     disparity_bars,
@@ -49,11 +49,11 @@ def _show_table(models: Sequence[ModelAudit], settings: Settings) -> None:
     score, keys = models[0].score, views.metric_keys(*models, main=True)
     rows = [
         {
-            "model": shortened(model.name),
+            "model": shorten(model.name),
             "verdict": str(verdicts(model, settings.threshold(model))[0]),
             "accuracy": model.accuracy,
             **{views.metric_title(key, score, column=True): views.metric_text(model, key) for key in keys},
-            "worst": shortened(model.wcr.class_),
+            "worst": shorten(model.wcr.class_),
         }
         for model in models
     ]

@@ -12,9 +12,8 @@ from gfscore.dashboard.subjects import Subject
 from gfscore.dashboard.text import plain
 from gfscore.errors import PLURALS, ResultError
 from gfscore.jobs import audit as judging
-from gfscore.outputs.escaping import shortened
-from gfscore.outputs.figures import class_picker, temperature_curves
-from gfscore.outputs.figures.threshold import PICKED
+from gfscore.outputs.escaping import shorten
+from gfscore.outputs.figures import PICKED, class_picker, temperature_curves
 from gfscore.results import ModelAudit
 
 BOXES = {"PASS": st.success, "FAIL": st.error, "UNDECIDED": st.warning}
@@ -99,14 +98,14 @@ def _show_table(model: ModelAudit, verdicts: Sequence[str], table_key: str, clas
     names, places = [entry.name for entry in model.classes], views.digits_of(model.score)
     rows = [
         {
-            model.partition: shortened(entry.name),
+            model.partition: shorten(entry.name),
             "score": views.floored(entry.score, places) if views.is_certified(model) else entry.score,
             "lower": None if entry.interval is None else views.floored(entry.interval[0], places),
             "upper": None if entry.interval is None else views.ceiled(entry.interval[1], places),
             "verdict": str(verdict),
             "n": entry.n,
             "accuracy": entry.accuracy,
-            "confused with": None if entry.confused_with is None else shortened(entry.confused_with),
+            "confused with": None if entry.confused_with is None else shorten(entry.confused_with),
         }
         for entry, verdict in zip(model.classes, verdicts, strict=True)
     ]

@@ -17,7 +17,7 @@ from gfscore.dashboard.subjects import Subject, file_subjects, kind_of, told_apa
 from gfscore.dashboard.text import plain
 from gfscore.errors import GFScoreError
 from gfscore.inputs.data import load_data
-from gfscore.outputs.escaping import shortened
+from gfscore.outputs.escaping import shorten
 from gfscore.results import ModelAudit
 
 COMPARED = 8  # models at first
@@ -46,7 +46,7 @@ def _show_tabs(subjects: dict[str, Subject], settings: Settings) -> None:
     one, several, take = st.tabs(["One model", "Compare models", "Download"], key="tab", on_change="rerun")
     if one.open:
         with one:
-            key = st.selectbox("Model", keys, key=controls.MODEL, format_func=lambda key: shortened(subjects[key].name))
+            key = st.selectbox("Model", keys, key=controls.MODEL, format_func=lambda key: shorten(subjects[key].name))
             show_model(subjects[key], *audited(subjects[key], settings), settings)
     if several.open:
         with several:
@@ -68,7 +68,7 @@ def _chosen(subjects: dict[str, Subject], settings: Settings, box: str) -> list[
     keys = list(subjects)
     alike = [key for key in keys if kinds[key] == kinds[keys[0]]]
     wanted = st.multiselect(
-        "Models", keys, alike[:COMPARED], key=box, format_func=lambda key: shortened(subjects[key].name)
+        "Models", keys, alike[:COMPARED], key=box, format_func=lambda key: shorten(subjects[key].name)
     )
     if not wanted:
         st.info("Choose at least one model.")

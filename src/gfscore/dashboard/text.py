@@ -3,7 +3,7 @@
 import re
 import string
 
-from gfscore.outputs.escaping import shortened
+from gfscore.outputs.escaping import shorten
 
 LONGEST = 1000  # characters of a sentence
 JOINER = "\u2060"  # has no width; between two characters it keeps them from being read as one sign
@@ -18,4 +18,4 @@ def plain(text: str) -> str:
     >>> plain("<b> *x* [y](z)")
     '\\<b\\> \\*x\\* \\[y\\]\\(z\\)'
     """
-    return SIGNS.sub(lambda found: found.group() + JOINER, shortened(text, LONGEST)).translate(PUNCTUATION)
+    return SIGNS.sub(lambda found: found.group() + JOINER, shorten(text, LONGEST)).translate(PUNCTUATION)

@@ -1,23 +1,23 @@
-"""One door for logits files, whatever their format."""
+"""Logits files, whatever their format; and those of one stream, held against each other, so that nothing counts twice.
 
-import json
+Formats: :mod:`~gfscore.inputs.array_files` and :mod:`~gfscore.inputs.table_files`.
+"""
+
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from gfscore.arrays import IntArray
 from gfscore.errors import FileError, naming
-from gfscore.inputs.columns import SAMPLE_ID
-from gfscore.inputs.npz import read_npz
-from gfscore.inputs.raw import Groups, RawSamples, listed, refuse_moved
-from gfscore.inputs.safetensors_file import read_safetensors
-from gfscore.inputs.tabular import csv_blocks, read_csv, read_parquet
-from gfscore.names import name_texts
+from gfscore.inputs.array_files import RawSamples, read_npz, read_safetensors
+from gfscore.inputs.small_files import read_groups, refuse_moved
+from gfscore.inputs.table_files import read_csv, read_parquet, refuse_unnamed
+from gfscore.names import name_texts, shorten
 from gfscore.samples import Samples
 from gfscore.storage import redact, refuse_unreadable, to_read
 
-Ids = Sequence[object] | NDArray[Any] | None
 SUFFIXES = (".npz", ".safetensors", ".parquet", ".csv")
 
 
@@ -72,62 +72,90 @@ def _read(path: Path, class_names: Sequence[str] | None, *, probabilities: bool,
     raise FileError(f"has the ending {path.suffix!r}. Logits files are {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
 
 
-def read_class_names(path: Path) -> list[str]:
-    """Class names from a text file with one name per line, or from a JSON list."""
-    with naming(path):
-        text = _read_text(path)
-        if path.suffix.lower() != ".json":
-            return text.splitlines()
-        try:
-            names = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise FileError(f"is not JSON ({error}). Write a list of names.") from error
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise FileError('is not a JSON list of names. Write ["first", "second", ...].')
-        return names
+def find_shards(path: Path) -> list[Path]:
+    """The logits files in a folder, sorted, or the file itself; hidden ones are what killed runs and desktops leave."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and file.name[0] != ".")
+    if not found:
+        raise FileError(f"holds no logits file ({', '.join(SUFFIXES)}). Name another folder.").found_in(path)
+    return found
 
 
-def read_groups(path: Path, sample_ids: Ids, n_samples: int) -> Groups:
-    """Groups from a text file with one name per line, or from a CSV with one column per attribute.
-
-    A CSV with a column ``sample_id`` is joined on it; otherwise its rows are taken in the order of the samples.
-    """
-    with naming(path):
-        if path.suffix.lower() != ".csv":
-            return _read_text(path).splitlines()
-        refuse_unreadable(path)
-        header, *rows = [row for _, block in csv_blocks(path) for row in block]
-        if SAMPLE_ID in header:
-            rows = joined(rows, header.index(SAMPLE_ID), sample_ids, "group")
-        elif len(rows) != n_samples:
-            raise FileError(f"has {len(rows)} rows for {n_samples} samples. Give one each, or a sample_id column.")
-        attributes = {name: [row[index] for row in rows] for index, name in enumerate(header) if name != SAMPLE_ID}
-        if not attributes:
-            raise FileError("has no column of groups. Add one beside sample_id.")
-        return next(iter(attributes.values())) if len(attributes) == 1 else attributes
+def refuse_two_formats(paths: Sequence[Path]) -> None:
+    """Refuse a file beside itself in another format."""
+    first = dict[Path, Path]()
+    for path in paths:
+        other = first.setdefault(path.with_suffix(""), path)
+        if other is not path:
+            raise FileError(
+                f"has the name of {redact(other)} and another format: the same samples would count twice. "
+                "Leave one out, or rename it."
+            ).found_in(redact(path))
 
 
-def joined(rows: list[list[Any]], column: int, sample_ids: Ids, what: str) -> list[list[Any]]:
-    """The rows in the order of the samples, by the id in a column; ``what`` is what a row holds, for messages."""
-    if sample_ids is None:
-        raise FileError("has a sample_id column but the logits have no sample ids. Add them, or drop the column.")
-    by_id: dict[str, list[Any]] = {}
-    for row in rows:
-        if row[column] in by_id:
-            raise FileError(f"has sample_id {row[column]!r} twice. Keep one row per sample.")
-        by_id[row[column]] = row
-    wanted = [str(sample_id) for sample_id in sample_ids]
-    missing = [sample_id for sample_id in wanted if sample_id not in by_id]
-    if missing:
-        raise FileError(f"has no {what} for sample_id {listed(missing, most=3)}. Add a row for every sample.")
-    return [by_id[sample_id] for sample_id in wanted]
+class Shards:
+    """Reads the files of one stream, and refuses those that contradict the ones before."""
+
+    def __init__(self, *, probabilities: bool = False, class_names: Sequence[str] | None = None) -> None:
+        self._probabilities, self._class_names = probabilities, class_names
+        self._paths: list[Path] = []
+        # Runs of sorted hashes of ids, with the number of the file of each, 12 bytes a sample: each run is more than
+        # twice as long as the next.
+        self._seen: list[tuple[IntArray, NDArray[np.uint32]]] = []
+        self._labels_are: tuple[str, Path] | None = None
+        self._unnamed, self._present = dict[str, Path](), set[str]()
+
+    def read(self, path: Path) -> Samples:
+        """The samples in the next file."""
+        samples = self._samples(path)
+        with naming(redact(path)):
+            self._check_labels(path, samples)
+            if samples.sample_ids is not None:
+                self._check_ids(path, samples.sample_ids)
+        return samples
+
+    def finish(self) -> None:
+        """Refuse class columns of tables that no label of any file names."""
+        nowhere = {name: path for name, path in self._unnamed.items() if name not in self._present}
+        if nowhere:
+            with naming(redact(next(iter(nowhere.values())))):
+                refuse_unnamed(tuple(nowhere))
+
+    def _samples(self, path: Path) -> Samples:
+        return read_samples(path, probabilities=self._probabilities, class_names=self._class_names, piece=True)
+
+    def _check_labels(self, path: Path, samples: Samples) -> None:
+        read_as = samples.table.labels_are
+        if read_as is not None:
+            before, other = self._labels_are = self._labels_are or (read_as, path)
+            if before != read_as:
+                raise FileError(
+                    f"has labels that can only be {read_as} of columns, {redact(other)} has {before}. Use one of them "
+                    "throughout."
+                )
+        for name in samples.table.unnamed:
+            self._unnamed.setdefault(name, path)
+        self._present.update(samples.class_names[label] for label in np.unique(samples.labels).tolist())
+
+    def _check_ids(self, path: Path, ids: tuple[str, ...]) -> None:
+        hashes = np.fromiter(map(hash, ids), np.int64, len(ids))
+        for known, files in self._seen:
+            places = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+            for row in np.flatnonzero(known[places] == hashes).tolist():
+                other = self._paths[files[places[row]]]
+                if ids[row] in (self._samples(other).sample_ids or ()):  # and not another of the same hash
+                    raise FileError(
+                        f"holds the sample {shorten(ids[row])}, and so does {redact(other)}: it would count twice. "
+                        "Keep it in one of them."
+                    )
+        self._seen.append(_sorted_run(hashes, np.full(len(ids), len(self._paths), np.uint32)))
+        self._paths.append(path)
+        while len(self._seen) > 1 and len(self._seen[-2][0]) <= 2 * len(self._seen[-1][0]):
+            (hashes, files), (others, of_others) = self._seen.pop(), self._seen.pop()
+            self._seen.append(_sorted_run(np.concatenate([hashes, others]), np.concatenate([files, of_others])))
 
 
-def _read_text(path: Path) -> str:
-    refuse_unreadable(path)
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FileError(f"is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from error
-    except OSError as error:
-        raise FileError(f"cannot be read ({error.strerror}). Check its permissions.") from error
+def _sorted_run(hashes: IntArray, files: NDArray[np.uint32]) -> tuple[IntArray, NDArray[np.uint32]]:
+    order = np.argsort(hashes)
+    return hashes[order], files[order]

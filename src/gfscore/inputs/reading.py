@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from gfscore.arrays import IntArray
 from gfscore.errors import naming
-from gfscore.inputs.data.views import take
+from gfscore.inputs.data import take
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
 

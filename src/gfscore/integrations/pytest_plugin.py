@@ -7,11 +7,11 @@ from typing import Any, Literal, get_args
 import pytest
 
 from gfscore.errors import OptionError
-from gfscore.inputs.policies import extend, read_policy
+from gfscore.inputs.small_files import extend_policy, read_policy
 from gfscore.jobs.gate import Baseline, gate
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.sources import source_of
-from gfscore.outputs.grounds import flag_text, sentence
+from gfscore.outputs.ci_formats import flag_text, grounds_text
 from gfscore.results import GateResult, Verdict
 from gfscore.storage import to_read
 
@@ -61,7 +61,7 @@ def assert_robust(
     result = gate(source, tables, baseline=baseline, name=name, allow=list(allow), options=judged_as)
     verdict = result.models[0]
     flags = [f"! {flag_text(verdict, flag)}" for flag in verdict.flags]
-    reasons = "\n".join(f"  {line}" for line in (*verdict.reasons, sentence(verdict), *flags))
+    reasons = "\n".join(f"  {line}" for line in (*verdict.reasons, grounds_text(verdict), *flags))
     if result.verdict is Verdict.UNDECIDED and undecided == "skip":
         pytest.skip(f"{name}: the data cannot decide:\n{reasons}")
     if result.verdict is Verdict.FAIL or (result.verdict is Verdict.UNDECIDED and undecided == "fail"):
@@ -79,5 +79,5 @@ def _tables(policy: str | Path | Mapping[str, Any] | None, rules: Mapping[str, A
     """The tables of a policy, with the rules of the call over them."""
     table = dict(read_policy(to_read(policy)) if isinstance(policy, str | Path) else policy or {})
     for name, value in rules.items():
-        extend(table, TABLES.get(name, "rules"), value if name in TABLES else {name: value})
+        extend_policy(table, TABLES.get(name, "rules"), value if name in TABLES else {name: value})
     return table

@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.logits_files import read_class_names
-from gfscore.inputs.raw import listed as name_list
-from gfscore.inputs.references import for_models, read_reference
+from gfscore.inputs.small_files import for_models, read_class_names, read_reference
 from gfscore.jobs.calling import Job, listed
+from gfscore.jobs.calling import listed as name_list
 from gfscore.jobs.options import Accuracies, ClassNames, LogitsFiles, Options, Probabilities, Reference
 from gfscore.jobs.sources import Source, model_names
 from gfscore.jobs.stages import audit_scores, score_samples

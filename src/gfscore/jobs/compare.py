@@ -12,7 +12,8 @@ from gfscore.arrays import IntArray
 from gfscore.assemble import make_provenance
 from gfscore.bounds import change_intervals
 from gfscore.errors import PLURALS, OptionError, SamplesError, first_few, naming
-from gfscore.inputs.logits_files import read_class_names, read_samples
+from gfscore.inputs.logits_files import read_samples
+from gfscore.inputs.small_files import read_class_names
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.options import ClassNames, Groups, Options, Probabilities, StoreFolder
 from gfscore.jobs.sources import model_names, provenance_of, watch

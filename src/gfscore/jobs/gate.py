@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from gfscore import views
 from gfscore.assemble import make_provenance
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.policies import allow_also, extend, read_policy
+from gfscore.inputs.small_files import allow_also, extend_policy, read_policy
 from gfscore.jobs.adaptive import gate_runs
 from gfscore.jobs.calling import SILENT, Face, Job, listed
 from gfscore.jobs.compare import compare_audits, compare_samples
@@ -100,14 +100,14 @@ class PolicyWords:
         plain = {
             field.name: value for field in fields(self) if isinstance(value := getattr(self, field.name), float | int)
         }
-        extend(table, "rules", plain | _pairs(self.rule, "--rule"))
-        extend(table, "class", _pairs(self.class_, "--class"))
-        extend(table, "class_accuracy", _pairs(self.class_accuracy, "--class-accuracy"))
-        extend(table, "change", _pairs(self.change, "--change"))
+        extend_policy(table, "rules", plain | _pairs(self.rule, "--rule"))
+        extend_policy(table, "class", _pairs(self.class_, "--class"))
+        extend_policy(table, "class_accuracy", _pairs(self.class_accuracy, "--class-accuracy"))
+        extend_policy(table, "change", _pairs(self.change, "--change"))
         parts = _pairs(self.class_change, "--class-change")
         if parts:
             changes = dict(table.get("change", {}))
-            extend(changes, "class", parts)
+            extend_policy(changes, "class", parts)
             table["change"] = changes
         allow_also(table, self.allow or [])
         with naming(policy) if isinstance(policy, Path) else nullcontext():

@@ -11,7 +11,7 @@ from gfscore.bounds import Method, check_level
 from gfscore.engines.loading import Loading
 from gfscore.engines.ray import Cluster
 from gfscore.errors import OptionError
-from gfscore.inputs.logits_files import read_class_names
+from gfscore.inputs.small_files import read_class_names
 from gfscore.judge import check_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N
 from gfscore.measures.slopes import Gradients

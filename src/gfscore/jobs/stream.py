@@ -14,7 +14,7 @@ from gfscore.engines.loading import load
 from gfscore.engines.local import summed
 from gfscore.engines.ray import summaries_on_ray
 from gfscore.errors import FileError, GFScoreError, OptionError, naming
-from gfscore.inputs.shards import Shards, find_shards, refuse_two_formats
+from gfscore.inputs.logits_files import Shards, find_shards, refuse_two_formats
 from gfscore.jobs.calling import Face, listed
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.sources import LOGITS_FILES, listed_objects, model_names, refuse_repeated

@@ -1,10 +1,9 @@
 """The GF-Score paper: the numbers published with it, and what follows from them."""
 
-from gfscore.paper.claim_table import PaperClaim, Standing
-from gfscore.paper.paper_audit import published_audit
-from gfscore.paper.printed_tables import Cell, Row, Table, measured_table
+from gfscore.paper.claims_on_classes import Standing
 from gfscore.paper.published_numbers import DATASETS, Dataset, Origin, Published, leaderboard, origins, published
-from gfscore.paper.reproduction import Reproduction, recompute, reproduce
+from gfscore.paper.recomputed import Cell, Row, Table, measured_table
+from gfscore.paper.reproduction import PaperClaim, Reproduction, published_audit, recompute, reproduce
 
 __all__ = [
     "DATASETS",

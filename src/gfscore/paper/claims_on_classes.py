@@ -1,144 +1,197 @@
-"""Claims about classes: which are weakest and strongest, how consistently, and what a zero means."""
+"""How claims of the paper stand against its numbers, and the judges of those about its tables and about classes.
+
+What the claims say, and how the answers are worded, is data: ``data/claims.toml``. Here a claim is judged by the facts,
+by a function that is named after its id.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gfscore.paper.claim_table import ClaimTable, Judgement, Standing, finding, grade
-from gfscore.paper.facts import PaperFacts, rho
+from gfscore.arrays import FloatArray
+from gfscore.paper.recomputed import (
+    DISPARITIES,
+    PaperFacts,
+    class_table,
+    model_table,
+    printed_numbers,
+    rho,
+    rounds_to,
+    rounds_twice_to,
+    within_rounding,
+)
 
+NUMBERS = ("GREAT", "calibrated", *DISPARITIES)  # columns of the table of models that follow from class scores
+EXAMPLES = 3  # named before "and N more"
+EXACT = 4 * float(np.finfo(np.float64).eps)  # a few units of the last bit: sums taken in another order
 NEAR_ZERO = 0.05
-WORST_AND_BEST = {  # classes, and in how many models each is that
-    "cifar10": "worst: cat 13, dog 4; best: automobile 10, horse 5, truck 2",
-    "imagenet": "worst: n04525038 3; best: n12057211 5",
-}
-PAPER_NAMES = "n04525038 viaduct; n12057211 cattail"
-ZERO_MODELS = "Salman_R18, Wong2020"
-
-ON_CLASSES = ClaimTable()
 
 
-@ON_CLASSES.claim(
-    "worst-and-best-classes", published=WORST_AND_BEST, where="Sections 1 and 5.2, Figure 4", only="cifar10"
-)
-def _worst_and_best_of_ten(facts: PaperFacts) -> Judgement:
-    """Cat is the weakest class in 76 % of the models, automobile the strongest in 59 %."""
-    own = _worst_and_best(facts, ("cat", "dog"), ("automobile", "horse", "truck"))
+class Standing(StrEnum):
+    """How a statement of the paper stands against the numbers published with it."""
+
+    HOLDS = "holds"
+    HOLDS_IN_PART = "holds in part"
+    SAYS_LITTLE = "holds, says little"
+    DEPENDS = "depends on the metric"
+    OVERSTATED = "overstated"
+    UNCLEAR = "unclear in the paper"
+    FAILS = "fails"
+    FINDING = "not in the paper"
+
+
+class Judgement(NamedTuple):
+    """What the facts say about a claim."""
+
+    values: dict[str, Any]  # for its texts
+    standing: Standing | None = None  # None: a finding, or the claim holds if what is recomputed reads as published
+    case: str | None = None  # which of its explanations
+
+
+Judge = Callable[[PaperFacts], Judgement]
+
+
+class Judges(dict[str, Judge]):
+    """Judges by the id of the claim that each is named after."""
+
+    def enter(self, judge: Judge) -> Judge:
+        """A decorator that enters a judge."""
+        self[judge.__name__.lstrip("_").replace("_", "-")] = judge
+        return judge
+
+
+def grade(full: bool, part: bool = False) -> Standing:
+    """Holds when it does in full, holds in part when it does in part, else fails."""
+    return Standing.HOLDS if full else Standing.HOLDS_IN_PART if part else Standing.FAILS
+
+
+ON_CLASSES = Judges()
+
+# The tables that are printed
+
+
+def _count_near(numbers: list[tuple[str, float, str]]) -> int:
+    return sum(within_rounding(value, printed) for _, value, printed in numbers)
+
+
+@ON_CLASSES.enter
+def _model_table(facts: PaperFacts) -> Judgement:
+    table = model_table(facts, facts.plain)
+    numbers = printed_numbers(table, NUMBERS)
+    near, n, n_rows = _count_near(numbers), len(numbers), len(table.rows)
+    named = sum(bool(row.cells[table.columns.index("worst class")].agrees) for row in table.rows)
+    values = {"near": near, "n": n, "named": named, "n_rows": n_rows}
+    return Judgement(values, grade(near == n and named == n_rows))
+
+
+@ON_CLASSES.enter
+def _class_table(facts: PaperFacts) -> Judgement:
+    numbers = printed_numbers(class_table(facts))
+    near, n = _count_near(numbers), len(numbers)
+    return Judgement({"near": near, "n": n}, grade(near == n))
+
+
+@ON_CLASSES.enter
+def _rounded_twice(facts: PaperFacts) -> Judgement:
+    numbers = printed_numbers(model_table(facts, facts.plain), NUMBERS) + printed_numbers(class_table(facts))
+    wrong = [entry for entry in numbers if not rounds_to(entry[1], entry[2])]
+    twice = sum(rounds_twice_to(value, printed) for _, value, printed in wrong)
+    examples = "; ".join(f"{what} {printed} for {value:.5f}" for what, value, printed in wrong[:EXAMPLES]) or "None"
+    if len(wrong) > EXAMPLES:
+        examples += f" and {len(wrong) - EXAMPLES} more"
+    return Judgement({"n_wrong": len(wrong), "n": len(numbers), "twice": twice, "examples": examples})
+
+
+@ON_CLASSES.enter
+def _table_order(facts: PaperFacts) -> Judgement:
+    printed = [(float(row["robustbench_accuracy"]), row["printed_name"]) for row in facts.published.model_table]
+    breaks = [f"{upper} stands above {lower}" for (one, upper), (two, lower) in pairwise(printed) if two > one]
+    values = {"n_breaks": len(breaks), "n": len(printed) - 1, "breaks": "; ".join(breaks)}
+    return Judgement(values, grade(not breaks, part=True))
+
+
+@ON_CLASSES.enter
+def _decomposition(facts: PaperFacts) -> Judgement:
+    stated = np.array([model.metrics["great_score"] for model in facts.published.models])
+    error = float(np.abs(facts.plain.great - stated).max())
+    standing = Standing.SAYS_LITTLE if error <= EXACT else Standing.FAILS
+    return Judgement({"error": f"{error:.0e}" if error else "0"}, standing)
+
+
+@ON_CLASSES.enter
+def _temperature_of_disparity(facts: PaperFacts) -> Judgement:
+    tables = (model_table(facts, metrics) for metrics in (facts.plain, facts.calibrated))
+    plain, calibrated = (printed_numbers(table, DISPARITIES) for table in tables)
+    at_one, at_best, n = _count_near(plain), _count_near(calibrated), len(plain)
+    standing = Standing.UNCLEAR if at_one == n and at_best < n else Standing.FAILS
+    return Judgement({"at_one": at_one, "at_best": at_best, "n": n}, standing)
+
+
+# Classes
+
+
+@ON_CLASSES.enter
+def _worst_and_best_classes(facts: PaperFacts) -> Judgement:
     lowest = np.argsort(facts.scores, axis=1)[:, :2]
-    cat = int((lowest == facts.published.class_names.index("cat")).any(axis=1).sum())
-    return Judgement(
-        own,
-        grade(own == WORST_AND_BEST["cifar10"]),
-        f"And cat is among the two weakest classes in {cat} of {facts.n_models} models.",
-    )
+    is_cat = np.array([name == "cat" for name in facts.published.class_names])
+    cat_low = int(is_cat[lowest].any(axis=1).sum())
+    return Judgement({"worst": Counter(facts.plain.worst), "best": Counter(facts.plain.best), "cat_low": cat_low})
 
 
-@ON_CLASSES.claim("worst-and-best-classes", published=WORST_AND_BEST, where="Figure 4", only="imagenet")
-def _worst_and_best_of_thousand(facts: PaperFacts) -> Judgement:
-    """One class is the weakest in 3 of 5 models, another the strongest in all 5."""
-    own = _worst_and_best(facts, ("n04525038",), ("n12057211",))
-    return Judgement(
-        own,
-        grade(own == WORST_AND_BEST["imagenet"]),
-        "The classes are given by their WordNet ids; their names are another matter.",
-    )
-
-
-def _worst_and_best(facts: PaperFacts, worst: tuple[str, ...], best: tuple[str, ...]) -> str:
-    """In how many models these classes are the worst and the best."""
-    lowest = ", ".join(f"{name} {facts.plain.worst.count(name)}" for name in worst)
-    highest = ", ".join(f"{name} {facts.plain.best.count(name)}" for name in best)
-    return f"worst: {lowest}; best: {highest}"
-
-
-@ON_CLASSES.claim(
-    "consistently", published="consistently", where="captions of Table 5 and Figure 1, Section 1", only="cifar10"
-)
+@ON_CLASSES.enter
 def _consistently(facts: PaperFacts) -> Judgement:
-    """Cat is “consistently” the lowest and automobile “consistently” the highest class."""
-    cat, automobile, total = facts.plain.worst.count("cat"), facts.plain.best.count("automobile"), facts.n_models
-    return Judgement(
-        f"{cat} and {automobile} of {total}",
-        Standing.HOLDS if cat == automobile == total else Standing.OVERSTATED,
-        "The text has the right counts; the captions and the introduction say more than they do.",
-    )
+    cat, automobile = facts.plain.worst.count("cat"), facts.plain.best.count("automobile")
+    standing = Standing.HOLDS if cat == automobile == facts.n_models else Standing.OVERSTATED
+    return Judgement({"cat": cat, "automobile": automobile}, standing)
 
 
-@ON_CLASSES.claim("intrinsic", published="suggested", where="Sections 1 and 5.2", only="cifar10")
+@ON_CLASSES.enter
 def _intrinsic(facts: PaperFacts) -> Judgement:
-    """Which class is vulnerable is a property of the data, not of the training."""
     by_accuracy = [facts.published.class_names[k] for k in facts.accuracies.argmin(axis=1)]
     same = sum(first == second for first, second in zip(by_accuracy, facts.plain.worst, strict=True))
-    return Judgement(
-        f"worst class by score = worst by clean accuracy in {same} of {facts.n_models}",
-        Standing.OVERSTATED,
-        "Plausible, but all models were trained for robustness on CIFAR-10, so data and training cannot be told apart; "
-        "mostly it is the class with the most clean errors.",
-    )
+    return Judgement({"same": same}, Standing.OVERSTATED)
 
 
-@ON_CLASSES.claim("class-names", published=PAPER_NAMES, where="Figure 4", only="imagenet")
+@ON_CLASSES.enter
 def _class_names(facts: PaperFacts) -> Judgement:
-    """The weakest class is the viaduct and the strongest the cattail."""
-    own = "; ".join(f"{wordnet} {facts.readable(wordnet)}" for wordnet in ("n04525038", "n12057211"))
-    return Judgement(
-        own,
-        grade(own == PAPER_NAMES),
-        "By the ImageNet class list (ILSVRC 2012). Viaduct is n04532670; cattail is not among the 1,000 classes.",
-    )
+    return Judgement({"worst": facts.readable("n04525038"), "best": facts.readable("n12057211")})
 
 
-@ON_CLASSES.claim("zero-wcr", published=ZERO_MODELS, where="Section 5.2, Table 4", only="imagenet")
-def _zero(facts: PaperFacts) -> Judgement:
-    """Two models have a class that scores zero."""
-    own = ", ".join(sorted(name for name, value in zip(facts.names, facts.plain.wcr, strict=True) if value == 0))
-    return Judgement(own or "none", grade(own == ZERO_MODELS), "Exactly zero, not zero after rounding.")
+@ON_CLASSES.enter
+def _zero_wcr(facts: PaperFacts) -> Judgement:
+    zero = sorted(name for name, value in zip(facts.names, facts.plain.wcr, strict=True) if value == 0)
+    return Judgement({"zero": ", ".join(zero) or "none"})
 
 
-@ON_CLASSES.claim("zero-is-accuracy", where="Sections 5.2 and 6", only="imagenet")
+@ON_CLASSES.enter
 def _zero_is_accuracy(facts: PaperFacts) -> Judgement:
-    """What a class score of zero tells."""
     models, classes = np.nonzero(facts.scores == 0)
     missed = int((facts.accuracies[models, classes] == 0).sum())
     names = sorted({facts.readable(facts.published.class_names[k]) for k in classes})
-    return finding(
-        f"{missed} of {len(classes)} zero classes ({', '.join(names)}) have clean accuracy 0",
-        f"All {facts.n_min} images are misclassified without any attack. By the paper's own bound the true score may "
-        f"be as high as {facts.class_radius:.2f}.",
-    )
+    return Judgement({"missed": missed, "n_zero": len(classes), "names": ", ".join(names)})
 
 
-@ON_CLASSES.claim("near-zero", published="several", where="Figure 9", only="imagenet")
+@ON_CLASSES.enter
 def _near_zero(facts: PaperFacts) -> Judgement:
-    """Several classes score near zero in all models."""
     low = int((facts.scores < NEAR_ZERO).all(axis=0).sum())
-    return Judgement(
-        f"{low} of {facts.n_classes:,} classes are below {NEAR_ZERO} in all {facts.n_models} models",
-        grade(low > 1),
-        f"“Near zero” is read as below {NEAR_ZERO}; the largest possible score is 1.253.",
-    )
+    return Judgement({"low": low, "limit": NEAR_ZERO}, grade(low > 1))
 
 
-@ON_CLASSES.claim("profile-follows-accuracy")
-def _follows_accuracy(facts: PaperFacts) -> Judgement:
-    """How far the class profile repeats the clean accuracy of the classes."""
-    plain, calibrated = (
-        float(np.mean([rho(row, accuracy) for row, accuracy in zip(scores, facts.accuracies, strict=True)]))
-        for scores in (facts.scores, facts.calibrated_scores)
-    )
-    return finding(
-        f"mean Spearman over classes {plain:.3f} at T = 1, {calibrated:.3f} at T = {facts.temperature:.2f}",
-        "A misclassified sample scores zero, so a class score is the accuracy times the mean score of the correct "
-        "samples. To see more than accuracy, compare the two.",
-    )
+@ON_CLASSES.enter
+def _profile_follows_accuracy(facts: PaperFacts) -> Judgement:
+    def mean_rho(scores: FloatArray) -> float:
+        return float(np.mean([rho(row, accuracy) for row, accuracy in zip(scores, facts.accuracies, strict=True)]))
+
+    return Judgement({"plain": mean_rho(facts.scores), "calibrated": mean_rho(facts.calibrated_scores)})
 
 
-@ON_CLASSES.claim("worst-class-certainty", where="Proposition 1")
-def _worst_set(facts: PaperFacts) -> Judgement:
-    """How sure the paper's own bound makes the worst class."""
+@ON_CLASSES.enter
+def _worst_class_certainty(facts: PaperFacts) -> Judgement:
     radius = facts.class_radius
     candidates = (facts.scores - radius <= (facts.scores + radius).min(axis=1, keepdims=True)).sum(axis=1)
-    return finding(
-        f"certain in {(candidates == 1).sum()} of {facts.n_models} models; {candidates.min()} to {candidates.max()} of "
-        f"{facts.n_classes:,} classes could be the worst",
-        f"Classes whose interval (±{radius:.3f}, all classes at once, 95 %) overlaps that of the worst cannot be told "
-        "from it.",
-    )
+    certain = int((candidates == 1).sum())
+    return Judgement({"certain": certain, "fewest": candidates.min(), "most": candidates.max()})

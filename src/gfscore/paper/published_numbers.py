@@ -1,6 +1,7 @@
 """Published numbers that ship with the package, as frozen records: the paper's, and those it compares with."""
 
 import csv
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,7 @@ from gfscore.errors import OptionError
 Dataset = Literal["cifar10", "imagenet"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+PrintedRow = dict[str, str]  # cells of a table by column: text, so that its rounding can be judged
 
 DATASETS: tuple[Dataset, ...] = get_args(Dataset)
 METRICS = ("great_score", "rdi", "nrgc", "wcr", "fp_great")
@@ -88,12 +90,16 @@ class LeaderboardEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrintedRow:
-    """A row of a table as the paper prints it: text, so that its rounding can be judged."""
+class ClaimRow:
+    """A statement of the paper, and how an answer to it is worded; ``data/claims.toml`` says what braces stand for."""
 
-    printed_name: str
-    model: str
-    cells: dict[str, str]  # by column
+    id: str
+    statement: str  # in our words
+    recomputed: str
+    explanation: str | dict[str, str]  # by verdict or case
+    where: str | None = None  # in the paper; None for a finding about the whole
+    published: str | None = None  # what the paper says; None when it says nothing
+    verdict: str | None = None  # of a claim about both experiments at once, which nothing here computes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -110,6 +116,7 @@ class Published:
     trace: SearchTrace  # how the calibrated temperature was found
     leaderboard: tuple[LeaderboardEntry, ...]  # the models of the same data and threat
     readable_names: dict[str, str]  # of some WordNet ids
+    claims: tuple[ClaimRow, ...]  # in the order in which they are shown
 
 
 @cache
@@ -135,11 +142,12 @@ def published(dataset: Dataset) -> Published:
             _model(row, profiles[row["model"]], calibrated[row["model"]], original.get(row["model"], ""))
             for row in _rows(f"{dataset}_models.csv")
         ),
-        model_table=_printed("paper_model_tables.csv", dataset),
-        class_table=_printed("paper_class_table.csv", dataset),
+        model_table=tuple(row for row in _rows("paper_model_tables.csv") if row["dataset"] == dataset),
+        class_table=tuple(row for row in _rows("paper_class_table.csv") if row["dataset"] == dataset),
         trace=_trace(dataset),
         leaderboard=tuple(entry for entry in leaderboard() if (entry.dataset, entry.threat) == (dataset, threat)),
         readable_names={row["class"]: row["name"] for row in _rows("imagenet_class_names.csv")},
+        claims=_claims(dataset),
     )
 
 
@@ -207,18 +215,21 @@ def _trace(dataset: Dataset) -> SearchTrace:
     )
 
 
-def _printed(file: str, dataset: Dataset) -> tuple[PrintedRow, ...]:
-    return tuple(
-        PrintedRow(printed_name=row["printed_name"], model=row["model"], cells=row)
-        for row in _rows(file)
-        if row["dataset"] == dataset
-    )
+def _claims(dataset: Dataset) -> tuple[ClaimRow, ...]:
+    """The claims about an experiment, with those of their texts that are about it."""
+    rows = [row for row in tomllib.loads(_text("claims.toml"))["claim"] if row.pop("only", dataset) == dataset]
+    for row in rows:
+        row |= {key: value[dataset] for key, value in row.items() if isinstance(value, dict) and dataset in value}
+    return tuple(ClaimRow(**row) for row in rows)
+
+
+def _text(file: str) -> str:
+    return (resources.files("gfscore.paper") / "data" / file).read_text(encoding="utf-8")
 
 
 @cache
 def _rows(file: str) -> list[dict[str, str]]:
-    text = (resources.files("gfscore.paper") / "data" / file).read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
+    return list(csv.DictReader(_text(file).splitlines()))
 
 
 def _by_model(rows: list[dict[str, str]]) -> dict[str, list[dict[str, str]]]:

@@ -7,8 +7,7 @@ import numpy as np
 
 from gfscore.arrays import FloatArray
 from gfscore.errors import InvalidInputError, ModelError, first_line, naming
-from gfscore.inputs.chains.layers import Layer
-from gfscore.inputs.chains.refusals import refuse
+from gfscore.inputs.chains.layers import Layer, Shape, refuse
 from gfscore.inputs.models.forward_passes import forward_batches
 from gfscore.inputs.models.torch_model import TorchModel
 from gfscore.inputs.protocols import Model
@@ -30,8 +29,8 @@ def chain_bound(model: Model, inputs: FloatArray) -> float:
     """
     with naming(model.name):
         layers = _layers(model, inputs.shape[1:])
-        for images in _compared(inputs):
-            shapes = _same_logits(model, images, layers)
+        for images in _test_images(inputs):
+            shapes = _compare(model, images, layers)
         bound = math.prod(layer.norm(shape) for layer, shape in zip(layers, shapes, strict=True))
         if not math.isfinite(bound):
             raise refuse("a layer has weights that are not finite")
@@ -40,7 +39,7 @@ def chain_bound(model: Model, inputs: FloatArray) -> float:
         return bound
 
 
-def _layers(model: Model, shape: tuple[int, ...]) -> tuple[Layer, ...]:
+def _layers(model: Model, shape: Shape) -> tuple[Layer, ...]:
     """The layers of a model that shows them."""
     if isinstance(model, TorchModel):
         from gfscore.inputs.chains.torch_chain import sequential_layers
@@ -55,7 +54,7 @@ def _layers(model: Model, shape: tuple[int, ...]) -> tuple[Layer, ...]:
     raise refuse(f"{type(model).__name__} shows no layers")
 
 
-def _compared(inputs: FloatArray) -> Iterator[FloatArray]:
+def _test_images(inputs: FloatArray) -> Iterator[FloatArray]:
     """Images on which chain and model are held against each other: given ones, and two kinds of random ones."""
     rng = np.random.default_rng(0)
     given = np.ascontiguousarray(inputs[:COMPARED], dtype=np.float32)
@@ -65,7 +64,7 @@ def _compared(inputs: FloatArray) -> Iterator[FloatArray]:
         yield rng.normal(middle, scale, (COMPARED, *given.shape[1:])).astype(np.float32)
 
 
-def _same_logits(model: Model, inputs: FloatArray, layers: tuple[Layer, ...]) -> list[tuple[int, ...]]:
+def _compare(model: Model, inputs: FloatArray, layers: tuple[Layer, ...]) -> list[Shape]:
     """Refuse layers whose logits are not those of the model, which then does something that was not seen.
 
     Returns the shape of what each layer is given.

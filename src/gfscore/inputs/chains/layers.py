@@ -7,16 +7,33 @@ the product of its norms is about that network. All in float64; the first axis i
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from scipy.special import expit
 
 from gfscore.arrays import FloatArray
-from gfscore.inputs.chains.refusals import refuse
+from gfscore.errors import ModelError
 from gfscore.scores.lipschitz import Pair, averaging_norm, convolution_norm, linear_norm, pooling_norm, scaling_norm
 
 Shape = tuple[int, ...]
 Sides = tuple[int, int, int, int]  # top, left, bottom, right
+Values = Callable[[FloatArray], FloatArray]
+# Functions of each value by itself that are nowhere steeper than 1, as ONNX calls them.
+ACTIVATIONS: dict[str, Values] = {
+    "Identity": lambda values: values,
+    "Relu": lambda values: np.maximum(values, 0.0),
+    "Sigmoid": expit,
+    "Softplus": lambda values: np.logaddexp(0.0, values),
+    "Tanh": np.tanh,
+}
+
+
+def refuse(what: str, *, instead: str = "") -> ModelError:
+    """The error that names why a network is no chain of known layers, and what else there is to do."""
+    advice = f"{instead}, or give" if instead else "Give"
+    return ModelError(f"{what}, so no Lipschitz constant is computed. {advice} a proven one with --lipschitz.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,8 +41,25 @@ class Layer:
     """A step from (n, ...) to (n, ...) that treats every image by itself."""
 
     name: str  # as the network calls it
-    run: Callable[[FloatArray], FloatArray]  # what it makes of a batch
+    run: Values  # what it makes of a batch
     norm: Callable[[Shape], float]  # how much it can stretch a difference of batches of a shape
+
+
+class Window(NamedTuple):
+    """Where a kernel of (height, width) is laid on images."""
+
+    kernel: Pair
+    stride: Pair
+    padding: Sides
+    dilation: Pair = (1, 1)
+
+    def cut(self, values: FloatArray, fill: float) -> FloatArray:
+        """Every window of (n, C, H, W), with ``fill`` around the images, as (n, C, rows, columns, h, w)."""
+        top, left, bottom, right = self.padding
+        around = np.pad(values, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=fill)
+        reach = tuple(1 + (taps - 1) * gap for taps, gap in zip(self.kernel, self.dilation, strict=True))
+        (down, across), (rows, columns) = self.stride, self.dilation
+        return np.asarray(sliding_window_view(around, reach, axis=(2, 3))[:, :, ::down, ::across, ::rows, ::columns])
 
 
 def linear(name: str, weight: FloatArray, bias: FloatArray | None) -> Layer:
@@ -37,26 +71,17 @@ def linear(name: str, weight: FloatArray, bias: FloatArray | None) -> Layer:
     return Layer(name, run, lambda _shape: linear_norm(weight))
 
 
-def convolution(
-    name: str,
-    kernel: FloatArray,
-    bias: FloatArray | None,
-    *,
-    stride: Pair,
-    padding: Sides,
-    dilation: Pair,
-    groups: int,
-) -> Layer:
+def convolution(name: str, kernel: FloatArray, bias: FloatArray | None, window: Window, groups: int) -> Layer:
     """A kernel (out, in / groups, h, w) on images (n, in, H, W) with zeros around them."""
     kernels = np.split(kernel, groups)
+    _, stride, padding, dilation = window
 
     def of_one(windows: FloatArray) -> FloatArray:
         parts = zip(kernels, np.split(windows, groups), strict=True)
         return np.concatenate([np.tensordot(each, part, ((1, 2, 3), (0, 3, 4))) for each, part in parts])
 
     def run(values: FloatArray) -> FloatArray:
-        windows = _windows(_padded(values, padding, 0.0), kernel.shape[2:], stride, dilation)
-        made = np.stack([of_one(image) for image in windows])  # one at a time: the copies inside are large
+        made = np.stack([of_one(image) for image in window.cut(values, 0.0)])  # singly: the copies inside are large
         return made if bias is None else np.asarray(made + bias.reshape(-1, 1, 1))
 
     def norm(shape: Shape) -> float:
@@ -66,29 +91,24 @@ def convolution(
     return Layer(name, run, norm)
 
 
-def max_pooling(name: str, kernel: Pair, *, stride: Pair, padding: Sides) -> Layer:
+def max_pooling(name: str, window: Window) -> Layer:
     """The largest value in each window; what is around the image never is."""
-
-    def run(values: FloatArray) -> FloatArray:
-        return np.asarray(_windows(_padded(values, padding, -np.inf), kernel, stride).max(axis=(4, 5)))
 
     def norm(shape: Shape) -> float:
         _image_size(shape, name)
-        return pooling_norm(kernel, stride)
+        return pooling_norm(window.kernel, window.stride)
 
-    return Layer(name, run, norm)
+    return Layer(name, lambda values: np.asarray(window.cut(values, -np.inf).max(axis=(4, 5))), norm)
 
 
-def averaging(name: str, kernel: Pair, *, stride: Pair, padding: Sides) -> Layer:
+def averaging(name: str, window: Window) -> Layer:
     """The mean of each window, in which zeros around the image count."""
 
-    def run(values: FloatArray) -> FloatArray:
-        return np.asarray(_windows(_padded(values, padding, 0.0), kernel, stride).mean(axis=(4, 5)))
-
     def norm(shape: Shape) -> float:
-        return averaging_norm(kernel, _image_size(shape, name), stride=stride, padding=padding)
+        size = _image_size(shape, name)
+        return averaging_norm(window.kernel, size, stride=window.stride, padding=window.padding)
 
-    return Layer(name, run, norm)
+    return Layer(name, lambda values: np.asarray(window.cut(values, 0.0).mean(axis=(4, 5))), norm)
 
 
 def global_averaging(name: str) -> Layer:
@@ -116,19 +136,12 @@ def scaling(name: str, factors: FloatArray, terms: FloatArray, *, by_channel: bo
     return Layer(name, run, lambda _shape: scaling_norm(factors))
 
 
-def pointwise(name: str, function: Callable[[FloatArray], FloatArray], slope: float = 1.0) -> Layer:
-    """A function of each value by itself, nowhere steeper than ``slope``."""
-    return Layer(name, function, lambda _shape: slope)
+def bounded(name: str, run: Values, slope: float = 1.0) -> Layer:
+    """A function of each value that is nowhere steeper than ``slope``.
 
-
-def rearranging(name: str, rearrange: Callable[[FloatArray], FloatArray]) -> Layer:
-    """The same values of an image in another shape or order, or with constants around them."""
-    return Layer(name, rearrange, lambda _shape: 1.0)
-
-
-def unchanged(name: str) -> Layer:
-    """What does nothing once a network is trained."""
-    return Layer(name, lambda values: values, lambda _shape: 1.0)
+    Or values in another shape or order, perhaps with constants around them, which stretches nothing.
+    """
+    return Layer(name, run, lambda _shape: slope)
 
 
 def _image_size(shape: Shape, name: str) -> Pair:
@@ -136,15 +149,3 @@ def _image_size(shape: Shape, name: str) -> Pair:
     if len(shape) != 4:
         raise refuse(f"{name} takes {len(shape)} axes and not images, channels, height and width")
     return shape[2], shape[3]
-
-
-def _padded(values: FloatArray, sides: Sides, fill: float) -> FloatArray:
-    top, left, bottom, right = sides
-    return np.pad(values, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=fill)
-
-
-def _windows(values: FloatArray, kernel: Shape, stride: Pair, dilation: Pair = (1, 1)) -> FloatArray:
-    """Every window of (n, C, H, W) as (n, C, rows, columns, h, w), without a copy."""
-    reach = tuple(1 + (taps - 1) * gap for taps, gap in zip(kernel, dilation, strict=True))
-    windows = sliding_window_view(values, reach, axis=(2, 3))
-    return np.asarray(windows[:, :, :: stride[0], :: stride[1], :: dilation[0], :: dilation[1]])

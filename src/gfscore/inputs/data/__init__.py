@@ -6,22 +6,38 @@ from dataclasses import replace
 from pathlib import Path
 
 from gfscore.errors import FileError, OptionError, naming
-from gfscore.inputs.data.base import ArrayData, Data, arrays_digest, checked_class_names, refuse_split
+from gfscore.inputs.data.base import (
+    ArrayData,
+    Data,
+    arrays_digest,
+    draw_per_class,
+    names_for_labels,
+    random_rows,
+    refuse_split,
+    reshape_images,
+    take,
+    thumbnails,
+)
 from gfscore.inputs.data.cifar import find_cifar, open_cifar
-from gfscore.inputs.data.encoded import EncodedData
-from gfscore.inputs.data.folder import open_folder
-from gfscore.inputs.data.idx import find_idx, open_idx
-from gfscore.inputs.data.npz import open_images
-from gfscore.inputs.data.parquet import find_parquet, open_parquet
-from gfscore.inputs.data.torch_dataset import from_torch_dataset
-from gfscore.inputs.data.views import draw_per_class, reshaped
+from gfscore.inputs.data.image_arrays import find_idx, from_torch_dataset, open_idx, open_npz_images
+from gfscore.inputs.data.image_files import EncodedData, open_folder
+from gfscore.inputs.data.parquet_images import find_parquet, open_parquet
 from gfscore.inputs.generators import GENERATOR, open_generator
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset
-from gfscore.inputs.raw import refuse_moved
+from gfscore.inputs.small_files import refuse_moved
 from gfscore.storage import to_read
 
-__all__ = ["from_torch_dataset", "load_data"]
+__all__ = [
+    "ArrayData",
+    "arrays_digest",
+    "draw_per_class",
+    "from_torch_dataset",
+    "load_data",
+    "random_rows",
+    "take",
+    "thumbnails",
+]
 
 ZOO_DIGITS, PARQUET = "zoo:digits", ".parquet"
 FORMS = "an .npz or .parquet file, a folder of images, a CIFAR or MNIST directory, generator:..., or zoo:digits"
@@ -67,7 +83,7 @@ def load_data(
                 raise OptionError("the number of classes is given, but only generators need it. Leave it out.")
             data = _open(spec, preprocessing, split, class_names)
         if preprocessing.reshapes and not isinstance(data, EncodedData):  # these were shaped as they were decoded
-            data = reshaped(data, preprocessing)
+            data = reshape_images(data, preprocessing)
         return draw_per_class(data, n_per_class, seed) if n_per_class is not None and data.seed is None else data
 
 
@@ -92,14 +108,14 @@ def _open(spec: str, preprocessing: Preprocessing, split: str | None, class_name
         return data
     if data.class_names is not None:
         refuse_moved(class_names, data.class_names)
-    return replace(data, class_names=checked_class_names(class_names, data.labels))
+    return replace(data, class_names=names_for_labels(class_names, data.labels))
 
 
 def _open_file(path: Path, spec: str, preprocessing: Preprocessing) -> Data:
     if spec == ZOO_DIGITS:
         return _zoo_digits()
     if path.suffix.lower() == ".npz":
-        return open_images(path, layout=preprocessing.layout)
+        return open_npz_images(path, layout=preprocessing.layout)
     if not path.exists():
         raise FileError(f"does not exist. Check the path; data are {FORMS}.")
     raise FileError(f"has the ending {path.suffix!r}. Data are {FORMS}.")

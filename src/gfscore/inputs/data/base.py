@@ -1,20 +1,27 @@
-"""What all data sets share: labels that are checked once, a layout, and a fingerprint computed when it is asked for."""
+"""What all data sets share: labels that are checked once, a layout, a fingerprint computed when it is asked for.
+
+And data seen differently: some of their rows, their images in another shape, or small pictures for people.
+"""
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL
 from numpy.typing import ArrayLike, NDArray
+from PIL import Image
 
-from gfscore.arrays import IntArray
+from gfscore.arrays import IntArray, frozen
 from gfscore.errors import FileError, OptionError
-from gfscore.inputs.protocols import Layout
-from gfscore.inputs.raw import listed, refuse_moved
+from gfscore.inputs.models.fingerprints import hash_texts
+from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.inputs.protocols import CHANNEL_AXIS, Dataset, Layout, change_layout
+from gfscore.inputs.small_files import refuse_moved
 from gfscore.storage import Watched, changed_file, refuse_changed, sha256
 
 
@@ -60,14 +67,12 @@ class ArrayData(Data):
         return self.pixels[rows]
 
 
-def checked_labels(labels: ArrayLike, n_images: int | None = None) -> IntArray:
+def check_labels(labels: ArrayLike, n_images: int | None = None) -> IntArray:
     """Class indices as (N,) int64, read-only; their number must be that of the images where it is given."""
     values = np.asarray(labels)
     if values.ndim != 1:
-        one_hot = (
-            " If they are one-hot, save labels.argmax(axis=1)." if values.ndim == 2 and values.shape[1] > 1 else ""
-        )
-        raise FileError(f"labels have shape {values.shape}; they must be one class index per image.{one_hot}")
+        hint = " If they are one-hot, save labels.argmax(axis=1)." if values.ndim == 2 and values.shape[1] > 1 else ""
+        raise FileError(f"labels have shape {values.shape}; they must be one class index per image.{hint}")
     if n_images is not None and len(values) != n_images:
         raise FileError(f"has {n_images} images but {len(values)} labels. Save one label per image.")
     if len(values) == 0:
@@ -77,13 +82,13 @@ def checked_labels(labels: ArrayLike, n_images: int | None = None) -> IntArray:
     if (values < 0).any():
         row = int(np.argmax(values < 0))
         raise FileError(f"label {values[row]} in row {row} is negative: no class. Give data with known classes.")
-    checked = values.astype(np.int64)
-    checked.setflags(write=False)
-    return checked
+    return frozen(values.astype(np.int64))
 
 
-def checked_class_names(names: Sequence[str], labels: IntArray) -> tuple[str, ...]:
-    """Names that reach as far as the labels do."""
+def names_for_labels(names: Sequence[str] | None, labels: IntArray) -> tuple[str, ...] | None:
+    """Names of the classes, where there are any, which must reach as far as the labels do."""
+    if names is None:
+        return None
     if labels.max() >= len(names):
         raise OptionError(f"there are {len(names)} class names but a label {labels.max()}. Give a name per class.")
     return tuple(names)
@@ -125,7 +130,7 @@ def refuse_split(split: str | None, source: object) -> None:
 def test_or_train(split: str | None) -> str:
     """``test`` unless ``train`` is asked for."""
     if split not in (None, "test", "train"):
-        raise OptionError(f"split is {split!r}; it must be one of {listed(('test', 'train'))}.")
+        raise OptionError(f"split is {split!r}; it must be one of 'test', 'train'.")
     return split or "test"
 
 
@@ -168,3 +173,137 @@ def arrays_digest(blocks: Callable[[], Iterable[NDArray[Any]]]) -> Callable[[], 
         return total.hexdigest()
 
     return digest
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _View(Data):
+    """Data seen differently."""
+
+    whole: Dataset
+
+    def changed_file(self) -> Path | None:
+        """A file of the whole that changed."""
+        return changed_file(self.whole)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Subset(_View):
+    """Some rows of a data set, in its order."""
+
+    rows: IntArray  # ascending
+
+    @property
+    def class_sizes(self) -> IntArray:
+        """Images of each class in the whole set, of which these are a random part."""
+        return np.bincount(self.whole.labels).astype(np.int64)
+
+    def images(self, rows: slice) -> NDArray[Any]:
+        """Images of some rows."""
+        return np.concatenate([self.whole.images(run) for run in _runs(self.rows[rows])])
+
+
+def draw_per_class(data: Dataset, n_per_class: int, seed: int) -> Data:
+    """At most ``n_per_class`` random images of each class, without replacement."""
+    rows = random_rows(data.labels, n_per_class, seed)
+    return _Subset(
+        source=f"{data.source} (at most {n_per_class} per class, seed {seed})",
+        labels=data.labels[rows],
+        layout=data.layout,
+        digest=lambda: hashlib.sha256(data.fingerprint.encode() + rows.tobytes()).hexdigest(),
+        class_names=data.class_names,
+        sample_ids=None if data.sample_ids is None else tuple(data.sample_ids[row] for row in rows),
+        whole=data,
+        rows=rows,
+    )
+
+
+def take(data: Dataset, rows: IntArray) -> NDArray[Any]:
+    """Images of some rows, each given once, in any order: read from the first to the last, neighbours together."""
+    order = np.argsort(rows)
+    places = np.empty_like(order)
+    places[order] = np.arange(len(rows))
+    return np.concatenate([data.images(run) for run in _runs(rows[order])])[places]
+
+
+def random_rows(labels: IntArray, n_per_class: int, seed: int) -> IntArray:
+    """At most ``n_per_class`` rows of each class, drawn without replacement, in ascending order.
+
+    Class k draws from ``default_rng([seed, k])``, so that the choice in one class does not depend on the others.
+    """
+    chosen = []
+    for label in np.unique(labels).tolist():
+        rows = np.flatnonzero(labels == label)
+        n_drawn = min(n_per_class, len(rows))
+        chosen.append(np.random.default_rng([seed, label]).choice(rows, n_drawn, replace=False))
+    return np.sort(np.concatenate(chosen)).astype(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Reshaped(_View):
+    """Images of a data set in the shape that a preprocessing asks for."""
+
+    preprocessing: Preprocessing
+
+    def images(self, rows: slice) -> NDArray[Any]:
+        """Images of some rows, (n, H, W, C) uint8."""
+        images = change_layout(self.whole.images(rows), self.whole.layout, "NHWC")
+        # each by itself: all of them in their first size may take much more memory
+        fitted = [np.asarray(self.preprocessing.fit(_picture(image))) for image in images]
+        return np.stack([image[..., None] if image.ndim == 2 else image for image in fitted])
+
+
+def reshape_images(data: Dataset, preprocessing: Preprocessing) -> Data:
+    """The data, resized and cropped as they are read; for uint8 images of one size."""
+    images = data.images(slice(0, 1))
+    if images.dtype != np.uint8:
+        raise OptionError(
+            f"resize, crop and grey need uint8 images; {data.source} gives {images.dtype}. Save it as uint8."
+        )
+    if images.shape[CHANNEL_AXIS[data.layout]] not in (1, 3):
+        raise OptionError(
+            f"resize, crop and grey need 1 or 3 channels; {data.source} has images of {images.shape[1:]}."
+        )
+    return _Reshaped(
+        source=data.source,
+        labels=data.labels,
+        layout="NHWC",
+        digest=lambda: hash_texts(data.fingerprint, f"Pillow {PIL.__version__}"),  # which resizes, each in its way
+        class_names=data.class_names,
+        sample_ids=data.sample_ids,
+        seed=data.seed,
+        whole=data,
+        preprocessing=preprocessing,
+    )
+
+
+def _runs(rows: IntArray) -> Iterator[slice]:
+    """Slices that cover ascending rows, each without a gap."""
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    for run in np.split(rows, breaks):
+        yield slice(int(run[0]), int(run[-1]) + 1)
+
+
+def thumbnails(data: Dataset, rows: Sequence[int], *, side: int = 96) -> list[Image.Image]:
+    """Some images of a data set, enlarged without smoothing (or shrunk) so that the longer side has ``side`` pixels.
+
+    Floats are taken to lie in [0, 1]; what lies outside is cut off. Channels beyond the third are not shown.
+
+    >>> from gfscore.inputs.data import load_data
+    >>> [image.size for image in thumbnails(load_data("zoo:digits"), [0, 7])]
+    [(96, 96), (96, 96)]
+    """
+    return [_thumbnail(change_layout(data.images(slice(row, row + 1)), data.layout, "NHWC")[0], side) for row in rows]
+
+
+def _thumbnail(pixels: NDArray[Any], side: int) -> Image.Image:
+    if pixels.dtype != np.uint8:
+        pixels = (255 * np.clip(pixels, 0.0, 1.0)).round().astype(np.uint8)
+    image = _picture(pixels[..., :1] if pixels.shape[2] < 3 else pixels[..., :3])
+    factor = side / max(image.size)
+    size = (max(1, round(image.width * factor)), max(1, round(image.height * factor)))
+    return image.resize(size, Image.Resampling.NEAREST if factor > 1 else Image.Resampling.BOX)
+
+
+def _picture(pixels: NDArray[np.uint8]) -> Image.Image:
+    """Pixels (H, W, 1 or 3) for Pillow."""
+    return Image.fromarray(np.ascontiguousarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels))

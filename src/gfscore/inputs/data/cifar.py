@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gfscore.errors import FileError, naming
+from gfscore.inputs.array_files import refuse_too_large
 from gfscore.inputs.data.base import (
     ArrayData,
     FilesDigest,
-    checked_class_names,
-    checked_labels,
+    check_labels,
+    names_for_labels,
     test_or_train,
     unique_ids,
 )
-from gfscore.inputs.raw import refuse_too_large
 
 SHAPE = (3, 32, 32)
 N_PIXELS = 3 * 32 * 32
@@ -86,13 +86,13 @@ def open_cifar(found: tuple[Path, _Version], source: str, *, split: str | None) 
     digest = FilesDigest(paths)  # before they are read
     read = _read_binary if version.label_bytes else _read_pickled
     batches = [read(path, version) for path in paths]
-    labels = checked_labels(np.concatenate([batch.labels for batch in batches]))
+    labels = check_labels(np.concatenate([batch.labels for batch in batches]))
     return ArrayData(
         source=source,
         labels=labels,
         layout="NCHW",
         digest=digest,
-        class_names=checked_class_names(_class_names(folder / version.names, version), labels),
+        class_names=names_for_labels(_class_names(folder / version.names, version), labels),
         sample_ids=unique_ids([name for batch in batches for name in batch.ids], len(labels)),
         pixels=batches[0].pixels if len(batches) == 1 else np.concatenate([batch.pixels for batch in batches]),
     )

@@ -12,7 +12,7 @@ from gfscore.errors import FileError, ModelError, OptionError, first_line, namin
 from gfscore.inputs.models.forward_passes import as_logits, pad
 from gfscore.inputs.models.torch_model import PROGRAMS, TorchModel, load_factory, load_program, wrap_module
 from gfscore.inputs.protocols import Layout, Model, SuggestedPreprocessing
-from gfscore.inputs.raw import listed
+from gfscore.names import listing
 from gfscore.storage import is_address, refuse_unreadable, to_read
 
 __all__ = ["CallableModel", "SuggestedPreprocessing", "TorchModel", "load_model", "on_gpu", "wrap_module"]
@@ -151,7 +151,7 @@ def _format(path: Path, wanted: str | None) -> Format:
 def _zoo_file(name: str) -> Path:
     files = {model.name: model.path for model in zoo.models()}
     if name not in files:
-        raise OptionError(f"model 'zoo:{name}' is not in the zoo. It has {listed(sorted(files), most=20)}.")
+        raise OptionError(f"model 'zoo:{name}' is not in the zoo. It has {listing(sorted(files), most=20)}.")
     return files[name]
 
 

@@ -20,7 +20,7 @@ from gfscore.inputs.models.fingerprints import module_fingerprint
 from gfscore.inputs.models.shims import no_deprecations, stand_in_for_autoattack, torch_for
 from gfscore.inputs.models.torch_model import TorchModel, load_weights, pickle_refusal, wrap_module
 from gfscore.inputs.protocols import SuggestedPreprocessing
-from gfscore.inputs.raw import listed
+from gfscore.names import listing
 from gfscore.storage import to_read
 
 PROBE_SIZE = (64, 48)  # width and height: not square, so that the two cannot be mixed up unseen
@@ -40,7 +40,7 @@ def load_timm(target: str, *, name: str | None = None) -> TorchModel:
         timm = require("timm", extra="timm", purpose="a timm model")
         if not timm.is_model(architecture):
             similar = difflib.get_close_matches(architecture, timm.list_models(), n=3)
-            hint = f"It has {listed(similar)}" if similar else "See timm.list_models()"
+            hint = f"It has {listing(similar)}" if similar else "See timm.list_models()"
             raise OptionError(f"model 'timm:{architecture}': timm has no {architecture!r}. {hint}.")
         module = _with_checkpoint(timm, architecture, to_read(file)) if file else _pretrained(timm, architecture)
         suggested = _timm_preprocessing(timm.data.resolve_model_data_config(module), architecture)
@@ -113,7 +113,7 @@ def load_hf(target: str, *, name: str | None = None) -> TorchModel:
                 "Check the name, connect, or give a folder with config, weights and preprocessor_config.json."
             ) from error
         if loaded["missing_keys"]:
-            missing = listed(sorted(loaded["missing_keys"]), most=2)
+            missing = listing(sorted(loaded["missing_keys"]), most=2)
             raise ModelError(
                 f"model 'hf:{target}' has no weights for {missing}; they would be random. "
                 "Name a model that was fine-tuned to classify images."
@@ -242,13 +242,13 @@ def _refuse_unknown(zoo: Any, dataset: str, threat: str, model_name: str) -> Non
     }
     spec = f"robustbench:{dataset}/{threat}/{model_name}"
     if dataset not in known:
-        raise OptionError(f"model {spec!r}: RobustBench has no data set {dataset!r}. It has {listed(sorted(known))}.")
+        raise OptionError(f"model {spec!r}: RobustBench has no data set {dataset!r}. It has {listing(sorted(known))}.")
     if threat not in known[dataset]:
-        threats = listed(sorted(known[dataset]))
+        threats = listing(sorted(known[dataset]))
         raise OptionError(f"model {spec!r}: RobustBench has no {threat!r} for {dataset}. It has {threats}.")
     if model_name not in known[dataset][threat]:
         similar = difflib.get_close_matches(model_name, known[dataset][threat], n=4, cutoff=0.5)
-        names = listed(similar or known[dataset][threat], most=4)
+        names = listing(similar or known[dataset][threat], most=4)
         raise OptionError(f"model {spec!r}: RobustBench has no such model for {dataset}/{threat}. It has {names}.")
 
 

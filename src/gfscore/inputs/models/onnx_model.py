@@ -20,7 +20,7 @@ from gfscore.errors import FileError, ModelError, OptionError, first_line, namin
 from gfscore.inputs.models.fingerprints import hash_texts
 from gfscore.inputs.models.forward_passes import run_batch
 from gfscore.inputs.protocols import EVIDENT_CHANNELS, Layout, SuggestedPreprocessing
-from gfscore.inputs.raw import listed
+from gfscore.names import listing
 from gfscore.storage import Watched, address_of, changed_file, refuse_changed, refuse_unreadable, with_beside
 
 # onnxruntime reports its use to its maker unless told not to before it is loaded: gfscore loads it from here only.
@@ -160,7 +160,7 @@ def open_session(path: Path, threads: int | None = None, *, gpu: bool = False) -
 
 def _only_input(inputs: Sequence[Any]) -> Any:
     if len(inputs) != 1:
-        names = listed([entry.name for entry in inputs])
+        names = listing([entry.name for entry in inputs])
         raise ModelError(f"has {len(inputs)} inputs: {names}. Export it with one, the images.")
     if inputs[0].type not in FLOATS:
         raise ModelError(
@@ -174,13 +174,13 @@ def _chosen_output(outputs: Sequence[Any], wanted: str | int | None) -> Any:
     """The output with the wanted name or position; digits are a position only where no output has that name."""
     names = [entry.name for entry in outputs]
     if wanted is None and len(outputs) > 1:
-        raise ModelError(f"has {len(outputs)} outputs: {listed(names)}. Choose the logits with --output (output=...).")
+        raise ModelError(f"has {len(outputs)} outputs: {listing(names)}. Choose the logits with --output (output=...).")
     if wanted in names:
         position = names.index(wanted)
     else:
         position = 0 if wanted is None else int(wanted) if str(wanted).isdecimal() else -1
         if not 0 <= position < len(names):
-            raise ModelError(f"has no output {wanted!r}; it has {listed(names)}. Give a name, or a position from 0.")
+            raise ModelError(f"has no output {wanted!r}; it has {listing(names)}. Give a name, or a position from 0.")
     if outputs[position].type not in FLOATS:
         raise ModelError(
             f"gives {outputs[position].type} as output {names[position]!r}; logits are floats. "

@@ -18,7 +18,7 @@ from gfscore.inputs.models.fingerprints import hash_texts, module_fingerprint, s
 from gfscore.inputs.models.forward_passes import run_batch
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.protocols import Layout, SuggestedPreprocessing
-from gfscore.inputs.raw import listed
+from gfscore.names import listing
 from gfscore.storage import Watched, changed_file, refuse_unreadable
 
 WRAPPERS = ("state_dict", "model")  # keys under which training scripts store the weights beside other things
@@ -87,7 +87,7 @@ def pick_output(returned: Any, output: str | int | None, tensor: type) -> Any:
     if output is None or not isinstance(entries.get(str(output)), tensor):
         asked = "" if output is None else f", none called {output!r}"
         tensors = [key for key, value in entries.items() if isinstance(value, tensor)]
-        raise ModelError(f"has the outputs {listed(tensors)}{asked}. Choose the logits with --output (output=...).")
+        raise ModelError(f"has the outputs {listing(tensors)}{asked}. Choose the logits with --output (output=...).")
     return entries[str(output)]
 
 
@@ -148,7 +148,7 @@ def _fixed_batch(program: Any) -> int | None:
     """The batch size the program was exported for, unless that was left open."""
     inputs = program.graph_signature.user_inputs
     if len(inputs) != 1:
-        raise ModelError(f"has {len(inputs)} inputs: {listed([str(name) for name in inputs])}. Export it with one.")
+        raise ModelError(f"has {len(inputs)} inputs: {listing([str(name) for name in inputs])}. Export it with one.")
     node = next(node for node in program.graph.nodes if node.op == "placeholder" and node.name == inputs[0])
     size = node.meta["val"].shape[0]
     return size if isinstance(size, int) else None  # a symbol when it was left open
@@ -181,7 +181,7 @@ def pickle_refusal(path: Path) -> FileError:
     """Why a checkpoint was not loaded: which names it wants besides weights, when it can be told."""
     torch = torch_for("a checkpoint")
     try:
-        wanted = listed(torch.serialization.get_unsafe_globals_in_checkpoint(path), most=3)
+        wanted = listing(torch.serialization.get_unsafe_globals_in_checkpoint(path), most=3)
     except Exception:  # not even the list can be read
         return FileError("is not a checkpoint, or is damaged. Save model.state_dict() again.")
     return FileError(

@@ -5,7 +5,7 @@ from typing import Literal
 
 from gfscore import views
 from gfscore.errors import PLURALS
-from gfscore.outputs.escaping import shortened
+from gfscore.outputs.escaping import shorten
 from gfscore.results import ModelAudit, Null, ScoreInfo
 from gfscore.score_titles import title_of
 
@@ -39,7 +39,7 @@ class MetricLine:
 
 def score_title(score: ScoreInfo) -> str:
     """What the score is called, short enough for a sentence."""
-    return shortened(title_of(score.name).title)
+    return shorten(title_of(score.name).title)
 
 
 def settings(score: ScoreInfo) -> str:
@@ -71,7 +71,7 @@ def verdict(model: ModelAudit) -> Verdict:
 
 def _least(model: ModelAudit) -> str:
     """Who is least protected, as far as the data can tell."""
-    names = [f"“{shortened(name)}”" for name in model.worst_set] or [f"“{shortened(model.wcr.class_)}”"]
+    names = [f"“{shorten(name)}”" for name in model.worst_set] or [f"“{shorten(model.wcr.class_)}”"]
     if len(names) == 1:
         return f"Least protected: {names[0]}."
     if len(names) <= FEW:
@@ -90,10 +90,10 @@ def _scores(model: ModelAudit) -> str:
     if worst.interval is not None:
         allowed = f" (the data allow {' to '.join(views.ends(worst.interval, places))})"
     return (
-        f"On a scale from {low:g} to {high:.4g}, “{shortened(worst.name)}” scores "
+        f"On a scale from {low:g} to {high:.4g}, “{shorten(worst.name)}” scores "
         f"{views.score_text(model, worst.score)}"
         f"{allowed}; the {PLURALS[model.partition]} average {views.score_text(model, model.class_mean)}, and the best, "
-        f"“{shortened(best.name)}”, scores {views.score_text(model, best.score)}."
+        f"“{shorten(best.name)}”, scores {views.score_text(model, best.score)}."
     )
 
 
@@ -153,9 +153,9 @@ def metric_lines(model: ModelAudit) -> list[MetricLine]:
         row, null = views.metric_row(key), nulls.get(key)
         return MetricLine(
             key=key,
-            name=shortened(views.fill(row.name or row.title, model)),
+            name=shorten(views.fill(row.name or row.title, model)),
             value=views.metric_text(model, key),
-            meaning=views.fill(row.meaning or row.note, model, named=shortened),
+            meaning=views.fill(row.meaning or row.note, model, named=shorten),
             floor=None if null is None else _floor(model, null, views.metric_digits(key, model.score)),
         )
 
@@ -197,13 +197,13 @@ def claimed(model: ModelAudit) -> list[str]:
     if others is not None:
         found.append(others)
     if views.is_certified(model):
-        found.append(f"A certificate. {shortened(model.claim.premise, TEXT_LIMIT)}")
+        found.append(f"A certificate. {shorten(model.claim.premise, TEXT_LIMIT)}")
     return found
 
 
 def not_claimed(model: ModelAudit) -> list[str]:
     """What the numbers do not say, and what is known against it."""
-    claim, premise = model.claim, shortened(model.claim.premise, TEXT_LIMIT)
+    claim, premise = model.claim, shorten(model.claim.premise, TEXT_LIMIT)
     refuted = claim.radius_refuted_share
     if refuted:
         found = [f"{views.tried_texts(model)[0]} {premise}"]

@@ -1,0 +1,190 @@
+"""Images in parquet files as the Hugging Face hub keeps them; needs pyarrow, from the extra ``tables``.
+
+A column ``image`` (or ``img``) holds the encoded bytes, plain or as a struct {bytes, path}; ``label`` (or ``labels``,
+``fine_label``) the classes, as indices or names; these are ordered as folders are. Row groups are read when a batch
+needs them, one at a time.
+"""
+
+import json
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gfscore.arrays import IntArray
+from gfscore.errors import FileError, OptionError, naming
+from gfscore.inputs.data.base import FilesDigest, check_labels, class_order, names_for_labels, unique_ids
+from gfscore.inputs.data.image_files import EncodedData
+from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.inputs.small_files import refuse_moved
+from gfscore.inputs.table_files import column_values, open_parquet_file
+from gfscore.names import listing, shorten
+
+IMAGES, LABELS = ("image", "img"), ("label", "labels", "fine_label")
+
+
+class _Group(NamedTuple):
+    """A row group: the unit in which parquet is read."""
+
+    path: Path
+    number: int  # in its file
+    first: int  # row of the file
+    rows: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ParquetData(EncodedData):
+    """Images in row groups of one or several files, one of which is held at a time."""
+
+    column: str
+    groups: tuple[_Group, ...]
+    starts: tuple[int, ...]  # first row of each group
+    held: dict[int, list[bytes | None]] = field(default_factory=dict, repr=False)  # the group read last
+
+    def encoded(self, row: int) -> tuple[str, bytes]:
+        """Where an image stands, and its bytes."""
+        index = bisect_right(self.starts, row) - 1
+        group, within = self.groups[index], row - self.starts[index]
+        name = f"{group.path}, row {group.first + within}"
+        if index not in self.held:
+            self.held.clear()
+            with naming(group.path), open_parquet_file(group.path) as file:
+                self.held[index] = column_values(file, group.path, self.column, [group.number])
+        content = self.held[index][within]
+        if not content:
+            raise FileError("has no image bytes. Embed the images in the file, or drop the row.").found_in(name)
+        return name, content
+
+
+def find_parquet(folder: Path) -> list[Path]:
+    """Parquet files in a folder, sorted."""
+    return sorted(path for path in folder.glob("*.parquet") if not path.name.startswith("."))
+
+
+def open_parquet(
+    paths: Sequence[Path],
+    source: str,
+    *,
+    split: str | None,
+    class_names: Sequence[str] | None,
+    preprocessing: Preprocessing,
+) -> ParquetData:
+    """Read the labels, and note where the images are. ``split`` picks files named ``test-00000-of-00002.parquet``.
+
+    ``class_names`` that hold every label that is text give the order of the classes; others take their place.
+    """
+    chosen = _of_split(paths, split)
+    digest = FilesDigest(chosen)  # before they are read
+    tables = [_read_table(path) for path in chosen]
+    first = tables[0]
+    for path, table in zip(chosen, tables, strict=True):
+        if (table.image, table.label, table.class_names) != (first.image, first.label, first.class_names):
+            raise FileError(f"has other columns or class names than {chosen[0].name}. Name one file.").found_in(path)
+    values = [label for table in tables for label in table.labels]
+    labels, names = _labels(values, first.class_names, class_names)
+    if isinstance(values[0], str):
+        digest.extra = labels.tobytes()  # which number a name has is not in the files
+    groups = tuple(group for table in tables for group in table.groups)
+    return ParquetData(
+        source=source,
+        labels=labels,
+        layout="NHWC",
+        digest=digest,
+        class_names=names,
+        sample_ids=unique_ids([name for table in tables for name in table.ids], len(labels)),
+        preprocessing=preprocessing,
+        column=first.image,
+        groups=groups,
+        starts=_starts([group.rows for group in groups]),
+    )
+
+
+def _of_split(paths: Sequence[Path], split: str | None) -> list[Path]:
+    splits = sorted({path.name.partition("-")[0] for path in paths if "-" in path.name})
+    if split is None:
+        if len(splits) > 1:
+            raise FileError(f"holds files of {listing(splits)}. Name one: --split {splits[0]}.")
+        return list(paths)
+    chosen = [path for path in paths if path.name.partition("-")[0] == split]
+    if not chosen:
+        raise OptionError(f"split is {split!r}; there are files of {listing(splits)}.")
+    return chosen
+
+
+class _Table(NamedTuple):
+    image: str
+    label: str
+    labels: list[Any]
+    class_names: tuple[str, ...] | None
+    ids: list[str | None]
+    groups: list[_Group]
+
+
+def _read_table(path: Path) -> _Table:
+    with naming(path), open_parquet_file(path) as file:
+        schema = file.schema_arrow
+        image = _column(schema.names, IMAGES, "image", "encoded images")
+        label = _column(schema.names, LABELS, "label", "true classes")
+        kind = schema.field(image).type
+        parts = {child.name for child in kind} if str(kind).startswith("struct") else set()
+        if "bytes" not in parts and str(kind) not in ("binary", "large_binary"):
+            raise FileError(f"column {image!r} is {kind}. It must hold encoded images: bytes, or {{bytes, path}}.")
+        sizes = [file.metadata.row_group(index).num_rows for index in range(file.metadata.num_row_groups)]
+        return _Table(
+            image=f"{image}.bytes" if parts else image,
+            label=label,
+            labels=column_values(file, path, label),
+            class_names=_hub_names(schema.metadata or {}, label),
+            ids=column_values(file, path, f"{image}.path") if "path" in parts else [],
+            groups=[
+                _Group(path, number, first, rows)
+                for number, (first, rows) in enumerate(zip(_starts(sizes), sizes, strict=True))
+            ],
+        )
+
+
+def _starts(sizes: Sequence[int]) -> tuple[int, ...]:
+    """First row of each group."""
+    return tuple(accumulate(sizes[:-1], initial=0))
+
+
+def _column(names: Sequence[str], wanted: Sequence[str], name: str, what: str) -> str:
+    found = next((column for column in wanted if column in names), None)
+    if found is None:
+        raise FileError(f"has no column {name!r}; it has {listing(names)}. Name the column of {what} {name!r}.")
+    return found
+
+
+def _hub_names(metadata: dict[bytes, bytes], label: str) -> tuple[str, ...] | None:
+    """Names of the classes, where the ``datasets`` library left them in the schema."""
+    try:
+        names = json.loads(metadata[b"huggingface"])["info"]["features"][label]["names"]
+    except (KeyError, TypeError, ValueError):
+        return None
+    return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else None
+
+
+def _labels(
+    values: list[Any], own: tuple[str, ...] | None, given: Sequence[str] | None
+) -> tuple[IntArray, tuple[str, ...] | None]:
+    """Indices of the classes, and their names: ``own`` are those in the file."""
+    if None in values:
+        raise FileError(f"row {values.index(None)} has no label. Give it one, or drop the row.")
+    if values and all(isinstance(value, str) for value in values):
+        found = sorted(set(values)) if own is None else own
+        unknown = set(values) - set(found)
+        if unknown:
+            raise FileError(
+                f"has the label {shorten(min(unknown))}, which is none of its class names. Make them agree."
+            )
+        label_of, names = class_order(found, given, "label")
+        return check_labels(np.array([label_of[value] for value in values])), names
+    labels = check_labels(np.array(values))
+    if own is not None and given is not None:
+        refuse_moved(given, own)
+    chosen = own if given is None else given
+    return labels, names_for_labels(chosen, labels)
