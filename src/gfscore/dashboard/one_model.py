@@ -13,6 +13,7 @@ from gfscore.dashboard.subjects import Subject
 from gfscore.errors import PLURALS, ResultError
 from gfscore.inputs.data import thumbnails
 from gfscore.inputs.protocols import Dataset
+from gfscore.outputs import sentences
 from gfscore.outputs.escaping import plain_text, shorten
 from gfscore.outputs.figures import PICKED, class_picker, temperature_curves
 from gfscore.results import ClassResult, ModelAudit
@@ -42,14 +43,14 @@ def show_or_explain(draw: Callable[..., ChartType], *given: Any) -> None:
 
 def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settings: Settings) -> None:
     """Everything about one model."""
-    st.text(views.headline(model))
+    st.text(sentences.headline(model))
     for note in notes:
         st.info(plain_text(note))
     threshold = settings.threshold(model)
     overall, verdicts = auditing.verdicts(model, threshold)
     _show_verdict(model, overall, verdicts, threshold)
     _show_metrics(model)
-    noise = views.noise_text(model)
+    noise = sentences.noise_text(model)
     if noise is not None:
         st.text(noise)
     for flag in model.flags:
@@ -77,7 +78,7 @@ def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settin
         _show_class(subject, model, settings, class_key)
     if model.score.temperature is not None:
         show_or_explain(temperature_curves, model)
-    st.caption(plain_text(f"{views.brackets(model)} {views.claim_text(model)}"))
+    st.caption(plain_text(f"{sentences.brackets(model)} {sentences.claim_text(model)}"))
 
 
 def _show_verdict(model: ModelAudit, overall: str, verdicts: Sequence[str], threshold: float) -> None:
@@ -107,7 +108,7 @@ def _show_metrics(model: ModelAudit) -> None:
             delta="no interval" if interval is None else f"interval {' to '.join(views.ends(interval, places))}",
             delta_color="off",
             delta_arrow="off",
-            help=plain_text(views.fill(views.metric_row(key).note, model)),
+            help=plain_text(sentences.fill(views.metric_row(key).note, model)),
             border=True,
         )
 

@@ -17,7 +17,7 @@ from gfscore.dashboard.one_model import ends_of, show_chart, show_model, show_or
 from gfscore.dashboard.subjects import Subject, file_subjects, kind_of, tell_apart, zoo_subjects
 from gfscore.errors import GFScoreError
 from gfscore.inputs.data import load_data
-from gfscore.outputs import report
+from gfscore.outputs import report, sentences
 from gfscore.outputs.escaping import plain_text, shorten
 from gfscore.outputs.figures import (
     FIGURES,
@@ -119,7 +119,7 @@ def _show_comparison(models: Sequence[ModelAudit], settings: Settings) -> None:
         for model in models
     ]
     st.dataframe(rows, hide_index=True, column_config={"accuracy": st.column_config.NumberColumn(format="percent")})
-    for note in views.no_order(models):
+    for note in sentences.no_order(models):
         st.caption(note)
     show_chart(side_by_side(models, settings.threshold(models[0])), stretch=True)
     audit = result_of(models)
