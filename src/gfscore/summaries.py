@@ -12,7 +12,7 @@ from gfscore.names import check_class_names
 from gfscore.probabilities import RowSums
 from gfscore.samples import Samples
 from gfscore.score_grid import CEILINGS, FLOORS, N_CELLS, Cells, bins_of, deal, high_and_low, ratios
-from gfscore.scores.local import LocalScores
+from gfscore.scores import LocalScores
 
 CONFUSIONS_WAITING = 1 << 20  # at most, before they are sorted in
 
