@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from gfscore.bounds import Method, audit_intervals, rdi_radius
-from gfscore.bounds.planning import draw_beta
+from gfscore.bounds.sample_sizes import draw_beta
 from gfscore.scores import SCORE_MAX
 
 DELTA = 0.05 / 2  # of each model of a pair

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gfscore import audit
-from gfscore.bounds import Method, audit_intervals, noise_floor, normal_floor
-from gfscore.bounds.parts import PartScores
-from gfscore.bounds.simultaneous import AuditIntervals
+from gfscore.bounds import AuditIntervals, Method, PartScores, audit_intervals, noise_floor, normal_floor
 from gfscore.judge import accuracy_intervals
 from gfscore.metrics import formulas
 from gfscore.results import NoiseFloor

@@ -7,9 +7,7 @@ import numpy as np
 
 from gfscore import Options, Samples
 from gfscore.auditing import audit_summary
-from gfscore.bounds import Method
-from gfscore.bounds.methods import lower_bounds
-from gfscore.bounds.parts import PartScores
+from gfscore.bounds import Method, PartScores, lower_bounds
 from gfscore.scores import great_scores
 from gfscore.storage.summary_files import summary_to_bytes
 from gfscore.summaries import Summary, merge_summaries
@@ -37,7 +35,7 @@ def widths() -> None:
 
 
 def _mean_width(parts: PartScores, alpha: float, method: Method) -> float:
-    return float((1 - lower_bounds(parts.mirrored(), alpha, method) - lower_bounds(parts, alpha, method)).mean())
+    return float((1 - lower_bounds(parts.mirror(), alpha, method) - lower_bounds(parts, alpha, method)).mean())
 
 
 def coverage(runs: int = 200) -> None:

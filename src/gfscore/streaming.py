@@ -85,7 +85,7 @@ class StreamingAudit:
         """The audit of everything so far, with intervals that hold at every moment of the stream at once.
 
         However often one looks, and whatever one decides by it, all intervals ever shown hold together with probability
-        1 - delta (see :func:`~gfscore.bounds.mixture.mixture_lower`). Each is about the classes seen until then: the
+        1 - delta (:func:`~gfscore.bounds.score_table.mixture_lower`). Each is about the classes seen until then: the
         numbers of a later look, with more of them, are other numbers. Groups, which are known when they come, have no
         such intervals. Nor has a look a noise floor: its p-values are for one look, at the end.
         """

@@ -8,9 +8,7 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from gfscore import Options, StreamingAudit
-from gfscore.bounds import Method
-from gfscore.bounds.methods import lower_bounds
-from gfscore.bounds.parts import PartScores
+from gfscore.bounds import Method, PartScores, lower_bounds
 from gfscore.score_grid import N_BLOCKS, deal
 from gfscore.scores import SCORE_MAX
 

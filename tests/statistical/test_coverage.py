@@ -8,11 +8,8 @@ import pytest
 from scipy.stats import binomtest
 
 from coverage_table import SETTINGS
-from gfscore.bounds import Method, audit_intervals, clopper_pearson, simultaneous
-from gfscore.bounds.direct import mean_interval, nrgc_interval
-from gfscore.bounds.methods import lower_bounds
-from gfscore.bounds.part_bounds import PartBounds
-from gfscore.bounds.parts import PartScores
+from gfscore.bounds import Method, PartScores, audit_intervals, clopper_pearson, lower_bounds, simultaneous
+from gfscore.bounds.methods import PartBounds, mean_interval, nrgc_interval
 from gfscore.metrics.formulas import nrgc
 from simulations import ORDER_SEED, ORDERS, POPULATIONS, count_misses
 
@@ -48,7 +45,7 @@ def test_one_sided_bounds_fail_no_more_often_than_their_level(method, population
     for seed, mean in enumerate((population.lowest, population.highest)):
         parts = as_parts(draw_rows(population, mean, runs, n, seed))
         too_high = lower_bounds(parts, alpha, method) > mean + 1e-9
-        too_low = 1 - lower_bounds(parts.mirrored(), alpha, method) < mean - 1e-9
+        too_low = 1 - lower_bounds(parts.mirror(), alpha, method) < mean - 1e-9
         assert_no_more_than(alpha, too_high.sum(), runs, "lower")
         assert_no_more_than(alpha, too_low.sum(), runs, "upper")
 
@@ -63,7 +60,7 @@ def test_one_sided_bounds_of_a_fixed_set_fail_no_more_often_than_their_level(met
     drawn = rng.permuted(np.tile(whole, (runs, 1)), axis=1)[:, :n]
     parts = as_parts(drawn, size)
     assert_no_more_than(alpha, (lower_bounds(parts, alpha, method) > whole.mean() + 1e-9).sum(), runs, "lower")
-    upper = 1 - lower_bounds(parts.mirrored(), alpha, method)
+    upper = 1 - lower_bounds(parts.mirror(), alpha, method)
     assert_no_more_than(alpha, (upper < whole.mean() - 1e-9).sum(), runs, "upper")
 
 
@@ -74,7 +71,7 @@ def ever_missed(population, mean, runs, looks, method, alpha, seed):
     for n in looks:
         parts = as_parts(rows[:, :n])
         missed[0] |= lower_bounds(parts, alpha, method) > mean + 1e-9
-        missed[1] |= 1 - lower_bounds(parts.mirrored(), alpha, method) < mean - 1e-9
+        missed[1] |= 1 - lower_bounds(parts.mirror(), alpha, method) < mean - 1e-9
     return missed
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 from gfscore.bounds import clopper_pearson, stratified_intervals
-from gfscore.bounds.stratified import stratified_lower
+from gfscore.bounds.shares import stratified_lower
 
 SETTINGS = {
     "rare class refuted": ([950, 50], [50, 50], [0.02, 0.9]),

@@ -10,22 +10,20 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import binomtest, spearmanr
 
 from gfscore import Options, Samples, audit, audit_models, compare
-from gfscore.bounds import change_intervals
+from gfscore.bounds import PartScores, audit_intervals, change_intervals, holm
 from gfscore.bounds.betting import betting_lower, betting_p_values
 from gfscore.bounds.changes import (
     BOX_SHARE,
     MEAN_SHARE,
     TEST_SHARE,
     VERSION_SHARE,
-    _metrics,
-    holm,
     largest_mean_difference,
+    metric_changes,
 )
-from gfscore.bounds.parts import PartScores
-from gfscore.bounds.simultaneous import audit_intervals
 from gfscore.comparing import BY_ID, BY_ORDER, compare_audits
 from gfscore.errors import InvalidInputError, OptionError, SamplesError
-from gfscore.judge import follows_order, order_correlation
+from gfscore.judge import follows_order
+from gfscore.judge.versions import order_correlation
 from gfscore.metrics import formulas
 from gfscore.results import Comparison, Verdict
 from judge_simulations import ordered_samples
@@ -90,7 +88,7 @@ def test_metric_changes_cover_every_pair_of_profiles_that_the_intervals_allow(se
         for version, truth in zip(versions, truths, strict=True)
     ]
     mean = (float(difference.mean()) - 0.01, float(difference.mean()) + 0.01)
-    found = _metrics((truths[0], truths[1]), versions, changes, mean, mean, 0.5)
+    found = metric_changes((truths[0], truths[1]), versions, changes, (mean, mean), 0.5)
     for name, metric in (
         ("wcr", formulas.wcr),
         ("rdi", formulas.rdi),

@@ -1,7 +1,8 @@
 r"""How sure is a change? Two versions of a model on the same samples, class by class and metric by metric.
 
 The difference of two scores of one sample lies in [-S, S], and is bounded as a score is. What both versions find hard
-cancels, so a change is known far better than either score.
+cancels, so a change is known far better than either score. The tests of the classes are corrected by Holm (Scand. J.
+Statist. 6, 1979), which needs no independence.
 """
 
 from collections.abc import Callable
@@ -11,13 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.bounds import box, direct
 from gfscore.bounds.betting import betting_p_values
-from gfscore.bounds.box import Interval
-from gfscore.bounds.methods import Method
-from gfscore.bounds.part_bounds import PartBounds, class_box
-from gfscore.bounds.parts import PartScores, check_level
-from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals, meet
+from gfscore.bounds.box import Ends, Interval
+from gfscore.bounds.class_means import PartScores, check_level
+from gfscore.bounds.methods import Method, PartBounds, rank_weights
+from gfscore.bounds.noise import holm
+from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals, average_interval, meet
 from gfscore.errors import SamplesError
 from gfscore.metrics import all_metrics, formulas
 
@@ -54,17 +54,13 @@ def change_intervals(
     fairness_weight: float = formulas.DEFAULT_FAIRNESS_WEIGHT,
     seed: int = 0,
     tolerance: float = 0.0,
+    weights: FloatArray | None = None,
 ) -> ChangeIntervals:
-    r"""Intervals of the change of each class and of every metric, and a test of each class for a fall.
+    """Intervals of the change of each class and of every metric, and a test of each class for a fall.
 
-    ``old`` and ``new`` are the local scores of the same samples in [0, ``maximum``], ``(N,)``. The box of changes d is
-    that of the scores :math:`(d + S) / 2S`. With k* the worst class of the new version and j* of the old one,
-
-    .. math:: \Delta_{k^*} \le \min \Omega^{new} - \min \Omega^{old} \le \Delta_{j^*}
-
-    so the change of the WCR lies between the lowest change of a class that may now be the worst and the highest of one
-    that may have been; likewise for the highest class, and with it the RDI. Averages have a bound of their own. The
-    tests are betting p-values, corrected by Holm (Scand. J. Statist. 6, 1979), which needs no independence.
+    ``old`` and ``new`` are the local scores of the same samples in [0, ``maximum``], ``(N,)``. The tests are betting
+    p-values, corrected by Holm. ``weights`` of the parts with samples make the aggregate; without them each sample
+    counts alike.
 
     >>> rng = np.random.default_rng(0)
     >>> codes, old = np.repeat([0, 1], 1000), rng.random(2000)
@@ -77,44 +73,52 @@ def change_intervals(
     before, after = np.asarray(old, dtype=np.float64), np.asarray(new, dtype=np.float64)
     if before.shape != after.shape:
         raise SamplesError(f"scores of shapes {before.shape} and {after.shape}: give the same samples in both.")
-    kind, parts_of = Method.named(method), np.asarray(codes)
+    kind, part_codes = Method.named(method), np.asarray(codes)
     versions = [
         audit_intervals(
             scores,
-            parts_of,
+            part_codes,
             n_parts,
             maximum=maximum,
             delta=VERSION_SHARE * delta,
             method=kind,
             fairness_weight=fairness_weight,
             seed=seed,
+            weights=weights,
         )
         for scores in (before, after)
     ]
-    parts = change_parts(before, after, parts_of, n_parts, maximum=maximum, seed=seed)
-    found = PartBounds.of_scores(parts, kind)
-    low, high = class_box(found, BOX_SHARE * delta, len(parts.counts))
-    alpha = MEAN_SHARE * delta / 4
-    weights = (np.full(len(low), 1.0 / len(low)), parts.counts / parts.counts.sum())
-    means = [
-        meet("a change", box.mean_range(low, high, w), direct.mean_interval(found, w, alpha), float(w @ parts.means))
-        for w in weights
-    ]
+    parts = change_parts(before, after, part_codes, n_parts, maximum=maximum, seed=seed)
+    ends, means = _bound_changes(PartBounds.of_scores(parts, kind), delta, weights, maximum)
+    profiles = (_means(before, part_codes), _means(after, part_codes))
+    p_values = fall_p_values(parts, tolerance / maximum, delta)
+    return ChangeIntervals(
+        lower=ends[0],
+        upper=ends[1],
+        p_values=p_values,
+        adjusted=holm(p_values),
+        metrics=metric_changes(profiles, versions, ends, means, fairness_weight),
+        level=TEST_SHARE * delta,
+    )
+
+
+def _bound_changes(
+    found: PartBounds, delta: float, weights: FloatArray | None, maximum: float
+) -> tuple[Ends, tuple[Interval, Interval]]:
+    """The box of the changes d, that of the scores (d + S) / 2S, and their mean over classes and over the whole."""
+    counts = found.counts
+    ends = found.box(BOX_SHARE * delta, len(counts))
+    equal = np.full(len(counts), 1.0 / len(counts))
+    shares = counts / counts.sum() if weights is None else weights
+    class_mean, aggregate = (
+        average_interval("a change", found, each, ends, MEAN_SHARE * delta / 4) for each in (equal, shares)
+    )
 
     def change(interval: Interval) -> Interval:
         return maximum * (2.0 * interval[0] - 1.0), maximum * (2.0 * interval[1] - 1.0)
 
-    lower, upper = maximum * (2.0 * low - 1.0), maximum * (2.0 * high - 1.0)
-    p_values = fall_p_values(parts, tolerance / maximum, delta)
-    profiles = (_means(before, parts_of), _means(after, parts_of))
-    return ChangeIntervals(
-        lower=lower,
-        upper=upper,
-        p_values=p_values,
-        adjusted=holm(p_values),
-        metrics=_metrics(profiles, versions, (lower, upper), change(means[0]), change(means[1]), fairness_weight),
-        level=TEST_SHARE * delta,
-    )
+    lower, upper = (maximum * (2.0 * end - 1.0) for end in ends)
+    return (lower, upper), (change(class_mean), change(aggregate))
 
 
 def change_parts(
@@ -128,46 +132,42 @@ def change_parts(
 def fall_p_values(parts: PartScores, tolerance: float, delta: float) -> FloatArray:
     """P-value of "fell by no more than the tolerance" (a share of the maximum) for each part of the differences."""
     null = np.full(len(parts.counts), 0.5 + 0.5 * tolerance)  # of 1 - x, which is large where the class fell
-    return betting_p_values(parts.mirrored(), null, TEST_SHARE * delta / len(parts.counts))
+    return betting_p_values(parts.mirror(), null, TEST_SHARE * delta / len(parts.counts))
 
 
-def holm(p_values: FloatArray) -> FloatArray:
-    """P-values that may be held against one level for all hypotheses together, ``(K,)``.
-
-    >>> holm(np.array([0.01, 0.5, 0.02]))
-    array([0.03, 0.5 , 0.04])
-    """
-    order = np.argsort(p_values, kind="stable")
-    steps = np.maximum.accumulate(p_values[order] * np.arange(len(p_values), 0, -1))
-    adjusted = np.empty_like(p_values)
-    adjusted[order] = np.minimum(steps, 1.0)
-    return adjusted
-
-
-def _metrics(
+def metric_changes(
     profiles: tuple[FloatArray, FloatArray],
     versions: list[AuditIntervals],
-    changes: tuple[FloatArray, FloatArray],
-    class_mean: Interval,
-    aggregate: Interval,
+    changes: Ends,
+    means: tuple[Interval, Interval],
     weight: float,
 ) -> dict[str, Interval | None]:
-    """The change of each metric: what both versions' intervals allow, and for most what the changes of classes do."""
+    r"""The change of each metric: what both versions' intervals allow, and for most what the changes of classes do.
+
+    With k* the worst class of the new version and j* of the old one,
+
+    .. math:: \Delta_{k^*} \le \min \Omega^{new} - \min \Omega^{old} \le \Delta_{j^*}
+
+    so the change of the WCR lies between the lowest change of a class that may now be the worst and the highest of one
+    that may have been; so it is for the highest class, and with it the RDI. Averages have a bound of their own.
+    """
     old, new = versions
     lower, upper = changes
+    class_mean, aggregate = means
+
+    def common(by_classes: Interval, key: str, metric: Callable[[FloatArray], float]) -> Interval:
+        estimate = metric(profiles[1]) - metric(profiles[0])
+        return meet("the change of a metric", by_classes, found[key] or by_classes, estimate)
+
+    found = {key: _difference(old.of(key), new.of(key)) for key in all_metrics()}
     lowest = (float(lower[new.worst_set].min()), float(upper[old.worst_set].max()))
     highest = (float(lower[_best_set(old)].min()), float(upper[_best_set(new)].max()))
-    wcr = _common(lowest, old.wcr, new.wcr, formulas.wcr, profiles)
-    spread = (highest[0] - lowest[1], highest[1] - lowest[0])
-    rdi = _common(spread, old.rdi, new.rdi, formulas.rdi, profiles)
+    rdi = common((highest[0] - lowest[1], highest[1] - lowest[0]), "rdi", formulas.rdi)
     penalised = (class_mean[0] - weight * rdi[1], class_mean[1] - weight * rdi[0])
-    found = {key: _difference(old.of(key), new.of(key)) for key in all_metrics()}
     found["aggregate"], found["class_mean"] = aggregate, class_mean
-    found["wcr"], found["rdi"] = wcr, rdi
+    found["wcr"], found["rdi"] = common(lowest, "wcr", formulas.wcr), rdi
     found["nrgc"] = _nrgc(profiles, old, new, changes, class_mean)
-    found["fp_great"] = _common(
-        penalised, old.fp_great, new.fp_great, lambda scores: formulas.fp_great(scores, weight), profiles
-    )
+    found["fp_great"] = common(penalised, "fp_great", lambda scores: formulas.fp_great(scores, weight))
     return found
 
 
@@ -175,7 +175,7 @@ def _nrgc(
     profiles: tuple[FloatArray, FloatArray],
     old: AuditIntervals,
     new: AuditIntervals,
-    changes: tuple[FloatArray, FloatArray],
+    changes: Ends,
     class_mean: Interval,
 ) -> Interval | None:
     r"""The change of the NRGC, G = D/m with the mean difference D and the class mean m.
@@ -204,20 +204,8 @@ def largest_mean_difference(lower: FloatArray, upper: FloatArray) -> float:
     >>> largest_mean_difference(np.array([-1.0, 0.0]), np.array([0.0, 1.0]))
     0.5
     """
-    k = len(lower)
-    ranks = (2.0 * np.arange(1, k + 1) - k - 1.0) / k**2
+    ranks = rank_weights(len(lower))
     return float(np.maximum(ranks * np.sort(lower), ranks * np.sort(upper)).sum())
-
-
-def _common(
-    by_classes: Interval,
-    old: Interval,
-    new: Interval,
-    metric: Callable[[FloatArray], float],
-    profiles: tuple[FloatArray, FloatArray],
-) -> Interval:
-    estimate = metric(profiles[1]) - metric(profiles[0])
-    return meet("the change of a metric", by_classes, (new[0] - old[1], new[1] - old[0]), estimate)
 
 
 def _difference(old: Interval | None, new: Interval | None) -> Interval | None:

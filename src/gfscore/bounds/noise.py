@@ -1,42 +1,36 @@
-"""The noise floor: how large RDI and NRGC come out when all classes have the same mean.
+"""What chance alone does: the noise floor of RDI and NRGC when all classes have one mean, and shrunken class scores.
 
 A finite sample never shows equal classes as equal, and the more classes the larger the gap that chance makes. So each
 index is compared with what it is after the samples have been dealt out to the classes anew: twice, because there are
 two ways to be equal. The *plain* test asks whether all classes have one distribution, and is exact for that. The
-*studentised* one asks for equal means, whatever the spreads, and is approximate. The larger p-value counts.
+*studentised* one asks for equal means, whatever the spreads, and is approximate. The larger p-value counts. And with
+many classes of few samples the extremes are mostly luck: shrunken scores borrow from each other.
 """
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gfscore.arrays import FloatArray, map_chunks, row_chunks
-from gfscore.bounds.changes import holm
-from gfscore.bounds.parts import PartScores
-from gfscore.errors import OptionError
+from gfscore.arrays import BoolArray, FloatArray, map_chunks, row_chunks
+from gfscore.bounds.class_means import PartScores, last_excluded
+from gfscore.errors import OptionError, SamplesError
 from gfscore.metrics import formulas
 from gfscore.results import NoiseFloor, Null
 
 BORROWED = 3.0  # samples' worth of the variance of all scores that each class's variance is mixed with
 TINY = 1e-30  # a variance, so that nothing is divided by 0 when all scores are equal
 TIE = 1e-12  # a shuffled index this close to the observed one counts as large
-PLAIN: Literal["plain"] = "plain"
-STUDENTISED: Literal["studentised"] = "studentised"
+SPREAD_HALVINGS = 60  # of the range in which the spread of the true class scores is searched
 
 Test = Literal["plain", "studentised"]
 
 
 def noise_floor(
-    values: ArrayLike,
-    codes: ArrayLike,
-    n_parts: int,
-    *,
-    maximum: float,
-    permutations: int = 1000,
-    seed: int = 0,
+    values: ArrayLike, codes: ArrayLike, n_parts: int, *, maximum: float, permutations: int = 1000, seed: int = 0
 ) -> NoiseFloor:
     r"""Permutation null of RDI and NRGC, with p = (1 + b) / (1 + B) for b of B shuffles at least as large.
 
@@ -92,20 +86,14 @@ def noise_floor(
 
     for _ in map_chunks(shuffle, list(row_chunks(permutations, centred.size, shared=True))):
         pass  # each wrote into its own rows
-    rdi, nrgc = _nulls({PLAIN: plain + common, STUDENTISED: own + means.mean()}, means, maximum)
+    rdi, nrgc = _nulls(plain + common, own + means.mean(), means, maximum)
     return NoiseFloor(rdi=rdi, nrgc=nrgc, permutations=permutations, studentised=True, seed=seed)
 
 
 def normal_floor(
-    means: ArrayLike,
-    variances: ArrayLike,
-    counts: ArrayLike,
-    *,
-    maximum: float,
-    draws: int = 1000,
-    seed: int = 0,
+    means: ArrayLike, variances: ArrayLike, counts: ArrayLike, *, maximum: float, draws: int = 1000, seed: int = 0
 ) -> NoiseFloor:
-    r"""The same from means, variances and counts alone, where the samples that could be shuffled are gone.
+    r"""Noise floor from means, variances and counts alone, where the samples that could be shuffled are gone.
 
     Both tests with what shuffles tend to as n grows, from the same independent standard normal :math:`z_k`:
     :math:`\Omega^*_k = \bar\Omega + z_k\,s_k/\sqrt{n_k}` for the studentised one. For the plain one every class has the
@@ -128,7 +116,7 @@ def normal_floor(
     own -= own.mean(axis=1, keepdims=True)
     plain = standard * np.sqrt(total_variance / n)
     plain -= np.average(plain, axis=1, weights=n)[:, None]
-    rdi, nrgc = _nulls({PLAIN: plain + common, STUDENTISED: own + centres.mean()}, centres, maximum)
+    rdi, nrgc = _nulls(plain + common, own + centres.mean(), centres, maximum)
     return NoiseFloor(rdi=rdi, nrgc=nrgc, permutations=draws, studentised=True, seed=seed, kind="normal")
 
 
@@ -144,14 +132,17 @@ def _mixed_errors(squares: FloatArray, counts: NDArray[Any], total_variance: flo
     return np.asarray(np.sqrt(np.maximum(mixed, TINY) / counts))
 
 
-def _nulls(profiles: Mapping[Test, FloatArray], means: FloatArray, maximum: float) -> tuple[Null, Null | None]:
-    """RDI and NRGC of each row of the profiles of each test, cut to [0, 1], against those observed."""
-    cut = {test: np.clip(rows, 0.0, 1.0) for test, rows in profiles.items()}
-    ranges = {test: maximum * (rows.max(axis=1) - rows.min(axis=1)) for test, rows in cut.items()}
+def _nulls(plain: FloatArray, studentised: FloatArray, means: FloatArray, maximum: float) -> tuple[Null, Null | None]:
+    """RDI and NRGC of each row of the profiles of both tests, cut to [0, 1], against those observed."""
+    profiles: dict[Test, FloatArray] = {
+        "studentised": np.clip(studentised, 0.0, 1.0),
+        "plain": np.clip(plain, 0.0, 1.0),
+    }
+    ranges = {test: maximum * np.ptp(rows, axis=1) for test, rows in profiles.items()}
     rdi, observed = _null(ranges, maximum * formulas.rdi(means)), formulas.nrgc(means)
     if observed is None:
         return rdi, None
-    nrgc = _null({test: _ginis(rows) for test, rows in cut.items()}, observed)
+    nrgc = _null({test: _ginis(rows) for test, rows in profiles.items()}, observed)
     of_rdi, of_nrgc = holm(np.array([rdi.p_value, nrgc.p_value])).tolist()
     return rdi.model_copy(update={"p_holm": of_rdi}), nrgc.model_copy(update={"p_holm": of_nrgc})
 
@@ -170,13 +161,83 @@ def _null(shuffled: Mapping[Test, FloatArray], observed: float) -> Null:
         test: (1 + int(np.count_nonzero(found >= observed - TIE))) / (1 + len(found))
         for test, found in shuffled.items()
     }
-    test: Test = max((STUDENTISED, PLAIN), key=lambda name: p_values[name])  # the first, where they are equal
+    test = max(p_values, key=lambda name: p_values[name])  # studentised, the first, where they are equal
     return Null(
         null_mean=float(shuffled[test].mean()),
         null_q95=float(np.quantile(shuffled[test], 0.95)),
         p_value=p_values[test],
-        p_plain=p_values[PLAIN],
-        p_studentised=p_values[STUDENTISED],
+        p_plain=p_values["plain"],
+        p_studentised=p_values["studentised"],
         test=test,
         p_holm=p_values[test],
+    )
+
+
+def holm(p_values: FloatArray) -> FloatArray:
+    """P-values that may be held against one level for all hypotheses together, ``(K,)``.
+
+    >>> holm(np.array([0.01, 0.5, 0.02]))
+    array([0.03, 0.5 , 0.04])
+    """
+    order = np.argsort(p_values, kind="stable")
+    steps = np.maximum.accumulate(p_values[order] * np.arange(len(p_values), 0, -1))
+    adjusted = np.empty_like(p_values)
+    adjusted[order] = np.minimum(steps, 1.0)
+    return adjusted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ShrunkenScores:
+    """Estimates of the class scores that borrow from each other. For reading beside the raw ones, not for a verdict."""
+
+    scores: FloatArray  # (K,)
+    weights: FloatArray  # (K,), how much of each estimate is the class's own: 1 unshrunk, 0 the centre
+    centre: float  # what classes are drawn towards
+    spread: float  # standard deviation of the true class scores, as estimated
+
+
+def shrunken_scores(scores: ArrayLike, stds: ArrayLike, counts: ArrayLike) -> ShrunkenScores:
+    r"""Empirical-Bayes estimates in the normal-normal model with unequal variances.
+
+    .. math:: \tilde\Omega_k = \mu + \frac{\tau^2}{\tau^2 + v_k} (\hat\Omega_k - \mu), \qquad v_k = s_k^2 / n_k
+
+    True scores are taken to vary around :math:`\mu` with variance :math:`\tau^2`, estimates around these with
+    :math:`v_k`. :math:`\mu` is the mean weighted by :math:`1/(\tau^2 + v_k)`, and :math:`\tau^2` the value at which the
+    weighted squares add up to K - 1 (0 when they never do: no sign that classes differ). Variances are mixed with the
+    common one, worth one sample, so that a class of equal scores is not taken to be known exactly.
+
+    All are ``(K,)``; ``stds`` may be NaN where n = 1. Their mean squared error over classes is smaller than that of the
+    raw scores when classes are alike; there is no guarantee for a single class. Efron and Morris, JASA 70 (1975); Paule
+    and Mandel, J. Res. NBS 87 (1982) for the estimate of :math:`\tau`.
+
+    >>> shrunken = shrunken_scores([0.1, 0.5, 0.9], [0.2, 0.2, 0.2], [4, 4, 400])
+    >>> shrunken.scores.round(3), shrunken.weights.round(2)
+    (array([0.125, 0.501, 0.9  ]), array([0.94, 0.94, 1.  ]))
+    """
+    raw, n = np.asarray(scores, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    if raw.ndim != 1 or raw.shape != n.shape or raw.size < 2 or not (n >= 1).all():
+        raise SamplesError(f"scores of shape {raw.shape} with counts of shape {n.shape}: give two classes or more.")
+    squares = np.where(n > 1, np.asarray(stds, dtype=np.float64) ** 2 * (n - 1), 0.0)
+    common = float(squares.sum() / max(1.0, (n - 1).sum()))
+    noise = (squares + common) / n / n  # (squares + common) / n is the mixed variance
+
+    def centre_of(spread: FloatArray) -> tuple[float, FloatArray]:
+        precisions = 1.0 / (spread**2 + noise)
+        return float(np.average(raw, weights=precisions)), precisions
+
+    def too_small(spread: FloatArray) -> BoolArray:
+        centre, precisions = centre_of(spread)
+        return np.asarray(np.dot(precisions, (raw - centre) ** 2) > len(raw) - 1)
+
+    if not noise.any():  # nothing varies within any class, so nothing is known to be noise
+        return ShrunkenScores(
+            scores=raw, weights=np.ones_like(raw), centre=float(raw.mean()), spread=float(raw.std(ddof=1))
+        )
+    spread = last_excluded(
+        too_small, np.asarray(0.0), np.asarray(2.0 * (raw.max() - raw.min())), halvings=SPREAD_HALVINGS
+    )
+    centre, _ = centre_of(spread)
+    weights = spread**2 / (spread**2 + noise)
+    return ShrunkenScores(
+        scores=centre + weights * (raw - centre), weights=weights, centre=centre, spread=float(spread)
     )

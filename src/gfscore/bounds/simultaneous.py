@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.bounds import box, direct, inequality
-from gfscore.bounds.box import Interval
-from gfscore.bounds.methods import Method
-from gfscore.bounds.part_bounds import ROUNDING, PartBounds, class_box
-from gfscore.bounds.parts import PartScores, check_level
+from gfscore.bounds import box
+from gfscore.bounds.box import Ends, Interval
+from gfscore.bounds.class_means import PartScores, check_level
+from gfscore.bounds.methods import CROSSING, Method, PartBounds, mean_interval, nrgc_interval
 from gfscore.errors import EmptyIntervalError, OptionError, SamplesError
 from gfscore.metrics import BUILT_IN, ClassScores, all_metrics, formulas
 from gfscore.summaries import Summary
@@ -24,9 +23,6 @@ from gfscore.summaries import Summary
 BOX_SHARE = 0.7  # of delta, for the intervals of all classes
 DIRECT_SHARE = 0.2  # for both ends of three averages: NRGC, class mean, aggregate
 WORST_SHARE = 0.1  # for the lower end of the worst class
-
-
-Ends = tuple[FloatArray, FloatArray]  # of all classes at once: a box
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -126,13 +122,11 @@ def summary_intervals(
     fairness_weight: float = formulas.DEFAULT_FAIRNESS_WEIGHT,
     weights: FloatArray | None = None,
 ) -> AuditIntervals:
-    """The same from a summary of the scores; any method but betting, which needs their order."""
-    found = PartBounds.of_summary(summary, Method.named(method))
-    maximum, n_parts = summary.kind.maximum, len(summary.names)
+    """Intervals of everything from a summary of the scores; any method but betting, which needs their order."""
     return _intervals(
-        found,
-        n_parts,
-        maximum=maximum,
+        PartBounds.of_summary(summary, Method.named(method)),
+        len(summary.names),
+        maximum=summary.kind.maximum,
         delta=delta,
         fairness_weight=fairness_weight,
         seed=summary.seed,
@@ -151,31 +145,18 @@ def _intervals(
     weights: FloatArray | None,
     failure_rate: float = 0.0,
 ) -> AuditIntervals:
-    """Intervals of everything; an anytime method spends nothing on averages, whose bounds need a fixed n.
-
-    Nor has it a bound of the worst class while a part is absent. That one is right at all looks because the worst part
-    is the same at all of them; where parts come one after the other, each may be the worst so far, and each of them
-    would have its own chance to fail. The box is about all parts from the start, so it holds before they come.
-    """
     check_level(delta)
     if not (np.isfinite(fairness_weight) and fairness_weight >= 0):
         raise OptionError(f"a fairness weight of {fairness_weight} is not a number of at least 0. The paper uses 0.5.")
-    means, anytime = found.means, found.method.anytime
+    means = found.means
     if len(means) < 2:
         raise SamplesError("only one part has samples, so nothing can be unequal. Give samples of two or more.")
-    share = BOX_SHARE + DIRECT_SHARE if anytime else BOX_SHARE
-    n_bounded = n_parts if anytime else len(means)  # while data come in, a part without a sample may still get some
-    lower, upper = class_box(found, share * delta, n_bounded)
-    if len(means) == n_bounded:
-        worst = min(float(found.lower(WORST_SHARE * delta).min()), float(means.min()))
-        lower = np.maximum(lower, worst)
-    lower = np.maximum(lower - failure_rate, 0.0)
-
-    alpha = None if anytime else DIRECT_SHARE * delta / 6
+    lower, upper = _class_ends(found, n_parts, delta, failure_rate)
+    alpha = None if found.method.anytime else DIRECT_SHARE * delta / 6
     equal, totals = np.full(len(means), 1.0 / len(means)), found.counts if found.sizes is None else found.sizes
     shares = totals / totals.sum() if weights is None else weights
-    class_mean = _average("the class mean", found, equal, (lower, upper), alpha, failure_rate)
-    aggregate = _average("the aggregate", found, shares, (lower, upper), alpha, failure_rate)
+    class_mean = average_interval("the class mean", found, equal, (lower, upper), alpha, failure_rate)
+    aggregate = average_interval("the aggregate", found, shares, (lower, upper), alpha, failure_rate)
     rdi = box.rdi_range(lower, upper)
     fp_great = meet(
         "FP-GREAT",
@@ -183,49 +164,57 @@ def _intervals(
         (class_mean[0] - fairness_weight * rdi[1], class_mean[1] - fairness_weight * rdi[0]),
         formulas.fp_great(means, fairness_weight),
     )
+    classes = ClassScores(scores=maximum * means, weights=shares, fairness_weight=fairness_weight)
+    ends = maximum * lower, maximum * upper
     return AuditIntervals(
-        lower=maximum * lower,
-        upper=maximum * upper,
+        lower=ends[0],
+        upper=ends[1],
         worst_set=np.flatnonzero(lower <= upper.min()).astype(np.int64),
-        wcr=_scaled(box.wcr_range(lower, upper), maximum),
-        rdi=_scaled(rdi, maximum),
+        wcr=_scale(box.wcr_range(lower, upper), maximum),
+        rdi=_scale(rdi, maximum),
         nrgc=_nrgc(found, (lower, upper), alpha, failure_rate),
-        fp_great=_scaled(fp_great, maximum),
-        theil=inequality.theil_range(lower, upper) if means.any() else None,
-        atkinson=inequality.atkinson_range(lower, upper) if means.any() else None,
-        class_mean=_scaled(class_mean, maximum),
-        aggregate=_scaled(aggregate, maximum),
+        fp_great=_scale(fp_great, maximum),
+        theil=box.theil_range(lower, upper) if means.any() else None,
+        atkinson=box.atkinson_range(lower, upper) if means.any() else None,
+        class_mean=_scale(class_mean, maximum),
+        aggregate=_scale(aggregate, maximum),
         method=found.method,
         delta=delta,
         target="population" if found.sizes is None else "finite",
         seed=seed,
-        others=box_intervals(
-            ClassScores(scores=maximum * means, weights=shares, fairness_weight=fairness_weight),
-            maximum * lower,
-            maximum * upper,
-        ),
+        others={key: each.between(classes, *ends) for key, each in all_metrics().items() if key not in BUILT_IN},
     )
 
 
-def box_intervals(classes: ClassScores, lower: FloatArray, upper: FloatArray) -> dict[str, Interval | None]:
-    """What intervals of all classes, ``(K,)`` each, leave of the metrics that have no bound of their own, by key."""
-    others = {key: metric for key, metric in all_metrics().items() if key not in BUILT_IN}
-    return {key: metric.between(classes, lower, upper) for key, metric in others.items()}
+def _class_ends(found: PartBounds, n_parts: int, delta: float, failure_rate: float) -> Ends:
+    """The box, cut by the bound of the worst class; an anytime method spends nothing on averages: they need a fixed n.
+
+    Nor has it a bound of the worst class while a part is absent. That one is right at all looks because the worst part
+    is the same at all of them; where parts come one after the other, each may be the worst so far, and each of them
+    would have its own chance to fail. The box is about all parts from the start, so it holds before they come.
+    """
+    anytime = found.method.anytime
+    share = BOX_SHARE + DIRECT_SHARE if anytime else BOX_SHARE
+    n_bounded = n_parts if anytime else len(found.means)  # while data come in, an absent part may still get samples
+    lower, upper = found.box(share * delta, n_bounded)
+    if len(found.means) == n_bounded:
+        worst = min(float(found.lower(WORST_SHARE * delta).min()), float(found.means.min()))
+        lower = np.maximum(lower, worst)
+    return np.maximum(lower - failure_rate, 0.0), upper
 
 
-def _average(
-    what: str, found: PartBounds, weights: FloatArray, ends: Ends, alpha: float | None, failure_rate: float
+def average_interval(
+    what: str, found: PartBounds, weights: FloatArray, ends: Ends, alpha: float | None, failure_rate: float = 0.0
 ) -> Interval:
     """What the box leaves of an average of the means, and the bound of its own where there is one."""
-    by_box = box.mean_range(ends[0], ends[1], weights)
-    by_itself = by_box if alpha is None else direct.mean_interval(found, weights, alpha, failure_rate)
+    by_box = box.mean_range(*ends, weights)
+    by_itself = by_box if alpha is None else mean_interval(found, weights, alpha, failure_rate)
     return meet(what, by_box, by_itself, float(np.dot(weights, found.means)))
 
 
 def _nrgc(found: PartBounds, ends: Ends, alpha: float | None, failure_rate: float) -> Interval | None:
-    """Likewise of the NRGC (scores in any unit: it has none)."""
-    estimate, by_box = formulas.nrgc(found.means), inequality.nrgc_range(ends[0], ends[1])
-    by_itself = by_box if alpha is None else direct.nrgc_interval(found, alpha, failure_rate)
+    estimate, by_box = formulas.nrgc(found.means), box.nrgc_range(*ends)
+    by_itself = by_box if alpha is None else nrgc_interval(found, alpha, failure_rate)
     if estimate is None or by_box is None or by_itself is None:
         return None
     return meet("NRGC", by_box, by_itself, estimate)
@@ -234,10 +223,10 @@ def _nrgc(found: PartBounds, ends: Ends, alpha: float | None, failure_rate: floa
 def meet(what: str, first: Interval, second: Interval, estimate: float) -> Interval:
     """What two intervals have in common, and the estimate."""
     low, high = max(first[0], second[0]), min(first[1], second[1])
-    if low > high + ROUNDING:
+    if low > high + CROSSING:
         raise EmptyIntervalError(what)
     return min(low, estimate), max(high, estimate)
 
 
-def _scaled(interval: Interval, maximum: float) -> Interval:
+def _scale(interval: Interval, maximum: float) -> Interval:
     return maximum * interval[0], maximum * interval[1]

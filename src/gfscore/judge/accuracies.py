@@ -13,7 +13,7 @@ from gfscore.errors import InvalidInputError, OptionError
 from gfscore.judge.policy import EVERY
 from gfscore.results import ClassResult, Interval, ModelAudit
 from gfscore.samples import Samples
-from gfscore.scores.local import LocalScores
+from gfscore.scores import LocalScores
 from gfscore.summaries import Summary
 
 STOPPED_BY_CHANCE = 0.001  # how often a sound run may be stopped because its accuracy was not the expected one
@@ -59,7 +59,7 @@ def accuracy_intervals(
 
     They hold together with probability 1 - ``level``, and are about what the other intervals of the audit are about: a
     distribution, or a fixed set. In the whole each class weighs as much as in the model's accuracy
-    (:class:`~gfscore.bounds.stratified.Strata`); it has no interval where the classes could not be weighed.
+    (:class:`~gfscore.bounds.Strata`); it has no interval where the classes could not be weighed.
     """
     entries = [entry for entry in model.classes if EVERY in asked or entry.name in asked]
     shares = len(entries) + (None in asked)

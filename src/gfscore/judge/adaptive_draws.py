@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 
 from gfscore import views
 from gfscore.arrays import BoolArray, FloatArray, IntArray
-from gfscore.bounds import check_level
-from gfscore.bounds.sequential import Evidence, log_average
+from gfscore.bounds import Evidence, check_level, log_average
 from gfscore.errors import OptionError, first_few
 from gfscore.judge.accuracies import Decisions
 from gfscore.results import AdaptiveClass, AdaptiveRun, Verdict
@@ -112,7 +111,7 @@ def adaptive_gate(
     one's, and what lies outside the part stays unknown.
 
     The question and the choice of the next class are after Kaufmann, Koolen and Garivier, "Sequential test for the
-    lowest mean", NeurIPS 2018; the evidence is of :class:`~gfscore.bounds.sequential.Evidence`.
+    lowest mean", NeurIPS 2018; the evidence is of :class:`~gfscore.bounds.Evidence`.
 
     >>> rng = np.random.default_rng(0)
     >>> labels = np.repeat([0, 1, 2], 1000)

@@ -6,7 +6,7 @@ from pydantic import Field
 from gfscore import results
 from gfscore.arrays import FloatArray
 from gfscore.assembling import make_provenance, metric_block
-from gfscore.bounds import box, hoeffding_intervals, inequality
+from gfscore.bounds import box, hoeffding_intervals
 from gfscore.metrics import ClassScores, all_metrics
 from gfscore.paper.claims_on_classes import ON_CLASSES, Judgement, Standing, grade
 from gfscore.paper.claims_on_models import ON_MODELS
@@ -166,9 +166,9 @@ def _intervals(profile: ClassScores, lower: FloatArray, upper: FloatArray) -> di
     found = {key: metric.between(profile, lower, upper) for key, metric in all_metrics().items()}
     found["rdi"] = box.rdi_range(lower, upper)
     found["fp_great"] = box.fp_great_range(lower, upper, profile.fairness_weight)
-    found["nrgc"] = inequality.nrgc_range(lower, upper)
-    found["theil"] = inequality.theil_range(lower, upper)
-    found["atkinson"] = inequality.atkinson_range(lower, upper)
+    found["nrgc"] = box.nrgc_range(lower, upper)
+    found["theil"] = box.theil_range(lower, upper)
+    found["atkinson"] = box.atkinson_range(lower, upper)
     return found
 
 
