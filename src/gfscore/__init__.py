@@ -3,7 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gfscore import views
 from gfscore.__about__ import __version__
 from gfscore.errors import GFScoreError
 from gfscore.metrics.formulas import (
@@ -17,6 +16,7 @@ from gfscore.metrics.formulas import (
     theil,
     wcr,
 )
+from gfscore.outputs import sentences
 from gfscore.results import Audit, Comparison, GateResult, ModelAudit
 from gfscore.samples import Samples
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gfscore.jobs.stream import StreamingAudit
     from gfscore.scores import SCORE_MAX, local_scores
 
-ModelAudit.show_as(text=views.model_text, html=views.model_html)
+ModelAudit.show_as(text=sentences.model_text, html=sentences.model_html)
 
 # What runs models is imported when it is asked for: it takes a second, and most commands need little of it.
 _LATE = {

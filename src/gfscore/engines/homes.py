@@ -144,5 +144,5 @@ def rows_home(plan: Plan, store: Store, progress: Progress) -> Iterator[RowsHome
 @contextmanager
 def sum_home(plan: Plan, store: Store, progress: Progress, look: Look) -> Iterator[SumHome]:
     """The sum of a plan in the store, which no other process adds to meanwhile."""
-    with SumLog(store.root, plan.recipe, look, class_names=plan.data.class_names) as log:
+    with SumLog(store.root, plan.recipe, look, class_names=plan.data.class_names).open() as log:
         yield SumHome(plan, progress, log)

@@ -86,7 +86,7 @@ def _judge_run(
     recipe = {**run.identity(), "score": _about(options)}
     if policy.allow:  # scores that were allowed are not found by who does not allow them
         recipe["allowed"] = sorted(policy.allow)
-    with ScoreLog(run.store.root, recipe) as log:
+    with ScoreLog(run.store.root, recipe).open() as log:
         run.refuse_changed()
         return gate_adaptively(
             log.remember(_unchanged(run, _scorer(run, options, policy.allow))),

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gfscore.errors import first_line, require
-from gfscore.inputs.chains.layers import Layer, Shape, refuse
-from gfscore.inputs.chains.onnx_layers import RESHAPING, Constants, Node, node_layer
+from gfscore.inputs.chains import Layer, Shape, refuse
 from gfscore.inputs.models.onnx_model import OnnxModel, onnxruntime, quiet_options
+from gfscore.inputs.onnx_layers import RESHAPING, Constants, Node, node_layer
 
 OPSETS = range(7, 29)  # in which the operators that are known do what is written of them
 OWN_DOMAINS = ("", "ai.onnx")

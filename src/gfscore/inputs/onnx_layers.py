@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gfscore.arrays import FloatArray
-from gfscore.inputs.chains.layers import (
+from gfscore.inputs.chains import (
     ACTIVATIONS,
     Layer,
     Window,

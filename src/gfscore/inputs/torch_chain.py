@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gfscore.arrays import FloatArray
-from gfscore.inputs.chains.layers import (
+from gfscore.inputs.chains import (
     ACTIVATIONS,
     Layer,
     Sides,
