@@ -1,7 +1,7 @@
 """Audit how evenly a classifier's robustness is spread over its classes, without attacks."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import importlib
+import typing
 
 from gfscore.__about__ import __version__
 from gfscore.errors import GFScoreError
@@ -20,7 +20,7 @@ from gfscore.outputs import sentences
 from gfscore.results import Audit, Comparison, GateResult, ModelAudit
 from gfscore.samples import Samples
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from gfscore.inputs.logits_files import read_samples
     from gfscore.jobs.audit import audit, audit_first_order, audit_models
     from gfscore.jobs.calibrate import calibrate
@@ -82,10 +82,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> typing.Any:
     if name not in _LATE:
         raise AttributeError(f"module 'gfscore' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_LATE[name]), name)
+    found = globals()[name] = getattr(importlib.import_module(_LATE[name]), name)
     return found
 
 

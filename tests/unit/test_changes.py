@@ -308,7 +308,7 @@ def test_rows_that_are_matched_by_order_are_flagged_and_sorted_ones_refused():
     backwards = Samples.of(old.logits[::-1], old.labels[::-1])
     with pytest.raises(SamplesError, match="Give sample ids"):
         compare(backwards, turned, options=QUICK)
-    found = compare(*(ordered_samples(rng, 100.0) for _ in range(2)), QUICK)
+    found = compare(*(ordered_samples(rng, 100.0) for _ in range(2)), options=QUICK)
     assert found.paired
     assert [flag.code for flag in found.flags] == ["matched_by_order"]
     half = compare(straight, ordered_samples(rng, 100.0), options=QUICK)  # one order alone pairs at random

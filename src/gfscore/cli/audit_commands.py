@@ -1,4 +1,4 @@
-"""``gfscore audit``, ``certify``, ``check`` and ``logits``: call the job, show and keep what comes back."""
+"""``gfscore audit``, ``certify``, ``check``, ``calibrate`` and ``logits``: call the job, show what it found, keep it."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,11 +10,12 @@ from gfscore.cli.binding import AsJson, Call, Out, PerSample, Quiet, command
 from gfscore.cli.screens import say, screen
 from gfscore.cli.streams import write_data
 from gfscore.jobs.audit import audit, sample_table
+from gfscore.jobs.calibrate import calibrate
 from gfscore.jobs.certify import certify
 from gfscore.jobs.check import check
 from gfscore.jobs.run import logits
 from gfscore.outputs.tables import check_per_sample, write_per_sample
-from gfscore.outputs.terminal import show_audit
+from gfscore.outputs.terminal import show_audit, show_calibration
 from gfscore.outputs.verdicts import show_check
 from gfscore.results import Audit
 from gfscore.storage import redact
@@ -65,6 +66,22 @@ def check_command(
         write_data(found.to_json())
     elif not quiet:
         show_check(found, folder, screen())
+
+
+@command(calibrate)
+def calibrate_command(
+    job: Call, *, as_json: Annotated[bool, typer.Option("--json", help="Print the calibration as JSON.")] = False
+) -> None:
+    """Find the temperatures that maximise an objective over models, and say what the choice is worth.
+
+    The objective is a step function of the temperature: all intervals that maximise it are given, with what T = 1 and
+    clean accuracy alone would give.
+    """
+    calibration = job()
+    if as_json:
+        write_data(calibration.to_json())
+    else:
+        show_calibration(calibration, screen())
 
 
 @command(logits)

@@ -1,4 +1,4 @@
-"""``gfscore calibrate`` and ``plan``: a temperature, and numbers of samples."""
+"""``gfscore plan``: how many samples a wanted precision needs, and back."""
 
 import json
 from dataclasses import asdict
@@ -12,25 +12,7 @@ from gfscore import views
 from gfscore.cli.binding import Call, command
 from gfscore.cli.screens import screen
 from gfscore.cli.streams import write_data
-from gfscore.jobs.calibrate import calibrate
 from gfscore.jobs.plan import plan
-from gfscore.outputs.terminal import show_calibration
-
-
-@command(calibrate)
-def calibrate_command(
-    job: Call, *, as_json: Annotated[bool, typer.Option("--json", help="Print the calibration as JSON.")] = False
-) -> None:
-    """Find the temperatures that maximise an objective over models, and say what the choice is worth.
-
-    The objective is a step function of the temperature: all intervals that maximise it are given, with what T = 1 and
-    clean accuracy alone would give.
-    """
-    calibration = job()
-    if as_json:
-        write_data(calibration.to_json())
-    else:
-        show_calibration(calibration, screen())
 
 
 @command(plan)
