@@ -13,13 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from gfscore.auditing import Options, audit_scores
 from gfscore.engines.first_order import score_first_order
 from gfscore.engines.local import measured
 from gfscore.inputs.data import Data, arrays_digest
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Model
+from gfscore.jobs.options import Options
+from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Logits, Run
 from gfscore.measures.slopes import Gradients
 from gfscore.ranking import spearman

@@ -11,12 +11,13 @@ import pytest
 from gfscore.attacks import Refuter, Subject, refute, with_refutation
 from gfscore.attacks.gradient_attacks import autoattack, confidence_gradients, minimal_attacks, pgd
 from gfscore.attacks.witnesses import Targets, verify
-from gfscore.auditing import Options, audit_scores
 from gfscore.errors import ModelError, OptionError
 from gfscore.inputs.data import Data, load_data
 from gfscore.inputs.models import CallableModel, load_model, wrap_module
 from gfscore.inputs.models.gradients import TOLERANCE, differentiable, rounding_errors
 from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.jobs.options import Options
+from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Run
 from gfscore.samples import Samples
 from gfscore.scores import great_scores, local_scores

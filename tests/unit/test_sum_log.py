@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gfscore.measures import summary_files
+from gfscore.measures.summary_files import SUM, SumLog, remove_sums
 from gfscore.samples import Samples
 from gfscore.scores import great_scores
-from gfscore.storage import summary_files
 from gfscore.storage.store import Recipe
-from gfscore.storage.summary_files import SUM, SumLog, remove_sums
 from gfscore.summaries import Summary, Tally, merge_summaries
 
 MEASURE = {"name": "sums", "activation": "softmax", "temperature": 1.0}

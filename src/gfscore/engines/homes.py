@@ -14,8 +14,8 @@ from gfscore.arrays import FloatArray
 from gfscore.errors import RunError
 from gfscore.inputs.protocols import Dataset
 from gfscore.measures import Measure, RowMeasure, Run
+from gfscore.measures.summary_files import SumLog
 from gfscore.storage.store import Entry, Recipe, Store, halved_batches, name_metadata
-from gfscore.storage.summary_files import SumLog
 from gfscore.summaries import Look, Summary
 
 Progress = Callable[[int, int], None]  # rows done, rows in all
