@@ -53,8 +53,7 @@ from gfscore.scores import scores_of_samples as scores_of_samples
 from gfscore.scores.great import check_activation, check_temperature
 from gfscore.scores.margin_slopes import Forward
 from gfscore.summaries import Summary
-from gfscore.temperature.curve import temperature_curve
-from gfscore.temperature.stored import stored_curves
+from gfscore.temperature import stored_curves, temperature_curve
 
 SHARE_OF_SHARES = 0.5  # of delta, for all shares of radii above eps, where they are asked for
 

@@ -11,12 +11,10 @@ from gfscore.results import Calibrated, Calibration, ModelAudit
 from gfscore.samples import Samples
 from gfscore.score_titles import title_of
 from gfscore.scores import Activation
-from gfscore.temperature.calibration import calibrate as calibrate_curves
-from gfscore.temperature.calibration import checked_request as checked_request  # before any model is run
-from gfscore.temperature.curve import DEFAULT_RANGE, TemperatureCurve, temperature_curve
-from gfscore.temperature.curve import checked_range as checked_range
-from gfscore.temperature.objectives import Objective
-from gfscore.temperature.stored import stored_curves
+from gfscore.temperature import DEFAULT_RANGE, Objective, TemperatureCurve, stored_curves, temperature_curve
+from gfscore.temperature import calibrate as calibrate_curves
+from gfscore.temperature import check_request as check_request  # before any model is run
+from gfscore.temperature import check_temperature_range as check_temperature_range
 
 
 def calibrate(
@@ -49,7 +47,7 @@ def calibrate(
     (1.0, 1.0)
     """
     options = Options(activation=activation)
-    checked_request(objective, reference=reference is not None, accuracies=accuracies is not None)
+    check_request(objective, reference=reference is not None, accuracies=accuracies is not None)
     curves = {name: curve_of(samples, options, temperature_range) for name, samples in models.items()}
     return calibration_of(curves, objective, accuracies=accuracies, reference=reference)
 

@@ -81,7 +81,7 @@ def audit_command(
         what = "a radius" if radius is not None else f"the {title_of(local_score.score).title}"
         raise OptionError(f"--calibrate finds a temperature, which {what} does not have. Leave out one of them.")
     if calibrate is not None:
-        calibrating.checked_request(calibrate, reference=reference is not None, accuracies=accuracies is not None)
+        calibrating.check_request(calibrate, reference=reference is not None, accuracies=accuracies is not None)
     elif accuracies is not None:
         raise OptionError("--accuracies is what a temperature is chosen by. Say --calibrate too, or leave it out.")
     if per_sample is not None:

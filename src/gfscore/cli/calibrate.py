@@ -38,7 +38,7 @@ def calibrate_command(
     """
     options = auditing.Options(activation=activation)
     span = _span(search)
-    calibrating.checked_request(objective, reference=reference is not None, accuracies=accuracies is not None)
+    calibrating.check_request(objective, reference=reference is not None, accuracies=accuracies is not None)
     given = None if reference is None else read_reference(reference)
     clean = None if accuracies is None else read_reference(accuracies, column="clean")
     names = None if class_names is None else read_class_names(class_names)
@@ -67,4 +67,4 @@ def _span(text: str) -> tuple[float, float]:
             f"--range {text!r} is not two numbers. Write the lowest and the highest, as 0.01,10."
         ) from None
     with naming("--range"):
-        return calibrating.checked_range((low, high))
+        return calibrating.check_temperature_range((low, high))
