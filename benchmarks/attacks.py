@@ -21,7 +21,7 @@ from gfscore.inputs.data import draw_per_class, load_data
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.measures import Run
-from gfscore.outputs.checks import agreements
+from gfscore.outputs.verdicts import agreements
 from gfscore.results import CrossCheck, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores import FirstOrder, great_scores

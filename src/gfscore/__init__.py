@@ -1,6 +1,5 @@
 """Audit how evenly a classifier's robustness is spread over its classes, without attacks."""
 
-from gfscore import views
 from gfscore.__about__ import __version__
 from gfscore.auditing import Options, audit, audit_first_order, audit_models
 from gfscore.calibrating import calibrate
@@ -19,12 +18,13 @@ from gfscore.metrics.formulas import (
     theil,
     wcr,
 )
+from gfscore.outputs import sentences
 from gfscore.results import Audit, Comparison, GateResult, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores.great import SCORE_MAX, local_scores
 from gfscore.streaming import StreamingAudit
 
-ModelAudit.show_as(text=views.model_text, html=views.model_html)
+ModelAudit.show_as(text=sentences.model_text, html=sentences.model_html)
 
 __all__ = [
     "SCORE_MAX",

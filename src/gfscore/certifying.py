@@ -21,9 +21,9 @@ from gfscore.measures.steepness import PLACES, measured_slope
 from gfscore.measures.votes import Classify, noise_votes
 from gfscore.results import Audit
 from gfscore.samples import Samples
+from gfscore.scores import LocalScores
 from gfscore.scores.given import check_cap, given_scores
 from gfscore.scores.lipschitz import check_constant, constant_in_pixels, lipschitz_scores
-from gfscore.scores.local import LocalScores
 from gfscore.scores.smoothing import DEFAULT_ALPHA, Noise, largest_radius, smoothing_scores
 
 __all__ = [

@@ -26,7 +26,7 @@ def as_array(values: ArrayLike | Sequence[object], what: str, dtype: type | None
 def name_texts(names: Sequence[object]) -> list[str]:
     """Names of classes as text, in the order they were given: what has no order, or is no name, is refused."""
     if isinstance(names, str | bytes):
-        raise OptionError(f"class names are one string, {shortened(names)}. Give a list of names.")
+        raise OptionError(f"class names are one string, {shorten(names)}. Give a list of names.")
     if not isinstance(names, Sequence) and not hasattr(names, "__array__"):  # a set has the order of its hashes
         raise OptionError(f"class names are a {type(names).__name__}, which has no fixed order. Give a list.")
     texts = []
@@ -38,7 +38,7 @@ def name_texts(names: Sequence[object]) -> list[str]:
     return texts
 
 
-def checked_class_names(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
+def check_class_names(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
     """A name per class, all different; their numbers where there are none."""
     if names is None:
         return tuple(str(index) for index in range(n_classes))
@@ -49,7 +49,7 @@ def checked_class_names(names: Sequence[str] | None, n_classes: int) -> tuple[st
     return checked
 
 
-def checked_ids(ids: Sequence[object] | NDArray[Any], n_samples: int) -> tuple[str, ...]:
+def check_ids(ids: Sequence[object] | NDArray[Any], n_samples: int) -> tuple[str, ...]:
     """A name per sample, all different."""
     checked = tuple(names_per_sample(ids, n_samples, "sample ids"))
     _refuse_empty_or_repeated(checked, "sample id", "row")
@@ -85,7 +85,7 @@ def _text(value: object, where: str) -> str:
         text = value.decode() if isinstance(value, bytes) else str(value)
         text.encode()  # half of a surrogate pair is no text
     except UnicodeError as error:
-        shown = shortened(value) if isinstance(value, str | bytes) else repr(value)
+        shown = shorten(value) if isinstance(value, str | bytes) else repr(value)
         raise SamplesError(f"{where} holds {shown}, which is no UTF-8 text. Save the names as UTF-8.") from error
     if len(text) > LONGEST_NAME:
         raise SamplesError(f"{where} has {len(text):,} characters. Give names of at most {LONGEST_NAME:,}.")
@@ -99,16 +99,15 @@ def _refuse_empty_or_repeated(names: tuple[str, ...], what: str, place: str) -> 
             raise SamplesError(f"{what} of {place} {index} is empty. Give every {place} a name.")
         if name in seen:
             raise SamplesError(
-                f"{what} {shortened(name)} stands at {place} {seen[name]} and again at {place} {index}. "
-                "Make them unique."
+                f"{what} {shorten(name)} stands at {place} {seen[name]} and again at {place} {index}. Make them unique."
             )
         seen[name] = index
 
 
-def shortened(name: str | bytes, most: int = 80) -> str:
+def shorten(name: str | bytes, most: int = 80) -> str:
     """A name for a message, in quotes, and only its beginning if it is long.
 
-    >>> shortened("cat"), shortened("x" * 100, most=3)
+    >>> shorten("cat"), shorten("x" * 100, most=3)
     ("'cat'", "'xxx'... (100 characters)")
     """
     return repr(name) if len(name) <= most else f"{name[:most]!r}... ({len(name):,} characters)"
@@ -116,4 +115,4 @@ def shortened(name: str | bytes, most: int = 80) -> str:
 
 def listing(names: Sequence[str], most: int = 6) -> str:
     """Names for a message, not too many of them."""
-    return first_few(list(map(shortened, names)), most) if names else "nothing"
+    return first_few(list(map(shorten, names)), most) if names else "nothing"

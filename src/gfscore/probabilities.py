@@ -3,8 +3,8 @@
 What is noted of the rows adds up over pieces: a stream is judged as the one matrix it is, wherever its files end.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +44,7 @@ class Fit:
 
     def and_also(self, other: Self) -> Self:
         """Of the rows of both."""
-        near, excess, unit = self.near + other.near, max(self.excess, other.excess), max(self.unit, other.unit)
-        return type(self)(near, excess, unit)
+        return type(self)(self.near + other.near, max(self.excess, other.excess), max(self.unit, other.unit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +68,9 @@ class RowSums:
         )
 
     def counted_before(self) -> Self:
-        """The same for a part of the rows that were all counted with another part."""
-        one = None if self.one is None else Fit(0, self.one.excess, self.one.unit)
-        hundred = Fit(0, self.hundred.excess, self.hundred.unit)
-        return type(self)(rows=0, zeros=0, decimals=self.decimals, one=one, hundred=hundred)
+        """Of a part of the rows, where all were counted with another part."""
+        one = None if self.one is None else replace(self.one, near=0)
+        return replace(self, rows=0, zeros=0, one=one, hundred=replace(self.hundred, near=0))
 
     def reading(self, whole: int | None = None) -> Reading | None:
         """What the rows are if rounding explains how far each is from 1 (or 100, where one lies above 1)."""
@@ -81,50 +79,40 @@ class RowSums:
         fit = self.one if whole == 1 else self.hundred
         if fit is None or self.rows == 0:
             return None
-        rounded = self.rounded(whole) and fit.unit <= ROOM * 10.0**-self.decimals
+        rounded = self.may_be_rounded(whole) and fit.unit <= ROOM * 10.0**-self.decimals
         if fit.excess > SUM_TOLERANCE and not rounded:
             return None
         return Reading(whole, self.decimals if self.decimals < FULL else None, fit.excess, fit.near / self.rows)
 
-    def rounded(self, whole: int) -> bool:
+    def may_be_rounded(self, whole: int) -> bool:
         """Whether rounding may have moved the sums. To no decimals it explains nearly any row of zeros and ones."""
         return (0 if whole == PERCENT else 1) <= self.decimals < FULL
 
-    def saved(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return asdict(self)
-
     @classmethod
-    def restored(cls, saved: dict[str, Any]) -> Self:
-        """From what :meth:`saved` gave."""
+    def restore(cls, saved: dict[str, Any]) -> Self:
+        """From what ``dataclasses.asdict`` made of one."""
         fits = {name: None if saved[name] is None else Fit(**saved[name]) for name in ("one", "hundred")}
         return cls(**(saved | fits))
 
 
-class _Rows(NamedTuple):
-    """Of each row: its sum, and the values that are not 0."""
-
-    totals: Floats
-    filled: NDArray[np.intp]
-    n_classes: int
-
-    @classmethod
-    def of(cls, values: Floats) -> Self:
-        totals = np.asarray(values.sum(axis=1, dtype=np.float64))
-        return cls(totals, np.count_nonzero(values, axis=1), values.shape[1])
-
-    def misses(self, whole: int) -> tuple[Floats, Floats]:
-        """How far each row is from the whole, as a share of it, and the unit of rounding that would explain it.
-
-        Rounding moves a value by at most half a unit. Above the whole, that can be every value but the zeros, which
-        were not rounded up; below it, every one.
-        """
-        missing = np.abs(self.totals - whole)
-        moved = np.where(self.totals > whole, self.filled, self.n_classes)
-        return missing / whole, 2.0 * missing / moved
+def _row_totals(values: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """Of each row its sum, and how many values are not 0."""
+    return np.asarray(values.sum(axis=1, dtype=np.float64)), np.count_nonzero(values, axis=1)
 
 
-def noted(sums: RowSums | None, chunk: Floats, low: float, high: float, *, announced: bool = False) -> RowSums | None:
+def _misses(totals: Floats, filled: NDArray[np.intp], n_classes: int, whole: int) -> tuple[Floats, Floats]:
+    """How far each row is from the whole, as a share of it, and the unit of rounding that would explain it.
+
+    Rounding moves a value by at most half a unit. Above the whole, that can be every value but the zeros, which were
+    not rounded up; below it, every one.
+    """
+    missing = np.abs(totals - whole)
+    return missing / whole, 2.0 * missing / np.where(totals > whole, filled, n_classes)
+
+
+def add_rows(
+    sums: RowSums | None, chunk: Floats, low: float, high: float, *, announced: bool = False
+) -> RowSums | None:
     """The sums with those of more rows, whose range is given.
 
     None once the rows cannot be probabilities; if these are ``announced``, the range alone decides, so that what is
@@ -132,20 +120,19 @@ def noted(sums: RowSums | None, chunk: Floats, low: float, high: float, *, annou
     """
     if sums is None or low < 0 or high > PERCENT:
         return None
-    rows = _Rows.of(chunk)
+    totals, filled = _row_totals(chunk)
 
     def fit(whole: int) -> Fit:
-        excess, units = rows.misses(whole)
+        excess, units = _misses(totals, filled, chunk.shape[1], whole)
         return Fit(int((excess <= MOST_MOVED).sum()), float(excess.max()), float(units.max()))
 
-    one = None if sums.one is None or high > 1 else fit(1)
-    hundred = fit(PERCENT)
+    one, hundred = None if sums.one is None or high > 1 else fit(1), fit(PERCENT)
     if not announced and not (one is not None and one.possible(1)) and not hundred.possible(PERCENT):
         return None
     return sums.and_also(
         RowSums(
             rows=len(chunk),
-            zeros=int(chunk.size - rows.filled.sum()),
+            zeros=int(chunk.size - filled.sum()),
             decimals=_decimals(chunk, sums.decimals),
             one=one,
             hundred=hundred,
@@ -197,6 +184,7 @@ def refuse_others(sums: RowSums | None, values: Floats | None = None, *, piece: 
         return
     if values is not None:
         _refuse_value(values, sums)
+    if values is not None and sums is not None:
         _refuse_row(values, sums)
     raise ProbabilitiesError(
         "probabilities of the pieces together do not sum to 1, nor to 100, as far as their decimals tell. "
@@ -215,14 +203,12 @@ def _refuse_value(values: Floats, sums: RowSums | None) -> None:
     )
 
 
-def _refuse_row(values: Floats, sums: RowSums | None) -> None:
+def _refuse_row(values: Floats, sums: RowSums) -> NoReturn:
     """Name the first row that is no distribution."""
-    if sums is None:
-        return
     whole = PERCENT if sums.one is None else 1
-    rows = _Rows.of(values)
-    totals, (excess, units) = rows.totals, rows.misses(whole)
-    rounded = sums.rounded(whole) & (units <= ROOM * 10.0**-sums.decimals)
+    totals, filled = _row_totals(values)
+    excess, units = _misses(totals, filled, values.shape[1], whole)
+    rounded = sums.may_be_rounded(whole) & (units <= ROOM * 10.0**-sums.decimals)
     strange = (excess > SUM_TOLERANCE) & ~rounded
     row = int(np.argmax(strange if strange.any() else excess > MOST_MOVED))
     if strange.any():

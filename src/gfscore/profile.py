@@ -10,7 +10,7 @@ from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.errors import OptionError, TooFewClassesError
 from gfscore.results import WeightedBy
 from gfscore.samples import Samples
-from gfscore.scores.local import LocalScores
+from gfscore.scores import LocalScores
 from gfscore.summaries import Summary
 
 

@@ -14,8 +14,8 @@ from gfscore.errors import (
     SamplesError,
     TooFewClassesError,
 )
-from gfscore.names import as_array, checked_class_names, checked_ids, names_per_sample
-from gfscore.probabilities import RowSums, noted, refuse_others, refuse_resembling
+from gfscore.names import as_array, check_class_names, check_ids, names_per_sample
+from gfscore.probabilities import RowSums, add_rows, refuse_others, refuse_resembling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)  # arrays have no single truth value
@@ -119,9 +119,9 @@ class Samples:
         return cls(
             logits=frozen(values),
             labels=frozen(_checked_labels(labels, n_samples, n_classes)),
-            class_names=checked_class_names(class_names, n_classes),
+            class_names=check_class_names(class_names, n_classes),
             groups=None if groups is None else Groups.of(groups, n_samples, piece=piece),
-            sample_ids=None if sample_ids is None else checked_ids(sample_ids, n_samples),
+            sample_ids=None if sample_ids is None else check_ids(sample_ids, n_samples),
             probabilities=probabilities,
             value_range=value_range,
             row_sums=row_sums,
@@ -156,7 +156,7 @@ class Samples:
 
     def named(self, class_names: Sequence[str] | None) -> Self:
         """The same with other names of the classes, or with their numbers."""
-        return replace(self, class_names=checked_class_names(class_names, self.n_classes))
+        return replace(self, class_names=check_class_names(class_names, self.n_classes))
 
     @property
     def partition(self) -> tuple[IntArray, int]:
@@ -200,7 +200,7 @@ def _checked_values(values: FloatArray, *, probabilities: bool) -> tuple[tuple[f
             row, column = (int(index) for index in np.argwhere(~np.isfinite(chunk))[0])
             raise NotFiniteError(rows.start + row, column, float(chunk[row, column]))
         lowest, highest = min(lowest, low), max(highest, high)
-        row_sums = noted(row_sums, chunk, low, high, announced=probabilities)
+        row_sums = add_rows(row_sums, chunk, low, high, announced=probabilities)
     return (lowest, highest), row_sums
 
 

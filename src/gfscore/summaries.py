@@ -8,11 +8,11 @@ import numpy as np
 
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import OptionError, SamplesError
-from gfscore.names import checked_class_names
+from gfscore.names import check_class_names
 from gfscore.probabilities import RowSums
 from gfscore.samples import Samples
 from gfscore.score_grid import CEILINGS, FLOORS, N_CELLS, Cells, bins_of, deal, high_and_low, ratios
-from gfscore.scores.local import LocalScores
+from gfscore.scores import LocalScores
 
 CONFUSIONS_WAITING = 1 << 20  # at most, before they are sorted in
 
@@ -146,7 +146,7 @@ class Summary:
 
     def named(self, class_names: Sequence[str] | None) -> Self:
         """A summary with other names of the classes, or with their numbers."""
-        names = checked_class_names(class_names, len(self.class_names))
+        names = check_class_names(class_names, len(self.class_names))
         return replace(self, class_names=names, names=names if self.partition == "class" else self.names)
 
     def column(self, name: str) -> IntArray:

@@ -17,10 +17,10 @@ from gfscore import auditing, certifying, comparing, views
 from gfscore.cli.main import run
 from gfscore.dashboard import serving
 from gfscore.dashboard.controls import TEMPERATURES
-from gfscore.dashboard.downloads import figures
-from gfscore.dashboard.subjects import Subject, file_subjects, told_apart, uploaded_subject
-from gfscore.dashboard.text import JOINER, plain
+from gfscore.dashboard.page import zip_figures
+from gfscore.dashboard.subjects import Subject, file_subjects, tell_apart, uploaded_subject
 from gfscore.errors import FileError
+from gfscore.outputs.escaping import JOINER, plain_text
 from gfscore.samples import Samples
 
 testing = pytest.importorskip("streamlit.testing.v1")
@@ -383,7 +383,7 @@ def test_what_should_not_happen_is_a_sentence_too(logits_file, monkeypatch):
     def fails(*_arguments):
         raise RuntimeError("lost *it*")
 
-    monkeypatch.setattr("gfscore.dashboard.page.audited", fails)
+    monkeypatch.setattr("gfscore.dashboard.page.audit_at", fails)
     app = opened(logits_file)
     assert "failed inside (RuntimeError: lost *it*). The log has the traceback: report it." in sentences(app)
     assert not app.exception
@@ -394,7 +394,7 @@ def test_models_of_one_name_are_told_apart(logits_file, tmp_path):
     for folder in "abc":
         audit.save(tmp_path / folder / "audit.json")
     subjects, broken = file_subjects([str(tmp_path), str(tmp_path / "a")])
-    names = [subject.name for subject in told_apart(subjects)]
+    names = [subject.name for subject in tell_apart(subjects)]
     assert len(set(names)) == len(names) == 3  # a file that is named twice is opened once
     assert broken == []
 
@@ -417,7 +417,7 @@ def test_uploads_of_a_name_that_is_open_stay_beside_it(logits_file):
 def test_a_number_that_is_taken_is_not_given_again():
     sample = Subject(name="a", key="k", source="s")
     names = ["a", "a", "a (s) 2"]
-    assert [each.name for each in told_apart([replace(sample, name=name) for name in names])] == [
+    assert [each.name for each in tell_apart([replace(sample, name=name) for name in names])] == [
         "a (s)",
         "a (s) 2",
         "a (s) 2 2",
@@ -429,17 +429,17 @@ def test_a_number_that_is_taken_is_not_given_again():
 )
 def test_the_archive_holds_every_figure(suffix):
     audit = gfscore.audit_models({name: samples_of(seed=seed) for seed, name in enumerate(["a/b", "a b"])})
-    with zipfile.ZipFile(io.BytesIO(figures(audit, suffix))) as archive:
+    with zipfile.ZipFile(io.BytesIO(zip_figures(audit, suffix))) as archive:
         names = archive.namelist()
     assert {f"forest-a-b{suffix}", f"forest-a-b-2{suffix}", f"heatmap{suffix}", f"noise{suffix}"} <= set(names)
 
 
 def test_markdown_shows_text_as_it_is():
-    assert plain("a *b* <c> $d$ #e") == r"a \*b\* \<c\> \$d\$ \#e"
+    assert plain_text("a *b* <c> $d$ #e") == r"a \*b\* \<c\> \$d\$ \#e"
     for sign in (":smile:", ":red[x]", "https://x.example", "www.x.example", "a@x.example"):
-        assert JOINER in plain(sign)
-    assert JOINER not in plain("score: 0.5")
-    assert "\n" not in plain("a\nb")
+        assert JOINER in plain_text(sign)
+    assert JOINER not in plain_text("score: 0.5")
+    assert "\n" not in plain_text("a\nb")
 
 
 def test_the_server_is_told_to_stay_at_home(monkeypatch, tmp_path):

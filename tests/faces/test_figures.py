@@ -28,7 +28,7 @@ from gfscore.outputs.figures import (
     save,
     side_by_side,
 )
-from gfscore.outputs.figures.labels import Box, place_labels
+from gfscore.outputs.figures.model_ranks import Box, place_labels
 from gfscore.outputs.figures.style import TEXT_SIZE, width_of
 from gfscore.paper import published_audit
 from gfscore.planning import audit_radii

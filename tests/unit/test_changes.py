@@ -22,7 +22,8 @@ from gfscore.bounds.changes import (
 )
 from gfscore.comparing import BY_ID, BY_ORDER, compare_audits
 from gfscore.errors import InvalidInputError, OptionError, SamplesError
-from gfscore.judge import follows_order, order_correlation
+from gfscore.judge import follows_order
+from gfscore.judge.versions import order_correlation
 from gfscore.metrics import formulas
 from gfscore.results import Comparison, Verdict
 from judge_simulations import ordered_samples

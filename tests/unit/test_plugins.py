@@ -17,7 +17,7 @@ from gfscore.integrations.sklearn_scorer import RobustnessScorer
 from gfscore.metrics import BUILT_IN, METRICS, ModelMetric, Unit, register
 from gfscore.outputs import report
 from gfscore.outputs.figures import disparity_bars
-from gfscore.outputs.tables import Format, Layout, render
+from gfscore.outputs.tables import Layout, TableFormat, render_table
 from gfscore.results import Audit
 from gfscore.scores import REGISTERED, LocalScores, ScoreTitle, register_score
 
@@ -106,8 +106,8 @@ class TestMetric:
             assert "Median" in text
             assert shown in text.replace("\\[", "[")
         assert "gfscore_median" in report.model_card(audit)
-        for form in Format:
-            assert "Median" in render(audit, layout=Layout.MODELS, form=form)
+        for form in TableFormat:
+            assert "Median" in render_table(audit, layout=Layout.MODELS, form=form)
         titles = [panel["title"] for panel in disparity_bars(both).to_dict()["hconcat"]]
         assert titles == ["GREAT score", "WCR", "RDI", "NRGC", "FP-GREAT", "Median"]
         assert "Median" in _shown(["audit", "m.npz", "n.npz"], capsys)
@@ -148,7 +148,7 @@ class TestMetric:
         audit = Audit.from_json(text)
         assert "{worst}" in repr(audit)
         assert "of a plug-in that is not installed here" in report.html(audit)
-        assert "{worst}" in render(audit, layout=Layout.MODELS, form=Format.CSV)
+        assert "{worst}" in render_table(audit, layout=Layout.MODELS, form=TableFormat.CSV)
 
     @pytest.mark.parametrize(
         ("changed", "message"),
@@ -192,7 +192,7 @@ class TestScore:
         assert "mean confidence above even of its samples. The number of one sample: how sure it is" in (
             report.markdown(audit)
         )
-        assert "confidence above even" in render(audit, layout=Layout.MODELS, form=Format.LATEX)
+        assert "confidence above even" in render_table(audit, layout=Layout.MODELS, form=TableFormat.LATEX)
         audit.save("b/audit.json")
         compared = _shown(["compare", "a/audit.json", "b/audit.json"], capsys)
         assert compared.count("confidence above even") == 2  # in the headline and among the metrics
@@ -252,7 +252,7 @@ class TestPlugIns:
 
 
 # Where metrics are listed by name: the table itself, the public names of the formulas, and what the paper calls them.
-LISTS = {"metrics/metric_table.py", "__init__.py", "paper/published_numbers.py", "paper/recomputed.py"}
+LISTS = {"metrics/__init__.py", "__init__.py", "paper/published_numbers.py", "paper/recomputed.py"}
 
 
 def test_no_file_lists_metrics_beside_the_table():
@@ -265,7 +265,7 @@ def test_no_file_lists_metrics_beside_the_table():
                 if len(texts) > 3:
                     found.setdefault(path.relative_to(SOURCE).as_posix(), texts)
     assert set(found) <= LISTS, found
-    assert "metrics/metric_table.py" in found, "the walk sees what it looks for"
+    assert "metrics/__init__.py" in found, "the walk sees what it looks for"
 
 
 def test_units_and_directions_are_those_of_the_definitions():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gfscore import Options, audit, read_samples
 from gfscore.errors import ProbabilitiesError
-from gfscore.probabilities import FULL, RowSums, noted
+from gfscore.probabilities import FULL, RowSums, add_rows
 from gfscore.samples import Samples
 from gfscore.scores import SCORE_MAX, local_scores
 from gfscore.storage.summary_files import summary_from_bytes, summary_to_bytes
@@ -25,7 +25,7 @@ def drawn(n=600, n_classes=10, seed=0, spread=2.0):
 
 def sums_of(values):
     values = np.asarray(values)
-    return noted(RowSums(), values, float(values.min()), float(values.max()))
+    return add_rows(RowSums(), values, float(values.min()), float(values.max()))
 
 
 def flags(result):

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from rich.console import Console
 
-from gfscore.outputs.reproduction_text import markdown_page, show
+from gfscore.outputs.reproduction_text import markdown_page, show_reproduction
 from gfscore.paper import DATASETS, reproduce
 
 RESULTS = {dataset: reproduce(dataset) for dataset in DATASETS}
@@ -14,7 +14,7 @@ RESULTS = {dataset: reproduce(dataset) for dataset in DATASETS}
 
 def shown(reproduction, width=100):
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    show(reproduction, console)
+    show_reproduction(reproduction, console)
     return console.file.getvalue()
 
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from gfscore import Options, views
 from gfscore.certifying import certify_given
-from gfscore.outputs.report import data, texts
-from gfscore.outputs.tables import Format, Layout, render
+from gfscore.outputs import report, sentences
+from gfscore.outputs.report.html_report import page_data
+from gfscore.outputs.tables import Layout, TableFormat, render_table
 
 values, places = st.floats(-2.0, 2.0), st.integers(0, 6)
 
@@ -69,14 +70,14 @@ def test_certified_radii_are_never_shown_larger(certificate):
     model = certificate.model
     assert views.score_text(model, model.aggregate) == "0.099"
     assert views.estimate(model.aggregate, None) == "0.100"  # as another score would be shown
-    shown = {name: value.split(" ")[0] for name, value, _ in views.metric_rows(model)}
+    shown = {name: value.split(" ")[0] for name, value, _ in sentences.metric_rows(model)}
     assert {shown[name] for name in ("given score", "class mean", "WCR")} == {"0.099"}
-    everywhere = [render(certificate, layout=layout, form=Format.MARKDOWN) for layout in Layout]
-    everywhere += [repr(model), model._repr_html_(), texts.markdown(certificate)]
+    everywhere = [render_table(certificate, layout=layout, form=TableFormat.MARKDOWN) for layout in Layout]
+    everywhere += [repr(model), model._repr_html_(), report.markdown(certificate)]
     for text in everywhere:
         assert "0.099" in text
         assert "0.100" not in text
-    packed = data.packed(certificate)["models"][0]
+    packed = page_data(certificate)["models"][0]
     assert packed["certified"]
     assert max(packed["classes"]["score"]) <= 0.0999
-    assert "0.0999" in render(certificate, layout=Layout.MODELS, form=Format.CSV)  # for programs: all digits
+    assert "0.0999" in render_table(certificate, layout=Layout.MODELS, form=TableFormat.CSV)  # for programs: all digits

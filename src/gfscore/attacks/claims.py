@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gfscore.arrays import BoolArray, IntArray
-from gfscore.attacks.refuting import Pair, Refutation, Subject
+from gfscore.attacks.refuting import Pair, Refutation, Refuter, Subject
 from gfscore.bounds import stratified_intervals
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.inputs.protocols import Layout, change_layout
@@ -41,7 +41,7 @@ def with_refutation(
     claim: dict[str, Any] = {"tried_by": tuple(found.tried_by), "tried_on": len(found.rows), "delta": delta}
     if found.violated is not None:
         claim["premise_violated_share"] = shares(found.violated, found.labels, found.claimed, names, delta)[0].value
-    if found.tried_radii:
+    if set(found.tried_by) - {Refuter.PREMISE}:  # something looked for witnesses
         whole, by_class = shares(found.refuted, found.labels, found.claimed, names, delta)
         claim |= {"radius_refuted_share": whole.value, "radius_refuted_interval": whole.interval}
         classes = tuple(entry.model_copy(update={"refuted": by_class.get(entry.name)}) for entry in classes)

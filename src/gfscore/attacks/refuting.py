@@ -1,6 +1,6 @@
 """Which samples are tried, by which refuters, and what came out for each."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -99,11 +99,6 @@ class Refutation:
         """Which radii are refuted, (n,) bool."""
         return np.isfinite(self.distances)
 
-    @property
-    def tried_radii(self) -> bool:
-        """Whether anything looked for witnesses."""
-        return any(method is not Refuter.PREMISE for method in self.tried_by)
-
 
 def refute(
     subject: Subject,
@@ -135,7 +130,8 @@ def refute(
         distances[block] = witnesses.distances
         if Refuter.PREMISE in tried:
             steep[block] = premise_violations(targets, module, **subject.confidences)
-        for pair in _pairs(rows[block], targets, witnesses):
+        for place in np.flatnonzero(witnesses.found).tolist():
+            pair = _pair(int(rows[block][place]), targets, witnesses, place)
             label = int(of_class[pair.row])
             strongest[label] = min(strongest.get(label, pair), pair, key=lambda one: one.share)
         progress(block.stop, len(rows))
@@ -197,13 +193,12 @@ def _find_witnesses(targets: Targets, tried: Sequence[Refuter], pool: Pool | Non
     return witnesses
 
 
-def _pairs(rows: IntArray, targets: Targets, witnesses: Witnesses) -> Iterator[Pair]:
-    for place in np.flatnonzero(witnesses.found).tolist():
-        yield Pair(
-            row=int(rows[place]),
-            sample=targets.pixels[place],
-            witness=witnesses.pixels[place],
-            predicted=int(witnesses.predicted[place]),
-            distance=float(witnesses.distances[place]),
-            radius=float(targets.radii[place]),
-        )
+def _pair(row: int, targets: Targets, witnesses: Witnesses, place: int) -> Pair:
+    return Pair(
+        row=row,
+        sample=targets.pixels[place],
+        witness=witnesses.pixels[place],
+        predicted=int(witnesses.predicted[place]),
+        distance=float(witnesses.distances[place]),
+        radius=float(targets.radii[place]),
+    )

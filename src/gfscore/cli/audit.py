@@ -17,7 +17,7 @@ from gfscore.cli.sources import Source, audit_source, local_scores, logits_sourc
 from gfscore.cli.stream import stream_all
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.small_files import for_models, read_reference
-from gfscore.outputs.per_sample import check_suffix
+from gfscore.outputs.tables import check_per_sample
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
 from gfscore.score_titles import GREAT, title_of
@@ -85,7 +85,7 @@ def audit_command(
     elif accuracies is not None:
         raise OptionError("--accuracies is what a temperature is chosen by. Say --calibrate too, or leave it out.")
     if per_sample is not None:
-        check_suffix(per_sample)
+        check_per_sample(per_sample)
     run = replace(run, quiet=run.quiet or as_json)  # nothing may stand beside the JSON
     whole_files = [] if stream or pieces else logits or []
     files = Watched(path for path in (*whole_files, groups, run.class_names) if path is not None)  # before any is read

@@ -13,7 +13,7 @@ from gfscore.cli.streams import write_data
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.small_files import for_models, read_class_names, read_reference
-from gfscore.outputs.calibration import show
+from gfscore.outputs.terminal import show_calibration
 
 
 def calibrate_command(
@@ -56,7 +56,7 @@ def calibrate_command(
     if as_json:
         write_data(calibration.to_json())
     else:
-        show(calibration, screen())
+        show_calibration(calibration, screen())
 
 
 def _span(text: str) -> tuple[float, float]:

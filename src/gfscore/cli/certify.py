@@ -17,7 +17,7 @@ from gfscore.cli.screens import progress_bar
 from gfscore.cli.sources import Source, audit_source, logits_sources
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.radii import read_radii
-from gfscore.outputs.per_sample import check_suffix
+from gfscore.outputs.tables import check_per_sample
 from gfscore.results import Audit
 from gfscore.samples import Samples
 from gfscore.storage import Watched
@@ -142,7 +142,7 @@ def certify_command(
         run.refuse_ray("--method smoothing")
     options, names = judging.checked(), run.names
     if per_sample is not None:
-        check_suffix(per_sample)
+        check_per_sample(per_sample)
     run = replace(run, quiet=run.quiet or as_json)
     inputs = (*(logits or []), certificate.radii, groups, run.class_names)
     files = Watched(path for path in inputs if path is not None)  # before any is read

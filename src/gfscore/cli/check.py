@@ -17,7 +17,7 @@ from gfscore.cli.screens import progress_bar, screen
 from gfscore.cli.streams import write_data
 from gfscore.errors import OptionError
 from gfscore.measures import Run
-from gfscore.outputs import checks
+from gfscore.outputs.verdicts import show_check
 from gfscore.results import Audit
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER
@@ -94,7 +94,7 @@ def check_command(
     if as_json:
         write_data(audit.to_json())
     elif not run.quiet:
-        checks.show(audit, folder, screen())
+        show_check(audit, folder, screen())
 
 
 def _assault(local_score: shared.ScoreOptions, *, autoattack: bool, quick: bool) -> Assault | None:

@@ -9,8 +9,8 @@ from typing import Any
 from gfscore import assembling
 from gfscore.cli.screens import say, screen
 from gfscore.cli.streams import write_data
-from gfscore.outputs import terminal
-from gfscore.outputs.per_sample import write_per_sample
+from gfscore.outputs.tables import write_per_sample
+from gfscore.outputs.terminal import show_audit
 from gfscore.results import Audit, Provenance
 from gfscore.storage import Watched, redact
 
@@ -40,7 +40,7 @@ def deliver(
         write_data(audit.to_json())
     elif not quiet:
         console = screen()
-        terminal.show(audit, console)
+        show_audit(audit, console)
         for path in written:
             say(console, f"Written: {redact(path)}")
 

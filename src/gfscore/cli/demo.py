@@ -13,8 +13,7 @@ from gfscore.cli import options as shared
 from gfscore.cli import screens
 from gfscore.cli.options import RunOptions
 from gfscore.cli.running import audit_subject, first_order_scores, run_models, subject_of
-from gfscore.outputs import demo as screen
-from gfscore.outputs import report
+from gfscore.outputs import demo_screen, report
 from gfscore.results import Audit, ModelAudit
 from gfscore.storage import write_text
 
@@ -42,9 +41,9 @@ def demo_command(
     audit = zoo_audit((TEST, GENERATED), options)
     audit.save(out / "audit.json")
     write_text(out / "report.html", report.html(audit))
-    _draw(screen.on_test(audit), out / "figures")
+    _draw(demo_screen.on_test(audit), out / "figures")
     if not quiet:
-        screen.show(audit, zoo.models(), _radii(options), out, screens.screen())
+        demo_screen.show_demo(audit, zoo.models(), _radii(options), out, screens.screen())
 
 
 def _radii(options: RunOptions) -> list[float]:
@@ -93,4 +92,4 @@ def _draw(audit: Audit, folder: Path) -> None:
 
     for name in FIGURES:
         save(KNOWN[name].draw(audit), folder / f"{name}.png")
-    save(forest(screen.most_uneven(audit)), folder / "forest.png")
+    save(forest(demo_screen.most_uneven(audit)), folder / "forest.png")

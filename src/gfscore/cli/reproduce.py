@@ -13,7 +13,7 @@ from gfscore.cli.running import audit_run, run_models
 from gfscore.cli.screens import say, screen
 from gfscore.cli.streams import write_data
 from gfscore.errors import OptionError
-from gfscore.outputs.reproduction_text import show, show_table
+from gfscore.outputs.reproduction_text import show_reproduction, show_table
 from gfscore.paper import measured_table, published, reproduce
 from gfscore.results import Audit, ModelAudit
 from gfscore.storage import redact
@@ -55,7 +55,7 @@ def reproduce_command(
         if as_json:
             write_data(reproduction.to_json())
         elif not run.quiet:
-            show(reproduction, screen())
+            show_reproduction(reproduction, screen())
         return
     if not data:
         raise OptionError("say what to run on: --data (the test set, or generated images), or add --from-published.")

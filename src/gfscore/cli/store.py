@@ -12,7 +12,7 @@ from gfscore.cli.places import placed
 from gfscore.cli.screens import screen
 from gfscore.errors import OptionError
 from gfscore.inputs.probes import damaged_probes, is_of_its_model, remove_probes
-from gfscore.outputs.fitting import fitting
+from gfscore.outputs.terminal import fit_columns
 from gfscore.storage.journals import remove_scores
 from gfscore.storage.store import Store
 from gfscore.storage.summary_files import remove_sums
@@ -38,7 +38,7 @@ def list_command(store: shared.StoreFolder = None) -> None:
         cells = (*what, f"{about['n']:,}", state, _size(entry.size))
         table.add_row(*(Text(views.printable(str(cell))) for cell in cells))
     console = screen()
-    console.print(fitting(console, table, SPARE) if table.row_count else "Nothing is kept yet.")
+    console.print(fit_columns(console, table, SPARE) if table.row_count else "Nothing is kept yet.")
     console.print(Text(views.printable(f"In {kept.root}"), style="dim"), soft_wrap=True)
 
 

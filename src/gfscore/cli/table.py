@@ -6,14 +6,14 @@ from typing import Annotated
 import typer
 
 from gfscore.cli.streams import write_data
-from gfscore.outputs.tables import Format, Layout, render
+from gfscore.outputs.tables import Layout, TableFormat, render_table
 from gfscore.results import Audit
 from gfscore.storage import write_text
 
 
 def table_command(
     audit: Annotated[Path, typer.Argument(help="An audit.json.")],
-    form: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.MARKDOWN,
+    form: Annotated[TableFormat, typer.Option("--format", help="How to write it.")] = TableFormat.MARKDOWN,
     layout: Annotated[
         Layout | None,
         typer.Option(
@@ -27,7 +27,7 @@ def table_command(
     """Write the tables of an audit for a paper, a README or a spreadsheet."""
     result = Audit.load(audit)
     chosen = layout or (Layout.CLASSES if len(result.models) == 1 else Layout.MODELS)
-    text = render(result, layout=chosen, form=form, digits=digits)
+    text = render_table(result, layout=chosen, form=form, digits=digits)
     if out is None:
         write_data(text)
     else:

@@ -33,27 +33,27 @@ class Settings:
         return self.thresholds[kind_of(model.score)]
 
 
-def audited(subject: Subject, settings: Settings) -> tuple[ModelAudit, list[str]]:
+def audit_at(subject: Subject, settings: Settings) -> tuple[ModelAudit, list[str]]:
     """The model's audit at the settings, and a sentence for each of them that it cannot follow."""
     notes: list[str] = []
     if subject.samples is not None:
-        model = _computed(subject.key, _options(settings, subject), subject, subject.samples)
+        model = _compute(subject.key, _options(settings, subject), subject, subject.samples)
     elif subject.stored is not None:
-        model, notes = _restated(subject.stored, settings)
+        model, notes = _restate(subject.stored, settings)
     else:
         raise ResultError(f"{subject.name} has neither samples nor a stored audit.")
     return model.model_copy(update={"name": subject.name}), notes  # others of its name may have come since
 
 
-def compared(old: Subject, new: Subject, settings: Settings) -> Comparison:
+def compare_at(old: Subject, new: Subject, settings: Settings) -> Comparison:
     """What changes from one model to another: sample by sample, or from their intervals where one has no samples."""
     if old.samples is None or new.samples is None:
-        return comparing.compare_audits(audited(old, settings)[0], audited(new, settings)[0])
+        return comparing.compare_audits(audit_at(old, settings)[0], audit_at(new, settings)[0])
     names = (old.name, new.name)
-    return _compared((old.key, new.key), _options(settings, new), names, (old.samples, new.samples))
+    return _compare((old.key, new.key), _options(settings, new), names, (old.samples, new.samples))
 
 
-def audit_of(models: Sequence[ModelAudit]) -> Audit:
+def result_of(models: Sequence[ModelAudit]) -> Audit:
     """A result to save or to draw."""
     return Audit(
         models=tuple(models),
@@ -88,7 +88,7 @@ def _options(settings: Settings, subject: Subject) -> Options:
     )
 
 
-def _restated(stored: ModelAudit, settings: Settings) -> tuple[ModelAudit, list[str]]:
+def _restate(stored: ModelAudit, settings: Settings) -> tuple[ModelAudit, list[str]]:
     """What a stored audit can say at the settings."""
     notes = []
     model = stored
@@ -111,7 +111,7 @@ def _restated(stored: ModelAudit, settings: Settings) -> tuple[ModelAudit, list[
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _computed(key: str, options: Options, _subject: Subject, _samples: Samples) -> ModelAudit:
+def _compute(key: str, options: Options, _subject: Subject, _samples: Samples) -> ModelAudit:
     local = auditing.score_samples(_samples, options)
     model = auditing.audit_scores(
         _samples, local, options, name=_subject.name, source=_subject.source, run=_subject.run
@@ -127,7 +127,7 @@ def _curve(key: str, _samples: Samples) -> Any:  # noqa: ARG001 (the key is what
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _compared(
+def _compare(
     keys: tuple[str, str],  # noqa: ARG001 (what is remembered)
     options: Options,
     names: tuple[str, str],

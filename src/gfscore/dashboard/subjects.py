@@ -133,7 +133,7 @@ def _stored(path: Path) -> list[Subject]:
     ]
 
 
-def told_apart(subjects: Sequence[Subject]) -> list[Subject]:
+def tell_apart(subjects: Sequence[Subject]) -> list[Subject]:
     """The subjects with a name each: the file's before the model's where several have the same, then a number."""
     names = [subject.name for subject in subjects]
     named = [

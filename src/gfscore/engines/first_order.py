@@ -8,8 +8,7 @@ from gfscore.engines.local import measured
 from gfscore.measures import Run
 from gfscore.measures.slopes import Gradients, choose_slopes
 from gfscore.samples import Samples
-from gfscore.scores import FirstOrder, first_order_scores, forward_only_norms, strongest_rivals
-from gfscore.scores.local import LocalScores
+from gfscore.scores import FirstOrder, LocalScores, first_order_scores, forward_only_norms, strongest_rivals
 
 
 def score_first_order(

@@ -94,21 +94,17 @@ class GeneratorData:
     def _block(self, label: int, block: int) -> NDArray[Any]:
         if (label, block) not in self.held:
             self.held.clear()
-            self.held[label, block] = self._drawn(label, block)
+            self.held[label, block] = self._draw(label, block)
         return self.held[label, block]
 
-    def _drawn(self, label: int, block: int) -> NDArray[Any]:
+    def _draw(self, label: int, block: int) -> NDArray[Any]:
         rng = np.random.default_rng([self.seed, label, block])
         latents = rng.standard_normal((BLOCK, *self.generator.latent_shape), dtype=np.float32)
-        labels = np.full(BLOCK, label, dtype=np.int64)
         batch = self.generator.batch or BLOCK
-        padding = -BLOCK % batch
-        latents, labels = (np.concatenate([rows, rows[:1].repeat(padding, axis=0)]) for rows in (latents, labels))
-        pieces = [
-            self.generator.draw(latents[start : start + batch], labels[start : start + batch])
-            for start in range(0, len(labels), batch)
-        ]
-        images = np.concatenate(pieces)[:BLOCK]
+        filled = np.concatenate([latents, latents[:1].repeat(-BLOCK % batch, axis=0)])
+        batches = np.split(filled, len(filled) // batch)
+        drawn = [self.generator.draw(few, np.full(batch, label, dtype=np.int64)) for few in batches]
+        images = np.concatenate(drawn)[:BLOCK]
         if len(images) != BLOCK:
             raise OptionError(
                 f"the generator gave {len(images)} images for {BLOCK} latents. It must give one for each."
@@ -134,8 +130,7 @@ def open_generator(
         generator = torch_generator(name.removeprefix(TORCH))
     else:
         generator = onnx_generator(to_read(name))
-    names = None if class_names is None else tuple(class_names)
-    n_names = None if names is None else len(names)
+    n_names = None if class_names is None else len(class_names)
     counts = [count for count in (n_classes, n_names, generator.n_classes) if count is not None]
     if not counts:
         raise OptionError("does not say how many classes it has. Give --classes (n_classes=) or --class-names.")
@@ -151,7 +146,7 @@ def open_generator(
         n_classes=counts[0],
         n_per_class=n_per_class,
         seed=seed,
-        class_names=names,
+        class_names=None if class_names is None else tuple(class_names),
         given_layout=layout,
     )
     data.images(slice(0, 1))  # so that a generator that does not work is refused here

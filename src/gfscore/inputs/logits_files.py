@@ -14,7 +14,7 @@ from gfscore.errors import FileError, naming
 from gfscore.inputs.array_files import RawSamples, read_npz, read_safetensors
 from gfscore.inputs.small_files import read_groups, refuse_moved
 from gfscore.inputs.table_files import read_csv, read_parquet, refuse_unnamed
-from gfscore.names import name_texts, shortened
+from gfscore.names import name_texts, shorten
 from gfscore.samples import Samples
 from gfscore.storage import redact, refuse_unreadable, to_read
 
@@ -146,7 +146,7 @@ class Shards:
                 other = self._paths[files[places[row]]]
                 if ids[row] in (self._samples(other).sample_ids or ()):  # and not another of the same hash
                     raise FileError(
-                        f"holds the sample {shortened(ids[row])}, and so does {redact(other)}: it would count twice. "
+                        f"holds the sample {shorten(ids[row])}, and so does {redact(other)}: it would count twice. "
                         "Keep it in one of them."
                     )
         self._seen.append(_sorted_run(hashes, np.full(len(ids), len(self._paths), np.uint32)))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gfscore.errors import FileError, OptionError, first_line, naming
 from gfscore.inputs.table_files import SAMPLE_ID, csv_table
-from gfscore.names import listing, shortened
+from gfscore.names import listing, shorten
 from gfscore.storage import refuse_unreadable, to_read
 
 ROBUSTBENCH = "robustbench:"
@@ -36,8 +36,8 @@ def refuse_moved(given: Sequence[str], found: Sequence[str]) -> None:
     for place, name in enumerate(given):
         if place_of.get(name, place) != place:
             raise OptionError(
-                f"class name {shortened(name)} is given for class {place}, which is called "
-                f"{shortened(found[place]) if place < len(found) else 'nothing'} there: {shortened(name)} is class "
+                f"class name {shorten(name)} is given for class {place}, which is called "
+                f"{shorten(found[place]) if place < len(found) else 'nothing'} there: {shorten(name)} is class "
                 f"{place_of[name]}. Give the names in their order, or leave --class-names out."
             )
 

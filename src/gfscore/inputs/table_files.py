@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from gfscore.errors import FileError, first_line, require
 from gfscore.inputs.array_files import RawSamples, refuse_bomb, refuse_too_large
-from gfscore.names import listing, shortened
+from gfscore.names import listing, shorten
 from gfscore.samples import TableNotes
 from gfscore.storage import refuse_unreadable
 
@@ -198,7 +198,7 @@ def _class_columns(header: Sequence[str], class_names: Sequence[str] | None, ind
     seen: set[str] = set()
     for name in header:
         if name in seen and (name in chosen or name in RESERVED):
-            raise FileError(f"has the column {shortened(name)} twice. Make the names unique.")
+            raise FileError(f"has the column {shorten(name)} twice. Make the names unique.")
         seen.add(name)
     return _Columns(
         places=[place for place, name in enumerate(header) if name in chosen],
@@ -242,7 +242,7 @@ def _read_labels(
         for row, label in enumerate(labels, start=first):
             if label not in index_of and not INDEX.fullmatch(label):
                 raise FileError(
-                    f"{place} {row} has label {shortened(label)}, which is neither a class column nor a class index. "
+                    f"{place} {row} has label {shorten(label)}, which is neither a class column nor a class index. "
                     f"The classes are {listing(names)}."
                 )
         raise FileError("has labels of two kinds, names and indices. Use one of them throughout.")
@@ -268,7 +268,7 @@ def _read_as(labels: Sequence[str], index_of: dict[str, int], *, by_name: bool) 
     if all(0 <= int(label) < len(names) for label in labels):
         raise FileError(
             f"has labels such as {doubt!r} that may be names or indices: as a name it is column {doubt!r}, as an index "
-            f"column {shortened(names[int(doubt)])}. Call the columns by names, not numbers, or by their indices."
+            f"column {shorten(names[int(doubt)])}. Call the columns by names, not numbers, or by their indices."
         )
     return "names"
 
@@ -288,7 +288,7 @@ def _refuse_strangers(names: Sequence[str], logits: NDArray[Any], notes: TableNo
             raise FileError(f"has a column {name!r}, which looks like no class. {WAY_OUT}")
         if column in whole:
             raise FileError(
-                f"has a column {shortened(name)} of whole numbers beside logits that are none: an id, or a prediction. "
+                f"has a column {shorten(name)} of whole numbers beside logits that are none: an id, or a prediction. "
                 f"{WAY_OUT}"
             )
 

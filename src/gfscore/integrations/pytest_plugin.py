@@ -11,7 +11,7 @@ from gfscore.auditing import Options
 from gfscore.errors import OptionError
 from gfscore.inputs.small_files import extend_policy, read_policy
 from gfscore.integrations.running import Data, Subject, samples_and_run
-from gfscore.outputs.grounds import flag_text, sentence
+from gfscore.outputs.ci_formats import flag_text, grounds_text
 from gfscore.results import GateResult, Verdict
 from gfscore.storage import to_read
 
@@ -61,7 +61,7 @@ def assert_robust(
     result = gating.gate(samples, judged, options, baseline=baseline, name=name, allow=allow, run=run)
     verdict = result.models[0]
     flags = [f"! {flag_text(verdict, flag)}" for flag in verdict.flags]
-    reasons = "\n".join(f"  {line}" for line in (*verdict.reasons, sentence(verdict), *flags))
+    reasons = "\n".join(f"  {line}" for line in (*verdict.reasons, grounds_text(verdict), *flags))
     if result.verdict is Verdict.UNDECIDED and undecided == "skip":
         pytest.skip(f"{name}: the data cannot decide:\n{reasons}")
     if result.verdict is Verdict.FAIL or (result.verdict is Verdict.UNDECIDED and undecided == "fail"):

@@ -13,7 +13,7 @@ from gfscore.errors import InvalidInputError, OptionError
 from gfscore.judge.policy import EVERY
 from gfscore.results import ClassResult, Interval, ModelAudit
 from gfscore.samples import Samples
-from gfscore.scores.local import LocalScores
+from gfscore.scores import LocalScores
 from gfscore.summaries import Summary
 
 STOPPED_BY_CHANCE = 0.001  # how often a sound run may be stopped because its accuracy was not the expected one

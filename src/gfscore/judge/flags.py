@@ -14,7 +14,8 @@ from gfscore.probabilities import PERCENT, RowSums, places
 from gfscore.profile import ClassProfile
 from gfscore.results import Flag, ModelAudit
 from gfscore.samples import Samples
-from gfscore.scores.local import SATURATED, LocalScores
+from gfscore.scores import LocalScores
+from gfscore.scores.sample_scores import SATURATED
 from gfscore.summaries import Summary
 
 DEFAULT_MIN_N = 30  # the usual rule of thumb; Hoeffding's interval at n = 30, K = 10 is +-0.4, a third of the range

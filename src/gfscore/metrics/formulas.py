@@ -1,7 +1,7 @@
-"""A number per model: how unevenly a profile of class scores is spread.
+"""How unevenly a profile of class scores is spread: the formulas of the metrics.
 
-Every function takes the scores of the K classes that have samples (K at least 2, none negative). A number that does
-not exist, such as a Gini coefficient of nothing but zeros, is None.
+Every function takes the scores of the K classes that have samples, ``(K,)`` (K at least 2, none negative). A number
+that does not exist, such as a Gini coefficient of nothing but zeros, is None.
 """
 
 import math
@@ -26,8 +26,7 @@ def rdi(scores: ArrayLike) -> float:
     >>> rdi([0.2, 0.5, 0.4])
     0.3
     """
-    profile = _checked(scores)
-    return float(profile.max() - profile.min())
+    return float(np.ptp(_check(scores)))
 
 
 def rdi_classes(scores: ArrayLike) -> tuple[int, int]:
@@ -36,7 +35,7 @@ def rdi_classes(scores: ArrayLike) -> tuple[int, int]:
     >>> rdi_classes([0.2, 0.5, 0.4])
     (1, 0)
     """
-    profile = _checked(scores)
+    profile = _check(scores)
     return int(profile.argmax()), int(profile.argmin())
 
 
@@ -70,7 +69,7 @@ def wcr(scores: ArrayLike) -> float:
     >>> wcr([0.2, 0.5, 0.4])
     0.2
     """
-    return float(_checked(scores).min())
+    return float(_check(scores).min())
 
 
 def worst_classes(scores: ArrayLike) -> IntArray:
@@ -79,7 +78,7 @@ def worst_classes(scores: ArrayLike) -> IntArray:
     >>> worst_classes([0.2, 0.5, 0.2])
     array([0, 2])
     """
-    profile = _checked(scores)
+    profile = _check(scores)
     return np.flatnonzero(profile == profile.min()).astype(np.int64)
 
 
@@ -107,7 +106,7 @@ def fp_great_curve(scores: ArrayLike, weights: ArrayLike) -> FloatArray:
     >>> fp_great_curve([0.2, 0.5, 0.5], [0.0, 0.5, 1.0]).round(12)
     array([0.4 , 0.25, 0.1 ])
     """
-    profile = _checked(scores)
+    profile = _check(scores)
     penalties = np.array([checked_weight(weight) for weight in np.atleast_1d(weights).tolist()])
     return np.asarray(profile.mean() - penalties * rdi(profile))
 
@@ -212,16 +211,16 @@ def atkinson_adjusted_mean(scores: ArrayLike, aversion: float = DEFAULT_AVERSION
     2.0
     """
     index = atkinson(scores, aversion)
-    return None if index is None else float(_checked(scores).mean() * (1.0 - index))
+    return None if index is None else float(_check(scores).mean() * (1.0 - index))
 
 
 def _relative(scores: ArrayLike) -> FloatArray:
     """Scores as shares of the largest, for indices that do not depend on the scale: no sum overflows or vanishes."""
-    profile = _checked(scores)
+    profile = _check(scores)
     return profile / profile.max() if profile.any() else profile
 
 
-def _checked(scores: ArrayLike) -> FloatArray:
+def _check(scores: ArrayLike) -> FloatArray:
     try:
         profile = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError) as error:

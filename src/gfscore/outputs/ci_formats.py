@@ -1,4 +1,7 @@
-"""A verdict as CI systems read it: JUnit XML for test reports, SARIF for code scanning, Markdown for a job's page."""
+"""A verdict as CI systems read it: JUnit XML for test reports, SARIF for code scanning, Markdown for a job's page.
+
+Every form shows what the verdict rests on: accuracy, preprocessing, absent classes and flags.
+"""
 
 import hashlib
 import json
@@ -8,16 +11,40 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
-from gfscore.outputs.escaping import shortened
-from gfscore.outputs.grounds import flag_text, grounds, sentence
-from gfscore.outputs.tables import markdown_cell
-from gfscore.results import GateResult, ModelVerdict, RuleVerdict, Verdict
+from gfscore import views
+from gfscore.errors import first_few
+from gfscore.outputs.escaping import markdown_cell, markdown_row, shorten
+from gfscore.results import Flag, GateResult, ModelVerdict, RuleVerdict, Verdict
 
 # In SARIF's words (2.1.0, section 3.27.9): "open" is a rule that was evaluated without enough information to decide.
 KINDS = {Verdict.PASS: "pass", Verdict.FAIL: "fail", Verdict.UNDECIDED: "open"}
 XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 REASON_LIMIT = 2000  # characters of a reason that are shown
 MARKS = {Verdict.PASS: "✅", Verdict.FAIL: "❌", Verdict.UNDECIDED: "❔"}
+
+
+def grounds(model: ModelVerdict) -> dict[str, str]:
+    """What a verdict rests on beside its rules, in words, by what it is called: every form of it shows that."""
+    found = {}
+    if model.accuracy is not None:
+        drawn = " of the samples looked at, classes weighed equally" if model.adaptive is not None else ""
+        found["accuracy"] = f"{views.share_text(model.accuracy)}{drawn}"
+    found["preprocessing"] = "not known (logits were given)" if model.preprocessing is None else model.preprocessing
+    if model.absent_classes:
+        found["classes without a sample"] = first_few(list(map(views.printable, model.absent_classes)))
+    return found
+
+
+def grounds_text(model: ModelVerdict) -> str:
+    """The grounds as a line: ``Accuracy: 91.2 % [90.1 %, 92.3 %]; preprocessing: none.`` is one."""
+    text = "; ".join(f"{name}: {value}" for name, value in grounds(model).items())
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def flag_text(model: ModelVerdict, flag: Flag) -> str:
+    """A flag with its code, and whether it was allowed."""
+    allowed = ", allowed" if flag.code in model.allowed else ""
+    return f"{views.printable(flag.message)} ({flag.code}{allowed})"
 
 
 def junit(result: GateResult) -> str:
@@ -30,16 +57,16 @@ def junit(result: GateResult) -> str:
     cases = [rule for model in result.models for rule in model.rules]
     root = ET.Element("testsuites", {"name": "gfscore gate", **_counts(cases)})
     for model in result.models:
-        name = shortened(model.name)
+        name = shorten(model.name)
         about = {"name": name, "timestamp": result.provenance.created, **_counts(model.rules)}
         suite = ET.SubElement(root, "testsuite", about)
         properties = ET.SubElement(suite, "properties")
         flags = {f"flag {flag.code}": flag_text(model, flag) for flag in model.flags}
         for what, text in (grounds(model) | flags).items():
-            ET.SubElement(properties, "property", name=what, value=shortened(text, limit=REASON_LIMIT))
+            ET.SubElement(properties, "property", name=what, value=shorten(text, REASON_LIMIT))
         for rule in model.rules:
-            case = ET.SubElement(suite, "testcase", classname=f"gfscore.{name}", name=shortened(rule.rule), time="0")
-            reason = shortened(rule.reason, limit=REASON_LIMIT)
+            case = ET.SubElement(suite, "testcase", classname=f"gfscore.{name}", name=shorten(rule.rule), time="0")
+            reason = shorten(rule.reason, REASON_LIMIT)
             if rule.verdict is Verdict.PASS:
                 ET.SubElement(case, "system-out").text = reason
             else:
@@ -59,7 +86,7 @@ def sarif(result: GateResult) -> str:
     notes = [
         {
             "level": "warning",
-            "message": {"text": f"{shortened(model.name)}: {shortened(flag_text(model, flag), limit=REASON_LIMIT)}"},
+            "message": {"text": f"{shorten(model.name)}: {shorten(flag_text(model, flag), REASON_LIMIT)}"},
             "descriptor": {"id": flag.code},
         }
         for model in result.models
@@ -85,18 +112,12 @@ def summary(result: GateResult) -> str:
     """Markdown: the verdict, and a table of the rules of each model, for the summary page of a job."""
     lines = [f"## {MARKS[result.verdict]} Robustness gate: {result.verdict.value}", ""]
     for model in result.models:
-        lines += [
-            f"### {markdown_cell(shortened(model.name))}: {model.verdict.value}",
-            "",
-            "| | rule | why |",
-            "|---|---|---|",
-        ]
-        lines += [
-            f"| {MARKS[rule.verdict]} | {markdown_cell(rule.rule)} | {markdown_cell(rule.reason)} |"
-            for rule in model.rules
-        ]
-        lines += ["", markdown_cell(shortened(sentence(model), limit=REASON_LIMIT)), ""]
-        lines += [f"- ⚠️ {markdown_cell(shortened(flag_text(model, flag), limit=REASON_LIMIT))}" for flag in model.flags]
+        name = markdown_cell(shorten(model.name))
+        lines += [f"### {name}: {model.verdict.value}", "", "| | rule | why |", "|---|---|---|"]
+        cells = [(MARKS[rule.verdict], markdown_cell(rule.rule), markdown_cell(rule.reason)) for rule in model.rules]
+        lines += map(markdown_row, cells)
+        lines += ["", markdown_cell(shorten(grounds_text(model), REASON_LIMIT)), ""]
+        lines += [f"- ⚠️ {markdown_cell(shorten(flag_text(model, flag), REASON_LIMIT))}" for flag in model.flags]
         lines += ["", f"PASS or FAIL is wrong with probability at most {model.delta:g}.", ""]
     return "\n".join(lines)
 
@@ -114,7 +135,7 @@ def _rule_id(rule: RuleVerdict) -> str:
 def _sarif_result(result: GateResult, model: ModelVerdict, rule: RuleVerdict, ids: list[str]) -> dict[str, Any]:
     name = _rule_id(rule)
     who = "\0".join((model.name, name, rule.class_ or ""))
-    logical = {"name": shortened(model.name), "kind": "module"}
+    logical = {"name": shorten(model.name), "kind": "module"}
     location: dict[str, Any] = {"logicalLocations": [logical]}
     file = _file_of(model, list(result.provenance.inputs))
     if file is not None:
@@ -124,7 +145,7 @@ def _sarif_result(result: GateResult, model: ModelVerdict, rule: RuleVerdict, id
         "ruleIndex": ids.index(name),
         "kind": KINDS[rule.verdict],
         "level": "error" if rule.verdict is Verdict.FAIL else "none",  # the standard has no other for what is no fail
-        "message": {"text": f"{shortened(model.name)}: {shortened(rule.reason, limit=REASON_LIMIT)}"},
+        "message": {"text": f"{shorten(model.name)}: {shorten(rule.reason, REASON_LIMIT)}"},
         "locations": [location],
         "properties": {**grounds(model), "flags": [flag.code for flag in model.flags], "allowed": list(model.allowed)},
         "partialFingerprints": {"gfscore/rule/v1": hashlib.sha256(who.encode()).hexdigest()},  # the same in each run

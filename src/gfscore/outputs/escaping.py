@@ -1,18 +1,32 @@
-"""Names and texts of others, made safe to stand in a page."""
+"""Names and texts of others, made safe to stand in a page, in Markdown and in a spreadsheet."""
 
+import csv
 import json
+import re
+import string
+from collections.abc import Iterable
 from html import escape
+from typing import TextIO
 
 from gfscore import views
 
 NAME_LIMIT = 120  # characters of a name that are shown
 KEPT_END = 30  # of them at its end, where names that begin alike differ
+SENTENCE_LIMIT = 1000  # characters of a sentence on the page of the dashboard
+MARKDOWN_SPECIAL = str.maketrans(
+    {special: f"\\{special}" for special in "\\|*_`["}
+    | {"&": "&amp;", "<": "&lt;", "$": "&#36;", "~": "&#126;"}  # not every Markdown lets these be escaped
+)
+PUNCTUATION = str.maketrans({character: f"\\{character}" for character in string.punctuation})
+JOINER = "\u2060"  # has no width; between two characters it keeps them from being read as one sign
+# What Streamlit makes into an icon, a colour or a link even where every character of it is escaped.
+SIGNS = re.compile(r":(?=[\w+/-]+[:\[])|(?<=:)(?=//)|(?i:www)(?=\.)|@")
 
 
-def shortened(text: str, limit: int = NAME_LIMIT) -> str:
+def shorten(text: str, limit: int = NAME_LIMIT) -> str:
     """Text without control characters; of a very long one the beginning and the end.
 
-    >>> shortened("a" * 500 + "z", 40)
+    >>> shorten("a" * 500 + "z", 40)
     'aaaaaaaaa…aaaaaaaaaaaaaaaaaaaaaaaaaaaaaz'
     """
     text = views.printable(text)
@@ -25,7 +39,7 @@ def as_html(text: str, limit: int = NAME_LIMIT) -> str:
     >>> as_html("<script>")
     '&lt;script&gt;'
     """
-    return escape(shortened(text, limit))
+    return escape(shorten(text, limit))
 
 
 def script_json(value: object) -> str:
@@ -34,3 +48,44 @@ def script_json(value: object) -> str:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+def markdown_cell(text: str) -> str:
+    """Text that stays text inside a Markdown table."""
+    return text.translate(MARKDOWN_SPECIAL)
+
+
+def markdown_text(text: str) -> str:
+    """Text that stays text anywhere in Markdown: no markup, and no line of its own."""
+    escaped = markdown_cell(views.printable(text))
+    return f"\\{escaped}" if escaped[:1] in ("#", "-", "+", ">") else escaped
+
+
+def markdown_row(cells: Iterable[str]) -> str:
+    """A row of a Markdown table, of cells that are Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
+def plain_text(text: str) -> str:
+    r"""Markdown that shows ``text`` and nothing else where Streamlit reads it, which knows more signs than others.
+
+    >>> plain_text("<b> *x* [y](z)")
+    '\\<b\\> \\*x\\* \\[y\\]\\(z\\)'
+    """
+    return SIGNS.sub(lambda found: found.group() + JOINER, shorten(text, SENTENCE_LIMIT)).translate(PUNCTUATION)
+
+
+def write_csv(file: TextIO, rows: Iterable[Iterable[object]]) -> None:
+    """Write rows that a spreadsheet opens as what they say: text in them is never a formula.
+
+    >>> import sys
+    >>> write_csv(sys.stdout, [["name", "n"], ["=1+1", -2]])
+    name,n
+    '=1+1,-2
+    """
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerows([_inert(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+
+
+def _inert(text: str) -> str:
+    return f"'{text}" if text[:1] in "=+-@\t\r" and text else text

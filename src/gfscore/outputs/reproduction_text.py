@@ -8,8 +8,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from gfscore import views
-from gfscore.outputs.fitting import blocks
-from gfscore.outputs.tables import markdown_cell
+from gfscore.outputs.escaping import markdown_cell, markdown_row
+from gfscore.outputs.terminal import split_columns
 from gfscore.paper import Cell, Origin, PaperClaim, Reproduction, Row, Standing, Table
 
 STYLES = dict.fromkeys(Standing, "yellow") | {
@@ -48,7 +48,7 @@ MEANING = """\
 """
 
 
-def show(reproduction: Reproduction, console: Console) -> None:
+def show_reproduction(reproduction: Reproduction, console: Console) -> None:
     """Print the tables and the claims; what is wider than the terminal stands in blocks, and nothing is cut short."""
     console.print(
         Group(
@@ -80,7 +80,9 @@ def _table(table: Table, console: Console) -> Group:
     for row, own in zip(table.rows, texts, strict=True):
         grid.add_row(Text(row.name), *map(Text, own))
     notes = [table.note, *_differences(table)]
-    return Group(Text(table.title, style="bold"), *blocks(console, grid), *(Text(note, style="dim") for note in notes))
+    return Group(
+        Text(table.title, style="bold"), *split_columns(console, grid), *(Text(note, style="dim") for note in notes)
+    )
 
 
 def _texts(table: Table, row: Row) -> list[str]:
@@ -186,8 +188,5 @@ def _markdown_table(table: Table) -> list[str]:
 
 
 def _rows(headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> list[str]:
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(markdown_cell(cell) for cell in cells) + " |"
-
-    rule = "|---" + ("|---:" if numbers else "|---") * (len(headings) - 1) + "|"
-    return [line(headings), rule, *map(line, rows)]
+    first, *others = [markdown_row(map(markdown_cell, cells)) for cells in (headings, *rows)]
+    return [first, "|---" + ("|---:" if numbers else "|---") * (len(headings) - 1) + "|", *others]

@@ -1,27 +1,28 @@
-"""Tables to take into a paper, a README or a spreadsheet: LaTeX (booktabs), Markdown and CSV."""
+"""Tables to take into a paper, a README or a spreadsheet: LaTeX, Markdown and CSV; of samples also parquet."""
 
 import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from gfscore import views
+from gfscore.errors import OptionError, require
 from gfscore.metrics import Unit
-from gfscore.outputs.spreadsheets import write_rows
+from gfscore.outputs import sentences
+from gfscore.outputs.escaping import markdown_cell, markdown_row, write_csv
 from gfscore.results import Audit, ClassResult, ModelAudit
+from gfscore.storage import atomic_file
 
 Interval = tuple[float, float] | None
 Cell = str | float | int | tuple[float | None, Interval] | None
-LATEX_SPECIAL = {
+SampleColumns = Mapping[str, Sequence[Any]]
+LATEX_SPECIAL = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "–": "--",
     "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}",
-}  # fmt: skip
-MARKDOWN_SPECIAL = str.maketrans(
-    {special: f"\\{special}" for special in "\\|*_`["}
-    | {"&": "&amp;", "<": "&lt;", "$": "&#36;", "~": "&#126;"}  # not every Markdown lets these be escaped
-)
+})  # fmt: skip
 
 
 class Certified(float):
@@ -36,7 +37,7 @@ class Layout(StrEnum):
     MATRIX = "matrix"  # a model, with a column per class
 
 
-class Format(StrEnum):
+class TableFormat(StrEnum):
     """How a table is written."""
 
     LATEX = "latex"
@@ -44,18 +45,24 @@ class Format(StrEnum):
     CSV = "csv"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class Content(NamedTuple):
     """Headings and rows; a pair is an estimate with its interval."""
 
-    headings: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    caption: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
 
 
-def render(audit: Audit, *, layout: Layout, form: Format, digits: int = 3) -> str:
+def render_table(audit: Audit, *, layout: Layout, form: TableFormat, digits: int = 3) -> str:
     """The table as text, with a final newline."""
-    return WRITERS[form](CONTENTS[layout](audit), digits)
+    contents = {Layout.MODELS: _models, Layout.CLASSES: _classes, Layout.MATRIX: _matrix}
+    content = contents[layout](audit)
+    match form:
+        case TableFormat.LATEX:
+            return _latex(content, _caption(audit), digits)
+        case TableFormat.MARKDOWN:
+            return _markdown(content, _caption(audit), digits)
+        case TableFormat.CSV:
+            return _csv(content)
 
 
 def _models(audit: Audit) -> Content:
@@ -69,18 +76,16 @@ def _models(audit: Audit) -> Content:
         refuted = (model.claim.radius_refuted_share, model.claim.radius_refuted_interval)
         return (model.name, model.accuracy, *chain(*cells), *([refuted] if tried else []))
 
-    return Content(headings=headings, rows=tuple(map(row, audit.models)), caption=_caption(audit))
+    return Content(headings, [row(model) for model in audit.models])
 
 
 def _metric(model: ModelAudit, key: str) -> Cell:
-    """A metric with its interval, marked when it is a certificate."""
     found = model.metric(key)
     value = _score(model, found.value) if views.metric_row(key).unit is Unit.SCORE else found.value
     return value, found.interval
 
 
 def _classes(audit: Audit) -> Content:
-    part = audit.models[0].partition.capitalize()
     entries = [entry for model in audit.models for entry in model.classes]
     more: dict[str, Callable[[ClassResult], Cell]] = {}  # columns that are there only where they say something
     if any(entry.abstained is not None for entry in entries):
@@ -89,23 +94,16 @@ def _classes(audit: Audit) -> Content:
         more["Radii refuted"] = lambda entry: (
             (entry.refuted.value, entry.refuted.interval) if entry.refuted else (None, None)
         )
-    headings = ("Model", part, "n", "Score", "Std", "Accuracy", "Most confused with", *more)
+    part, several = audit.models[0].partition.capitalize(), len(audit.models) > 1
+    headings = (part, "n", "Score", "Std", "Accuracy", "Most confused with", *more)
 
     def row(model: ModelAudit, entry: ClassResult) -> tuple[Cell, ...]:
-        found = (
-            model.name,
-            entry.name,
-            entry.n,
-            (_score(model, entry.score), entry.interval),
-            entry.std,
-            entry.accuracy,
-        )
-        return (*found, entry.confused_with, *(column(entry) for column in more.values()))
+        score = (_score(model, entry.score), entry.interval)
+        found = (entry.name, entry.n, score, entry.std, entry.accuracy, entry.confused_with)
+        return (*([model.name] if several else []), *found, *(column(entry) for column in more.values()))
 
-    rows = tuple(row(model, entry) for model in audit.models for entry in model.classes)
-    if len(audit.models) == 1:
-        headings, rows = headings[1:], tuple(cells[1:] for cells in rows)
-    return Content(headings=headings, rows=rows, caption=_caption(audit))
+    rows = [row(model, entry) for model in audit.models for entry in model.classes]
+    return Content(("Model", *headings) if several else headings, rows)
 
 
 def _matrix(audit: Audit) -> Content:
@@ -114,9 +112,7 @@ def _matrix(audit: Audit) -> Content:
     for model in audit.models:
         score_of = {entry.name: _score(model, entry.score) for entry in model.classes}
         rows.append((model.name, *(score_of.get(name) for name in names), _score(model, model.aggregate)))
-    return Content(
-        headings=("Model", *names, views.column_name(audit.models[0].score)), rows=tuple(rows), caption=_caption(audit)
-    )
+    return Content(("Model", *names, views.column_name(audit.models[0].score)), rows)
 
 
 def _score(model: ModelAudit, value: float | None) -> float | None:
@@ -126,103 +122,90 @@ def _score(model: ModelAudit, value: float | None) -> float | None:
 
 def _caption(audit: Audit) -> str:
     """What the reader of a table must know to read it."""
-    model = audit.models[0]
+    model, several = audit.models[0], len(audit.models) > 1
     settings = ", ".join(views.settings(model.score))
     how = f" ({settings})" if settings else ""
     certificate = model.claim.premise if model.claim.certified else "The score is not a certificate."
+    tried = [
+        f"{each.name}: {text}" if several else text for each in audit.models for text in sentences.tried_texts(each)
+    ]
     return views.printable(
         f"{views.score_name(model.score)}{how}, at most {model.score.range[1]:.3f}. Brackets: "
         f"{model.interval.method} intervals that hold together with probability {1 - model.interval.delta:g}. "
-        + " ".join([*views.weighed_notes(audit.models), certificate, *_tried(audit)])
+        + " ".join([*sentences.weighed_notes(audit.models), certificate, *tried])
     )
 
 
-def _tried(audit: Audit) -> list[str]:
-    """What came of trying to refute the scores, with the model's name where there are several."""
-    several = len(audit.models) > 1
-    return [f"{model.name}: {text}" if several else text for model in audit.models for text in views.tried_texts(model)]
-
-
 def _text(cell: Cell, digits: int) -> str:
-    if isinstance(cell, tuple):
-        return views.estimate(cell[0], cell[1], digits, certified=isinstance(cell[0], Certified))
     if isinstance(cell, str):
         return views.printable(cell)
     if isinstance(cell, int):
         return f"{cell:,}"
-    return views.estimate(cell, None, digits, certified=isinstance(cell, Certified))
+    value, interval = cell if isinstance(cell, tuple) else (cell, None)
+    return views.estimate(value, interval, digits, certified=isinstance(value, Certified))
 
 
-def _latex(content: Content, digits: int) -> str:
+def _is_text(content: Content) -> list[bool]:
+    return [isinstance(cell, str) or cell is None for cell in content.rows[0]]
+
+
+def _latex(content: Content, caption: str, digits: int) -> str:
     def line(cells: Sequence[Cell]) -> str:
-        row = " & ".join("".join(LATEX_SPECIAL.get(c, c) for c in _text(cell, digits)) for cell in cells)
+        row = " & ".join(_text(cell, digits).translate(LATEX_SPECIAL) for cell in cells)
         guard = "{}" if row.startswith(("[", "*")) else ""  # the line break before would take them for its option
         return rf"    {guard}{row} \\"
 
-    columns = "".join("l" if isinstance(cell, str) or cell is None else "r" for cell in content.rows[0])
-    return "\n".join(
-        [
-            rf"% {content.caption}",
-            rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
-            r"    \toprule",
-            line(content.headings),
-            r"    \midrule",
-            *map(line, content.rows),
-            r"    \bottomrule",
-            r"\end{tabular}",
-            "",
-        ]
-    )
+    columns = "".join("l" if text else "r" for text in _is_text(content))
+    top = [rf"% {caption}", rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}", r"    \toprule", line(content.headings)]
+    lines = [*top, r"    \midrule", *map(line, content.rows), r"    \bottomrule", r"\end{tabular}", ""]
+    return "\n".join(lines)
 
 
-def _markdown(content: Content, digits: int) -> str:
+def _markdown(content: Content, caption: str, digits: int) -> str:
     def line(cells: Sequence[Cell]) -> str:
-        texts = [_text(cell, digits) for cell in cells]
-        escaped = [
-            markdown_cell(text) if isinstance(cell, str) else text for cell, text in zip(cells, texts, strict=True)
-        ]
-        return "| " + " | ".join(escaped) + " |"
+        texts = [(cell, _text(cell, digits)) for cell in cells]
+        return markdown_row(markdown_cell(text) if isinstance(cell, str) else text for cell, text in texts)
 
-    aligned = ["---" if isinstance(cell, str) or cell is None else "---:" for cell in content.rows[0]]
-    rows = [line(row) for row in content.rows]
-    return "\n".join(
-        [line(content.headings), "|" + "|".join(aligned) + "|", *rows, "", markdown_cell(content.caption), ""]
-    )
+    rule = "|" + "|".join("---" if text else "---:" for text in _is_text(content)) + "|"
+    return "\n".join([line(content.headings), rule, *map(line, content.rows), "", markdown_cell(caption), ""])
 
 
-def markdown_cell(text: str) -> str:
-    """Text that stays text inside a Markdown table."""
-    return text.translate(MARKDOWN_SPECIAL)
-
-
-def _csv(content: Content, _digits: int) -> str:
+def _csv(content: Content) -> str:
     """Numbers in full precision; an estimate takes three columns."""
-    expanded = [any(isinstance(row[column], tuple) for row in content.rows) for column in range(len(content.headings))]
-    buffer = io.StringIO()
-    header: list[object] = []
-    for heading, wide in zip(content.headings, expanded, strict=True):
-        header += [heading, f"{heading} lower", f"{heading} upper"] if wide else [heading]
-    lines = [header]
+    wide = [any(isinstance(row[column], tuple) for row in content.rows) for column in range(len(content.headings))]
+    lines: list[list[object]] = [[]]
+    for heading, has_ends in zip(content.headings, wide, strict=True):
+        lines[0] += [heading, f"{heading} lower", f"{heading} upper"] if has_ends else [heading]
     for row in content.rows:
-        cells: list[object] = []
-        for cell in row:
-            if isinstance(cell, tuple):
-                lower, upper = cell[1] or (None, None)
-                cells += [cell[0], lower, upper]
-            else:
-                cells.append(cell)
-        lines.append(cells)
-    write_rows(buffer, lines)
+        cells = [(cell[0], *(cell[1] or (None, None))) if isinstance(cell, tuple) else (cell,) for cell in row]
+        lines.append(list(chain(*cells)))
+    buffer = io.StringIO()
+    write_csv(buffer, lines)
     return buffer.getvalue()
 
 
-CONTENTS: dict[Layout, Callable[[Audit], Content]] = {
-    Layout.MODELS: _models,
-    Layout.CLASSES: _classes,
-    Layout.MATRIX: _matrix,
-}
-WRITERS: dict[Format, Callable[[Content, int], str]] = {
-    Format.LATEX: _latex,
-    Format.MARKDOWN: _markdown,
-    Format.CSV: _csv,
-}
+def check_per_sample(path: Path) -> None:
+    """Refuse a path for a table of samples that names no known format, before any work is done."""
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise OptionError(f"--per-sample {path} has the ending {path.suffix!r}. Use .csv or .parquet.")
+    if path.suffix.lower() == ".parquet":
+        require("pyarrow", extra="tables", purpose="writing parquet")
+
+
+def write_per_sample(path: Path, tables: Sequence[SampleColumns]) -> None:
+    """Write the tables of all models under one another; a column that one lacks stays empty there."""
+    check_per_sample(path)
+    headings = list(dict.fromkeys(heading for table in tables for heading in table))
+    columns = [[table.get(name, [None] * len(table["sample_id"])) for name in headings] for table in tables]
+    with atomic_file(path) as temporary:
+        if path.suffix.lower() == ".csv":
+            with temporary.open("w", newline="", encoding="utf-8") as file:
+                write_csv(file, [headings])
+                for each in columns:
+                    write_csv(file, zip(*each, strict=True))
+        else:
+            pyarrow, parquet = (
+                require(name, extra="tables", purpose="writing parquet") for name in ("pyarrow", "pyarrow.parquet")
+            )
+            parts = [pyarrow.table(dict(zip(headings, each, strict=True))) for each in columns]
+            parquet.write_table(pyarrow.concat_tables(parts, promote_options="permissive"), temporary)

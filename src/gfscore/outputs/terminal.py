@@ -1,72 +1,146 @@
-"""The audit as a person reads it in a terminal."""
+"""The audit and its calibration as a person reads them in a terminal, and tables that fit one."""
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
+from rich.measure import Measurement
+from rich.table import Column, Table
 from rich.text import Text
 
 from gfscore import views
 from gfscore.errors import PLURALS
-from gfscore.outputs import calibration
-from gfscore.outputs.fitting import fitting
-from gfscore.results import Audit, Calibrated, ClassResult, ModelAudit
+from gfscore.outputs import sentences
+from gfscore.results import Agreement, Audit, Calibrated, Calibration, ClassResult, Flag, LeftOut, ModelAudit
 
+Entry = TypeVar("Entry")
+RowMaker = Callable[[Entry], Sequence[Text | str]]
+UNLIMITED = 1_000_000  # columns: what a table would take if it could
 BAR_WIDTH = 16
 # headings of columns that a narrow terminal goes without, the least needed first; bars have none
-SPARE = ("", "n", "most confused with")
+SPARE_CLASS_COLUMNS = ("", "n", "most confused with")
 FULL, EIGHTHS = "█", " ▏▎▍▌▋▊▉"
+CHOSEN_HERE = (
+    "T* was chosen on these samples. The intervals at T* in audit.json are those of a temperature fixed beforehand, "
+    "and do not hold together with those at the audit's own; a noise floor at T* is not computed."
+)
+SAME_OBJECTIVE = 1e-9  # two values of an objective closer than this are equal
+OBJECTIVE_MEANINGS = {
+    "models": "rank correlation over models of score and clean accuracy (the paper's definition)",
+    "classes": "mean over models of the rank correlation over classes of score and clean accuracy",
+    "stability": "how little the order of the classes changes with a small change of temperature",
+    "given": "rank correlation over models of score and the reference",
+}
 
 
-def show(audit: Audit, console: Console) -> None:
-    """One model in full, or several as a table of models; then the calibration, if there is one."""
+def column_table(first: str, *numbers: str, fold: bool = True) -> Table:
+    """An empty table without lines: a column of names, which ``fold`` where they are long, and columns of numbers."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(first, no_wrap=not fold, overflow="fold" if fold else "ellipsis")
+    for heading in numbers:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def add_ends(table: Table, ordered: Sequence[Entry], row: RowMaker[Entry], more: str = "more") -> Table:
+    """The table with a row for each entry; of many for those at both ends, and a line that counts the others."""
+    low, high = sentences.both_ends(ordered)
+    for entry in low:
+        table.add_row(*row(entry))
+    if high:
+        table.add_row(Text(f"… {len(ordered) - len(low) - len(high):,} {more}", style="dim"))
+    for entry in high:
+        table.add_row(*row(entry))
+    return table
+
+
+def flag_lines(flags: Iterable[Flag], before: str = "") -> list[Text]:
+    """A line for each flag, as warnings are shown."""
+    return [Text(views.printable(f"! {before}{flag.message}"), style="yellow") for flag in flags]
+
+
+def fit_columns(console: Console, table: Table, spare: Sequence[str]) -> Table:
+    """The table with as many of its columns as fit; ``spare`` are headings that may go, the least needed first."""
+    for heading in spare:
+        if _measure(console, table).maximum <= console.width:
+            break
+        table = _select(table, [column for column in table.columns if column.header != heading])
+    return table
+
+
+def split_columns(console: Console, table: Table) -> list[Table]:
+    """The table in as many blocks as it takes for each to fit, every one with the first column; all rows in each."""
+    if _measure(console, table).minimum <= console.width:
+        return [table]
+    first, *others = table.columns
+    block, done = [first, others[0]], list[Table]()
+    for column in others[1:]:
+        if _measure(console, _select(table, [*block, column])).minimum > console.width:
+            done.append(_select(table, block))
+            block = [first]
+        block.append(column)
+    return [*done, _select(table, block)]
+
+
+def _measure(console: Console, table: Table) -> Measurement:
+    return Measurement.get(console, console.options.update(max_width=UNLIMITED), table)
+
+
+def _select(table: Table, columns: Sequence[Column]) -> Table:
+    """All rows with some of the columns, which hold the cells."""
+    part = Table(
+        *columns, box=table.box, padding=table.padding, pad_edge=table.pad_edge, header_style=table.header_style
+    )
+    part.rows = table.rows
+    return part
+
+
+def show_audit(audit: Audit, console: Console) -> None:
+    """Print one model in full, or several as a table of models; then the calibration, if there is one."""
     console.print(_one(audit.models[0], console) if len(audit.models) == 1 else _many(audit, console))
     if audit.calibration is not None:
         console.print()
-        calibration.show(audit.calibration, console)
+        show_calibration(audit.calibration, console)
         at_best = [(model, model.calibrated) for model in audit.models if model.calibrated]
         if at_best:
             console.print(Text(f"All metrics at T* = {at_best[0][1].temperature:.4g}:", style="bold"))
-            console.print(_fitting_models(console, at_best))
-            console.print(Text(calibration.CHOSEN, style="dim"))
+            console.print(_model_table(console, at_best))
+            console.print(Text(CHOSEN_HERE, style="dim"))
 
 
 def _one(model: ModelAudit, console: Console) -> RenderableType:
+    noise = sentences.noise_text(model)
     return Group(
-        Text(views.printable(views.headline(model)), style="bold"),
-        Text(views.brackets(model)),
+        Text(views.printable(sentences.headline(model)), style="bold"),
+        Text(sentences.brackets(model)),
         Text(),
-        fitting(console, _class_table(model), SPARE),
+        fit_columns(console, _class_table(model), SPARE_CLASS_COLUMNS),
         Text(),
         _metric_table(model),
         Text(),
         _worst(model),
-        *_noise(model),
-        *_flags(model),
-        _claim(model),
+        *([] if noise is None else [Text.assemble(("Is it noise? ", "bold"), noise)]),
+        *flag_lines(model.flags),
+        Text(sentences.claim_text(model), style="dim"),
     )
 
 
 def _many(audit: Audit, console: Console) -> RenderableType:
-    table = _fitting_models(console, [(model, model) for model in audit.models])
-    flags = [
-        Text(f"! {views.printable(model.name)}: {views.printable(flag.message)}", style="yellow")
-        for model in audit.models
-        for flag in model.flags
+    tried = [
+        f"{views.printable(model.name)}: {text}" for model in audit.models for text in sentences.tried_texts(model)
     ]
     return Group(
-        table,
+        _model_table(console, [(model, model) for model in audit.models]),
         Text(),
-        *map(Text, views.weighed_notes(audit.models)),
-        *_ranking(audit),
-        *flags,
-        *_tried(audit),
-        Text(views.premise_text(audit.models[0]), style="dim"),
+        *map(Text, sentences.weighed_notes(audit.models)),
+        *map(Text, _ranking(audit)),
+        *(line for model in audit.models for line in flag_lines(model.flags, f"{model.name}: ")),
+        *map(Text, tried),
+        Text(sentences.premise_text(audit.models[0]), style="dim"),
     )
 
 
-def _ranking(audit: Audit) -> list[Text]:
+def _ranking(audit: Audit) -> list[str]:
     """How alike scores, clean accuracies and a reference order the models."""
     if audit.ranking is None:
         return []
@@ -75,21 +149,11 @@ def _ranking(audit: Audit) -> list[Text]:
         "score and reference": audit.ranking.score_and_reference,
         "clean accuracy and reference": audit.ranking.clean_accuracy_and_reference,
     }
-    return [
-        Text(f"Order of the models by {name}: {calibration.agreement_text(agreement)}")
-        for name, agreement in found.items()
-        if agreement is not None
-    ]
+    known = {name: agreement for name, agreement in found.items() if agreement is not None}
+    return [f"Order of the models by {name}: {agreement_text(agreement)}" for name, agreement in known.items()]
 
 
-def _tried(audit: Audit) -> list[Text]:
-    """What came of trying to refute the score of each model, before what all of them claim."""
-    return [
-        Text(f"{views.printable(model.name)}: {text}") for model in audit.models for text in views.tried_texts(model)
-    ]
-
-
-def _fitting_models(console: Console, models: Sequence[tuple[ModelAudit, ModelAudit | Calibrated]]) -> Table:
+def _model_table(console: Console, models: Sequence[tuple[ModelAudit, ModelAudit | Calibrated]]) -> Table:
     """A row per model: its name, clean accuracy and metrics, which are its own or those at another temperature.
 
     A narrow terminal goes without the last metrics first; score and worst class stay.
@@ -97,11 +161,7 @@ def _fitting_models(console: Console, models: Sequence[tuple[ModelAudit, ModelAu
     score, keys = models[0][0].score, views.metric_keys(*(result for _, result in models), main=True)
     headings = {key: views.metric_title(key, score, column=True) for key in keys}
     robust = any(model.robust_accuracy for model, _ in models)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("model", overflow="fold")
-    extra = ("robust accuracy",) if robust else ()
-    for heading in ("accuracy", *extra, *headings.values()):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = column_table("model", "accuracy", *(["robust accuracy"] if robust else []), *headings.values())
     table.add_column("worst class", overflow="fold")
     for model, result in models:
         table.add_row(
@@ -112,62 +172,42 @@ def _fitting_models(console: Console, models: Sequence[tuple[ModelAudit, ModelAu
             Text(views.printable(result.wcr.class_)),
         )
     spare = [headings[key] for key in reversed(keys) if key not in ("aggregate", "wcr")]
-    return fitting(console, table, tuple(spare))
+    return fit_columns(console, table, spare)
 
 
 def _class_table(model: ModelAudit) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(model.partition, overflow="fold")
-    table.add_column("n", justify="right", no_wrap=True)
+    """A row per class; beside the scores robust accuracy, shrunken scores when there are many classes, or bars."""
+    robust, many = model.robust_accuracy is not None, len(model.classes) > 2 * sentences.END_ROWS
+    beside = "robust accuracy" if robust else "shrunken" if many else ""
+    table = column_table(model.partition, "n")
     table.add_column("score", no_wrap=True)
-    beside, justify = _beside(model)
-    table.add_column(beside, justify=justify, no_wrap=True)
-    table.add_column("accuracy", justify="right", no_wrap=True)
-    if model.abstained is not None:
-        table.add_column("abstained", justify="right", no_wrap=True)
+    table.add_column(beside, justify="right" if beside else "left", no_wrap=True)
+    for heading in ("accuracy", *(["abstained"] if model.abstained is not None else [])):
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("most confused with", overflow="fold")
-    low, high = views.lowest_and_highest(model)
-    _add_classes(table, model, low)
-    if high:
-        table.add_row(Text(f"… {len(model.classes) - len(low) - len(high):,} more", style="dim"))
-        _add_classes(table, model, high)
-    return table
 
+    def cell_beside(entry: ClassResult) -> Text:
+        if robust:
+            return Text(views.share_text(entry.robust_accuracy))
+        if many:  # extremes of many classes are mostly luck, which shrunken scores show better than bars
+            return Text(views.number(entry.shrunken, views.digits_of(model.score)))
+        return Text(_bar(entry.score / model.score.range[1]), style="cyan")
 
-def _add_classes(table: Table, model: ModelAudit, entries: list[ClassResult]) -> None:
-    for entry in entries:
+    def row(entry: ClassResult) -> list[Text | str]:
         confused = "–"
         if entry.confused_with is not None:
             confused = f"{views.printable(entry.confused_with)} ({views.percent(entry.confused_share)})"
-        table.add_row(
+        return [
             Text(views.printable(entry.name)),
             f"{entry.n:,}",
             Text(views.score_text(model, entry.score, entry.interval)),
-            _cell_beside(model, entry),
+            cell_beside(entry),
             views.percent(entry.accuracy),
             *([] if entry.abstained is None else [views.percent(entry.abstained)]),
             Text(confused),
-        )
+        ]
 
-
-def _beside(model: ModelAudit) -> tuple[str, Literal["left", "right"]]:
-    """Heading of the column beside the scores: robust accuracy, shrunken scores when there are many, or bars."""
-    if model.robust_accuracy is not None:
-        return "robust accuracy", "right"
-    return ("shrunken", "right") if _is_long(model) else ("", "left")
-
-
-def _cell_beside(model: ModelAudit, entry: ClassResult) -> Text:
-    if model.robust_accuracy is not None:
-        return Text(views.share_text(entry.robust_accuracy))
-    if _is_long(model):
-        return Text(views.number(entry.shrunken, views.digits_of(model.score)))
-    return Text(_bar(entry.score / model.score.range[1]), style="cyan")
-
-
-def _is_long(model: ModelAudit) -> bool:
-    """Whether there are so many classes that extremes are mostly luck, which shrunken scores show better than bars."""
-    return len(model.classes) > 2 * views.SHOWN
+    return add_ends(table, sentences.by_score(model), row)
 
 
 def _bar(share: float) -> str:
@@ -180,7 +220,7 @@ def _metric_table(model: ModelAudit) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value, meaning in views.metric_rows(model):
+    for name, value, meaning in sentences.metric_rows(model):
         table.add_row(name, Text(value), Text(views.printable(meaning), style="dim"))
     return table
 
@@ -195,14 +235,77 @@ def _worst(model: ModelAudit) -> Text:
     return text.append(f"The intervals leave {candidates:,} of {len(model.classes):,} {parts} as candidates.")
 
 
-def _noise(model: ModelAudit) -> list[Text]:
-    text = views.noise_text(model)
-    return [] if text is None else [Text.assemble(("Is it noise? ", "bold"), text)]
+def show_calibration(calibration: Calibration, console: Console) -> None:
+    """Print a calibration: the temperature, how firmly it is chosen, and what it is worth; 80 columns are enough."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in calibration_rows(calibration):
+        table.add_row(name, Text(text))
+    console.print(
+        Group(
+            Text(f"Calibration of {len(calibration.models)} models, objective {calibration.objective}", style="bold"),
+            Text(OBJECTIVE_MEANINGS.get(calibration.objective, ""), style="dim"),
+            Text(),
+            table,
+            Text(),
+            *flag_lines(calibration.flags),
+        )
+    )
 
 
-def _flags(model: ModelAudit) -> list[Text]:
-    return [Text(f"! {views.printable(flag.message)}", style="yellow") for flag in model.flags]
+def calibration_rows(calibration: Calibration) -> list[tuple[str, str]]:
+    """What there is to say of a calibration, as name and text."""
+    intervals = ", ".join(f"({low:.4g}, {high:.4g})" for low, high in calibration.intervals) or "–"
+    low, high = calibration.temperature_range
+    temperature = "undefined" if calibration.temperature is None else f"{calibration.temperature:.4g}"
+    found = [
+        ("T*", temperature),
+        ("objective at T*", views.number(calibration.value)),
+        ("maximal on", f"{intervals}  of the range [{low:g}, {high:g}]"),
+        ("at T = 1", views.number(calibration.baselines.at_one)),
+        ("clean accuracy alone", _clean_text(calibration)),
+    ]
+    if calibration.grid is not None:
+        grid = calibration.grid
+        found.append(("the paper's grid", f"T = {grid.temperature:.4g} with {views.number(grid.value)}"))
+    left = [entry for entry in calibration.left_out if entry.at_full is not None]
+    if left:
+        found.append(("leaving one model out", _left_out_text(left)))
+    if calibration.reference is not None:
+        beside = calibration.reference
+        agreements = {"T*": beside.calibrated, "T = 1": beside.at_one, "clean accuracy": beside.clean_accuracy}
+        for name, agreement in agreements.items():
+            if agreement is not None:
+                found.append((f"with the reference, {name}", agreement_text(agreement)))
+    return found
 
 
-def _claim(model: ModelAudit) -> Text:
-    return Text(views.claim_text(model), style="dim")
+def agreement_text(agreement: Agreement) -> str:
+    """Spearman's correlation with what is known of its chance, as ``ρ = 0.900 (p = 0.083, 95 % interval …)``."""
+    if agreement.spearman is None:
+        return "undefined: one of the two has the same value for all models"
+    known = [] if agreement.spearman_p is None else [f"p = {agreement.spearman_p:.2g}"]
+    if agreement.spearman_interval is not None:
+        known.append(f"{agreement.level:.0%} interval {' to '.join(views.ends(agreement.spearman_interval))}")
+    return f"ρ = {views.number(agreement.spearman)}" + (f" ({', '.join(known)})" if known else "")
+
+
+def _clean_text(calibration: Calibration) -> str:
+    """The baseline; 1 says nothing where clean accuracy is what the score is compared with."""
+    value = calibration.baselines.clean_accuracy
+    known = value is not None and calibration.objective in ("models", "classes")
+    return views.number(value) + (", by definition" if known else "")
+
+
+def _left_out_text(left: Sequence[LeftOut]) -> str:
+    """In how many cases T* is still the best for the remaining models, and what it costs them in the worst."""
+    losses = {entry.model: entry.loss for entry in left}
+    kept = sum(loss <= SAME_OBJECTIVE for loss in losses.values())
+    if kept == len(left):
+        return f"T* stays among the best in all {len(left)} cases"
+    worst = max(losses, key=losses.__getitem__)
+    return (
+        f"T* stays among the best in {kept} of {len(left)} cases; without {views.printable(worst)} it loses "
+        f"{losses[worst]:.3f}"
+    )

@@ -1,4 +1,7 @@
-"""A verdict and a comparison as a person reads them in a terminal."""
+"""A verdict, a comparison and a check as a person reads them in a terminal."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -6,14 +9,32 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.errors import PLURALS
-from gfscore.outputs.fitting import fitting
-from gfscore.outputs.grounds import flag_text, sentence
-from gfscore.results import AdaptiveRun, ClassChange, Comparison, GateResult, ModelVerdict, Verdict
+from gfscore.outputs import sentences
+from gfscore.outputs.ci_formats import flag_text, grounds_text
+from gfscore.outputs.terminal import add_ends, column_table, fit_columns, flag_lines
+from gfscore.results import (
+    AdaptiveRun,
+    Agreement,
+    Audit,
+    ClassChange,
+    ClassResult,
+    Comparison,
+    CrossCheck,
+    GateResult,
+    ModelAudit,
+    ModelVerdict,
+    Verdict,
+)
+from gfscore.score_titles import GREAT, SCORES
+from gfscore.storage import redact
 
 COLOURS = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECIDED: "bold yellow"}
 CHANGE_COLOURS = {"worse": "red", "better": "green", "within": "green", "unclear": "dim"}
 FALL = "p of a fall"
-SPARE = ("n", FALL, "accuracy")  # what a narrow terminal goes without, the least needed first
+SPARE_CHANGE_COLUMNS = ("n", FALL, "accuracy")  # what a narrow terminal goes without, the least needed first
+ATTACKS = {"autoattack": "AutoAttack (standard)", "pgd": "PGD"}
+
+Columns = Mapping[str, Callable[[ClassResult], str]]
 
 
 def show_gate(result: GateResult, console: Console) -> None:
@@ -37,7 +58,7 @@ def _model(model: ModelVerdict) -> RenderableType:
     lines.append(rules)
     if model.adaptive is not None:
         lines += [Text(), _adaptive(model.adaptive, views.digits_of(model.score))]
-    lines.append(Text(sentence(model)))
+    lines.append(Text(grounds_text(model)))
     lines += [Text(f"! {flag_text(model, flag)}", style="yellow") for flag in model.flags]
     lines.append(Text(_level(model), style="dim"))
     return Group(*lines)
@@ -56,72 +77,67 @@ def _level(model: ModelVerdict) -> str:
 
 def _adaptive(run: AdaptiveRun, digits: int) -> Table:
     """Where the forward passes went: the classes that took most."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("class", overflow="fold")
-    for heading in ("samples", "of", "mean score", "accuracy"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = column_table("class", "samples", "of", "mean score", "accuracy")
     most = sorted(run.classes, key=lambda entry: -entry.n)
-    for entry in most[: 2 * views.SHOWN]:
+    for entry in most[: 2 * sentences.END_ROWS]:
         table.add_row(
             Text(views.printable(entry.name)),
             f"{entry.n:,}",
             f"{entry.available:,}",
             views.number(entry.score, digits),
-            "–" if entry.accuracy is None else views.percent(entry.accuracy),
+            views.percent(entry.accuracy),
         )
-    if len(most) > 2 * views.SHOWN:
-        table.add_row(Text(f"… {len(most) - 2 * views.SHOWN:,} more", style="dim"))
+    if len(most) > 2 * sentences.END_ROWS:
+        table.add_row(Text(f"… {len(most) - 2 * sentences.END_ROWS:,} more", style="dim"))
     return table
 
 
 def show_comparison(comparison: Comparison, console: Console) -> None:
     """The classes, the metrics, what got worse and what that hides."""
     old, new = views.printable(comparison.old), views.printable(comparison.new)
-    paired = "paired" if comparison.paired else "UNPAIRED"
-    about = f" {FALL}: corrected for all {PLURALS[comparison.partition]} (Holm); near 1 where one rose."
-    about = about if comparison.paired else ""
+    paired, about = "UNPAIRED", ""
+    if comparison.paired:
+        paired, parts = "paired", PLURALS[comparison.partition]
+        about = f" {FALL}: corrected for all {parts} (Holm); near 1 where one rose."
+    title = f"{old} → {new}: {comparison.n:,} samples, {paired} ({comparison.pairing})"
+    if comparison.score is not None:
+        title += "; " + ", ".join([views.score_name(comparison.score), *views.settings(comparison.score)])
     console.print(
         Group(
-            Text(
-                f"{old} → {new}: {comparison.n:,} samples, {paired} ({comparison.pairing}){_scored(comparison)}",
-                style="bold",
-            ),
+            Text(title, style="bold"),
             Text(f"Brackets: everything here holds together with probability {1 - comparison.delta:g}.{about}"),
             Text(),
-            fitting(console, _classes(comparison), SPARE),
+            fit_columns(console, _changes(comparison), SPARE_CHANGE_COLUMNS),
             Text(),
             _metrics(comparison),
             Text(),
             Text(comparison.reason, style=COLOURS[comparison.verdict]),
             *([Text(comparison.hidden, style="bold")] if comparison.hidden else []),
             *(Text(f"No change of {name}: {why}.") for name, why in _unknown(comparison)),
-            *(Text(f"! {views.printable(flag.message)}", style="yellow") for flag in comparison.flags),
+            *flag_lines(comparison.flags),
         )
     )
 
 
-def _scored(comparison: Comparison) -> str:
-    """Which score was compared, as ``; first-order radius, Linf``."""
-    if comparison.score is None:
-        return ""
-    return "; " + ", ".join([views.score_name(comparison.score), *views.settings(comparison.score)])
-
-
-def _classes(comparison: Comparison) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(comparison.partition, overflow="fold")
-    for heading in ("n", "old", "new", "change", FALL, "accuracy"):
-        table.add_column(heading, justify="right", no_wrap=True)
+def _changes(comparison: Comparison) -> Table:
+    table = column_table(comparison.partition, "n", "old", "new", "change", FALL, "accuracy")
     table.add_column("", no_wrap=True)
     ordered = sorted(comparison.classes, key=lambda entry: entry.change.value or 0.0)
-    many, digits = len(ordered) > 2 * views.SHOWN, views.digits_of(comparison.score)
-    for entry in ordered[: views.SHOWN] if many else ordered:
-        _add_class(table, entry, digits)
-    if many:
-        table.add_row(Text(f"… {len(ordered) - 2 * views.SHOWN:,} more {PLURALS[comparison.partition]}", style="dim"))
-        for entry in ordered[-views.SHOWN :]:
-            _add_class(table, entry, digits)
-    return table
+    digits = views.digits_of(comparison.score)
+
+    def row(entry: ClassChange) -> list[Text | str]:
+        return [
+            Text(views.printable(entry.name)),
+            f"{entry.n:,}",
+            views.number(entry.old, digits),
+            views.number(entry.new, digits),
+            Text(views.estimate(entry.change.value, entry.change.interval, digits)),
+            "–" if entry.p_holm is None else f"{entry.p_holm:.2g}",
+            f"{views.percent(entry.accuracy[0])} → {views.percent(entry.accuracy[1])}",
+            Text(entry.verdict, style=CHANGE_COLOURS[entry.verdict]),
+        ]
+
+    return add_ends(table, ordered, row, f"more {PLURALS[comparison.partition]}")
 
 
 def _unknown(comparison: Comparison) -> list[tuple[str, str]]:
@@ -133,24 +149,8 @@ def _unknown(comparison: Comparison) -> list[tuple[str, str]]:
     return [(", ".join(names), why) for why, names in found.items()]
 
 
-def _add_class(table: Table, entry: ClassChange, digits: int) -> None:
-    table.add_row(
-        Text(views.printable(entry.name)),
-        f"{entry.n:,}",
-        views.number(entry.old, digits),
-        views.number(entry.new, digits),
-        Text(views.estimate(entry.change.value, entry.change.interval, digits)),
-        "–" if entry.p_holm is None else f"{entry.p_holm:.2g}",
-        f"{views.percent(entry.accuracy[0])} → {views.percent(entry.accuracy[1])}",
-        Text(entry.verdict, style=CHANGE_COLOURS[entry.verdict]),
-    )
-
-
 def _metrics(comparison: Comparison) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("metric", no_wrap=True)
-    for heading in ("old", "new", "change"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = column_table("metric", "old", "new", "change", fold=False)
     for name, metric in comparison.metrics.items():
         digits = views.metric_digits(name, comparison.score)
         table.add_row(
@@ -162,3 +162,87 @@ def _metrics(comparison: Comparison) -> Table:
     before, after = comparison.accuracy
     table.add_row("accuracy", views.percent(before), views.percent(after), f"{100 * (after - before):+.1f} points")
     return table
+
+
+def show_check(audit: Audit, folder: Path | None, console: Console) -> None:
+    """Radii refuted and accuracy under attack of each model; then where the result and the pictures are."""
+    for model in audit.models:
+        console.print(Text(views.printable(sentences.headline(model)), style="bold"))
+        if model.claim.tried_by:
+            console.print(_refutation(model))
+        if model.cross_check is not None:
+            console.print(_cross_check(model, model.cross_check))
+        console.print(Group(*flag_lines(model.flags)))
+    if folder is not None:
+        pictures = " and witnesses/" if any(model.claim.witnesses for model in audit.models) else ""
+        written = views.printable(f"Written: {redact(folder)}/: audit.json{pictures}")
+        console.print(Text(written), soft_wrap=True)
+
+
+def _refutation(model: ModelAudit) -> RenderableType:
+    claim = model.claim
+    parts: list[RenderableType] = []
+    if claim.radius_refuted_share is not None:
+        columns: Columns = {
+            "score": lambda entry: views.score_text(model, entry.score, entry.interval),
+            "radii refuted": lambda entry: views.share_text(entry.refuted),
+        }
+        parts = [_class_columns(model, columns), Text()]
+    parts += [Text(text, style="bold") for text in sentences.tried_texts(model)]
+    if claim.witnesses:
+        strongest = claim.witnesses[0]
+        where = f" ({strongest.image}; exact pixels: {strongest.data})" if strongest.image else ""
+        text = (
+            f"Strongest witness: sample {strongest.sample} of “{strongest.class_}” is “{strongest.predicted}” at "
+            f"distance {strongest.distance:.3g}, inside its radius of {strongest.radius:.3g}{where}."
+        )
+        parts.append(Text(views.printable(text)))
+    if claim.radius_refuted_share is not None and claim.delta is not None:
+        about = (
+            "Shares are of samples with a positive score, from those tried; in the whole each class weighs as much as "
+            f"it has of them. Intervals hold together with probability {1 - claim.delta:g}, beside those of the "
+            "scores. A radius that stands is not proved."
+        )
+        parts.append(Text(about, style="dim"))
+    return Group(*parts, Text(sentences.premise_text(model), style="dim"))
+
+
+def _cross_check(model: ModelAudit, found: CrossCheck) -> RenderableType:
+    columns: Columns = {
+        "accuracy attacked": lambda entry: views.share_text(entry.attacked),
+        "first-order": lambda entry: views.percent(found.scores.first_order.get(entry.name)),
+        "clean": lambda entry: views.percent(found.scores.clean_accuracy.get(entry.name)),
+        SCORES[GREAT].heading: lambda entry: views.number(found.scores.great.get(entry.name)),
+    }
+    attack, accuracy = f"{ATTACKS[found.attack]}, {found.norm} {found.eps:.4g}", views.share_text(found.accuracy)
+    sure = f"intervals hold together with probability {1 - found.delta:g}"
+    alike = [f"{name} {views.number(entry.spearman, 2)}" for name, entry in agreements(found).items()]
+    lines = [
+        f"{attack}: accuracy {accuracy}, from {found.n:,} samples, classes weighed as audited; {sure}.",
+        f"Classes ranked as under attack (Spearman): {', '.join(alike)}.",
+        f"First-order radii: {found.first_order}.",
+        f"Time on the same samples: {', '.join(f'{name} {_time(taken)}' for name, taken in found.seconds.items())}.",
+    ]
+    return Group(_class_columns(model, columns), Text(), *map(Text, lines))
+
+
+def agreements(found: CrossCheck) -> dict[str, Agreement]:
+    """How alike each score and the attack order the classes, by the name of the score."""
+    named = {
+        "clean accuracy": found.agreement.clean_accuracy,
+        "great": found.agreement.great,
+        "first-order": found.agreement.first_order,
+    }
+    return {name: entry for name, entry in named.items() if entry is not None}
+
+
+def _class_columns(model: ModelAudit, columns: Columns) -> Table:
+    def row(entry: ClassResult) -> list[Text]:
+        return [Text(views.printable(entry.name)), *(Text(cell(entry)) for cell in columns.values())]
+
+    table = column_table(model.partition, *columns)
+    return add_ends(table, sentences.by_score(model), row)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"

@@ -15,7 +15,6 @@ from gfscore.scores.first_order import first_order_radii, first_order_scores
 from gfscore.scores.given import given_scores
 from gfscore.scores.great import SCORE_MAX, great_scores, local_scores
 from gfscore.scores.lipschitz import lipschitz_scores
-from gfscore.scores.local import Activation, LocalScores
 from gfscore.scores.margin_slopes import (
     FirstOrder,
     Norm,
@@ -24,6 +23,7 @@ from gfscore.scores.margin_slopes import (
     is_leading,
     strongest_rivals,
 )
+from gfscore.scores.sample_scores import Activation, LocalScores
 from gfscore.scores.smoothing import Noise, certified_radii, smoothing_scores
 
 __all__ = [

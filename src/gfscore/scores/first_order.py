@@ -8,8 +8,8 @@ from gfscore.errors import ModelError, OptionError
 from gfscore.results import Flag
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER
-from gfscore.scores.local import LocalScores
 from gfscore.scores.margin_slopes import ROUNDING, FirstOrder, strongest_rivals
+from gfscore.scores.sample_scores import LocalScores
 
 PREMISE = (
     "The first-order radius is an estimate: the distance at which a rival would win if the logits went on as steeply "
@@ -98,28 +98,20 @@ def first_order_scores(
     )
 
 
-def share_error(radii: FloatArray, eps: float, relative: float) -> float:
-    r"""Standard error of the share of radii above ``eps`` that the random directions cause.
+def _standard_errors(values: FloatArray, how: FirstOrder) -> dict[str, float]:
+    r"""Standard errors that the random directions cause: of a radius, of the mean and of the share above eps.
 
-    Each estimate is log-normal, about, with deviation ``relative``; so a sample is counted with a probability
+    Each estimate is log-normal, about, with deviation s, the relative error; so a sample is counted with a probability
     :math:`p_i = \Phi(\ln(r_i / \epsilon) / s)`, and the share has the deviation
     :math:`\sqrt{\sum_i p_i (1 - p_i)} / N`.
-
-    >>> round(share_error(np.array([0.1, 0.2, 5.0]), 0.1, 0.2), 3)
-    0.167
     """
-    if eps == 0:
-        return 0.0
-    with np.errstate(divide="ignore"):
-        counted = ndtr(np.log(radii / eps) / relative)
-    return float(np.sqrt((counted * (1 - counted)).sum()) / len(radii))
-
-
-def _standard_errors(values: FloatArray, how: FirstOrder) -> dict[str, float]:
-    """Standard errors that the random directions cause: of a radius, of the mean and of the share above eps."""
-    relative = how.relative_error
-    found = {"relative_error": relative, "mean_error": float(np.linalg.norm(relative * values) / len(values))}
-    return found if how.eps is None else found | {"share_error": share_error(values, how.eps, relative)}
+    relative, n = how.relative_error, len(values)
+    found = {"relative_error": relative, "mean_error": float(np.linalg.norm(relative * values) / n)}
+    if how.eps is not None:
+        with np.errstate(divide="ignore"):
+            counted = ndtr(np.log(values / how.eps) / relative) if how.eps else np.ones(n)
+        found["share_error"] = float(np.sqrt((counted * (1 - counted)).sum()) / n)
+    return found
 
 
 def _without_radius(

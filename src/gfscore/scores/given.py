@@ -13,19 +13,15 @@ from gfscore.errors import OptionError, SamplesError
 from gfscore.results import Flag
 from gfscore.samples import Samples
 from gfscore.scores.great import decisions
-from gfscore.scores.local import LocalScores
+from gfscore.scores.sample_scores import LocalScores
 
+PREMISE = (
+    "{} radii in [0, 1] pixels as they were given, true if whoever computed them proved them for this network, these "
+    "images and these labels."
+)
 CAPS = {"l2": 1.0, "linf": 16 / 255}  # twice the usual radii of interest, 0.5 and 8/255
 CAPPED_SHARE = 0.1  # of the samples: then the cap decides the profile
 FAR_BELOW = 0.05  # of the cap, for the largest radius
-
-
-def premise(norm: str) -> str:
-    """What the radii are taken to be."""
-    return (
-        f"{norm.upper()} radii in [0, 1] pixels as they were given, true if whoever computed them proved them for this "
-        "network, these images and these labels."
-    )
 
 
 def given_scores(samples: Samples, radii: ArrayLike, *, norm: str = "l2", cap: float | None = None) -> LocalScores:
@@ -65,7 +61,7 @@ def given_scores(samples: Samples, radii: ArrayLike, *, norm: str = "l2", cap: f
         values=values,
         maximum=limit,
         predicted=predicted,
-        premise=premise(norm),
+        premise=PREMISE.format(norm.upper()),
         certified=True,
         own_logits=own,
         rival_logits=rival,

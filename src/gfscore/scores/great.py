@@ -11,7 +11,7 @@ from gfscore.arrays import CHUNK_VALUES, FloatArray, IntArray, Scratch, map_chun
 from gfscore.errors import OptionError
 from gfscore.samples import Samples
 from gfscore.score_titles import GREAT
-from gfscore.scores.local import Activation, LocalScores
+from gfscore.scores.sample_scores import Activation, LocalScores
 
 PREMISE = (
     "The GREAT score bounds the distance to the nearest adversarial example only where the margin of confidences is "
@@ -62,7 +62,7 @@ def great_scores(
 
     Each row is computed by itself, so neither ``chunk_values`` nor ``threads`` changes a bit of the result.
     """
-    activation, temperature = activation_for(samples, activation), check_temperature(temperature)
+    activation, temperature = check_activation(activation, samples), check_temperature(temperature)
     kernel: Kernel = _softmax_margin if activation is Activation.SOFTMAX else sigmoid_margin
     own, rival, values = (np.empty(samples.n_samples) for _ in range(3))
     predicted, scratch = np.empty(samples.n_samples, dtype=np.int64), Scratch()
@@ -163,23 +163,18 @@ def sigmoid_margin(
         return np.asarray(expit(own / temperature) * expit(-rival / temperature) * leading)
 
 
-def activation_for(samples: Samples, activation: Activation | str) -> Activation:
-    """The activation of that name, if these samples can be scored with it."""
-    activation = check_activation(activation)
-    if samples.probabilities and activation is Activation.SIGMOID:
-        raise OptionError(
-            "sigmoid needs logits: the common shift it depends on cannot be told from probabilities. Use softmax."
-        )
-    return activation
-
-
-def check_activation(activation: Activation | str) -> Activation:
-    """The activation of that name, or an error that lists the names."""
+def check_activation(activation: Activation | str, samples: Samples | None = None) -> Activation:
+    """The activation of that name, if there is one and these samples can be scored with it."""
     try:
-        return Activation(activation)
+        known = Activation(activation)
     except ValueError:
         choices = " or ".join(repr(str(choice)) for choice in Activation)
         raise OptionError(f"activation {activation!r} is not known. Choose {choices}.") from None
+    if samples is not None and samples.probabilities and known is Activation.SIGMOID:
+        raise OptionError(
+            "sigmoid needs logits: the common shift it depends on cannot be told from probabilities. Use softmax."
+        )
+    return known
 
 
 def check_temperature(temperature: float) -> float:

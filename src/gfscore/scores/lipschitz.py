@@ -14,7 +14,7 @@ from gfscore.errors import OptionError
 from gfscore.samples import Samples
 from gfscore.scores.given import apply_cap, check_cap
 from gfscore.scores.great import decisions
-from gfscore.scores.local import LocalScores
+from gfscore.scores.sample_scores import LocalScores
 
 PREMISE = (
     "L2 radii in [0, 1] pixels, true if the logits are L-Lipschitz in the pixels with the constant L that is recorded, "
@@ -24,24 +24,15 @@ OUTWARD = 1e-9  # relative; singular values in float64 are off by some 1e-13
 Pair = tuple[int, int]
 
 
-def margin_radii(margins: FloatArray, lipschitz: float) -> FloatArray:
-    r"""Radius within which a leading logit stays ahead.
-
-    .. math:: R(x) = \frac{f_y(x) - \max_{j \ne y} f_j(x)}{\sqrt{2}\, L}
-
-    The difference of two logits is :math:`\sqrt 2 L`-Lipschitz when the vector of logits is L-Lipschitz from L2 to L2.
-    ``margins`` is ``(N,)``; a negative one gives 0. Tsuzuku, Sato and Sugiyama, NeurIPS 2018.
-
-    >>> margin_radii(np.array([1.0, -1.0]), 10.0).round(4)
-    array([0.0707, 0.    ])
-    """
-    return np.asarray(np.maximum(margins, 0.0) / (math.sqrt(2.0) * check_constant(lipschitz)))
-
-
 def lipschitz_scores(
     samples: Samples, lipschitz: float, *, cap: float | None = None, how: str = "given"
 ) -> LocalScores:
-    """Certified radius of each sample, from the L2 Lipschitz constant of its logits in [0, 1] pixels.
+    r"""Certified radius of each sample, from the L2 Lipschitz constant L of its logits in [0, 1] pixels.
+
+    .. math:: R(x) = \frac{f_y(x) - \max_{j \ne y} f_j(x)}{\sqrt{2}\, L}
+
+    or 0 where that is negative: a difference of two logits is :math:`\sqrt 2 L`-Lipschitz when the vector of logits is
+    L-Lipschitz from L2 to L2. Tsuzuku, Sato and Sugiyama, NeurIPS 2018.
 
     A constant for the network's inputs after ``(pixel - mean) / std`` is one for pixels once it is divided by the
     smallest std: :func:`constant_in_pixels`. Radii above ``cap`` count as ``cap``.
@@ -52,10 +43,10 @@ def lipschitz_scores(
     """
     if samples.probabilities:
         raise OptionError("a Lipschitz certificate needs logits, to which the constant belongs. Give logits.")
-    check_constant(lipschitz)
     own, rival, predicted = decisions(samples)
     limit = check_cap(cap, "l2")
-    values, flags = apply_cap(margin_radii(own - rival, lipschitz), limit)
+    radii = np.maximum(own - rival, 0.0) / (math.sqrt(2.0) * check_constant(lipschitz))
+    values, flags = apply_cap(radii, limit)
     return LocalScores(
         name="lipschitz",
         values=values,

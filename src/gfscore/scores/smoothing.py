@@ -11,8 +11,13 @@ from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.errors import OptionError, SamplesError
 from gfscore.results import Flag
 from gfscore.samples import Samples
-from gfscore.scores.local import LocalScores
+from gfscore.scores.sample_scores import LocalScores
 
+PREMISE = (
+    "L2 radii in [0, 1] pixels of the smoothed classifier, which answers with the class that the network gives most "
+    "often under Gaussian noise of sigma {sigma:g}: not of the network itself. Each radius is too large with "
+    "probability at most {alpha:g}; lower ends account for it."
+)
 DEFAULT_ALPHA = 0.001
 SATURATED_SHARE = 0.1  # of the samples at the largest radius: then more noise samples would certify visibly more
 
@@ -33,15 +38,6 @@ class Noise:
             raise OptionError(f"n0 is {self.n0} and n is {self.n}; both must be at least 1. 100 and 1000 are usual.")
         if self.seed < 0:
             raise OptionError(f"seed {self.seed} is negative. Give 0 or more.")
-
-
-def premise(sigma: float, alpha: float) -> str:
-    """What the radii are about, and how often one may be wrong."""
-    return (
-        f"L2 radii in [0, 1] pixels of the smoothed classifier, which answers with the class that the network gives "
-        f"most often under Gaussian noise of sigma {sigma:g}: not of the network itself. Each radius is too large with "
-        f"probability at most {alpha:g}; lower ends account for it."
-    )
 
 
 def vote_shares(votes: ArrayLike, n: int, alpha: float) -> FloatArray:
@@ -124,7 +120,7 @@ def smoothing_scores(
         values=values,
         maximum=maximum,
         predicted=predicted,
-        premise=premise(noise.sigma, alpha),
+        premise=PREMISE.format(sigma=noise.sigma, alpha=alpha),
         certified=True,
         norm="l2",
         settings={**asdict(noise), "alpha": alpha},

@@ -64,7 +64,7 @@ def summary_to_bytes(summary: Summary) -> bytes:
         "blocks": N_BLOCKS,
         "seed": summary.seed,
         "value_range": summary.value_range,
-        "row_sums": None if summary.row_sums is None else summary.row_sums.saved(),
+        "row_sums": None if summary.row_sums is None else asdict(summary.row_sums),
         "halved_batches": summary.halved_batches,
     }
     arrays = {name: _small(getattr(summary, name)) for name in ARRAYS}
@@ -92,7 +92,7 @@ def summary_from_bytes(content: bytes) -> Summary:
             names=tuple(map(str, about["names"])),
             class_names=tuple(map(str, about["class_names"])),
             value_range=(float(about["value_range"][0]), float(about["value_range"][1])),
-            row_sums=None if about["row_sums"] is None else RowSums.restored(about["row_sums"]),
+            row_sums=None if about["row_sums"] is None else RowSums.restore(about["row_sums"]),
             seed=int(about["seed"]),
             halved_batches=int(about["halved_batches"]),
             **{name: _whole(arrays[name]) for name in ARRAYS},

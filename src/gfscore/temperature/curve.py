@@ -16,15 +16,15 @@ from gfscore.metrics import ClassScores, all_metrics
 from gfscore.profile import drawn_samples
 from gfscore.results import Curves, ModelAudit
 from gfscore.samples import Samples
+from gfscore.scores import Activation
 from gfscore.scores.great import (
     SCORE_MAX,
-    activation_for,
+    check_activation,
     check_temperature,
     own_and_rival,
     sigmoid_margin,
     writable_logits,
 )
-from gfscore.scores.local import Activation
 from gfscore.temperature.ladder import Ladder, softmax_margins
 
 DEFAULT_RANGE = (0.01, 10.0)  # the paper's
@@ -126,7 +126,7 @@ def temperature_curve(
            [0.796 , 0.5397],
            [0.4491, 0.3209]])
     """
-    activation, draw = activation_for(samples, activation), drawn_samples(samples, class_sizes)
+    activation, draw = check_activation(activation, samples), drawn_samples(samples, class_sizes)
     low, high = check_temperature_range(temperature_range)
     groups = samples.groups
     names, codes = (samples.class_names, samples.labels) if groups is None else (groups.names, groups.codes)

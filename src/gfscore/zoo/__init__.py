@@ -4,7 +4,7 @@ Only files and what was measured on them: to run them is another room's work. Ho
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +26,6 @@ class ZooModel:
 
     name: str
     path: Path
-    sha256: str
     family: str  # of defences
     description: str  # one or two sentences, for people
     clean_accuracy: float
@@ -37,7 +36,7 @@ class ZooModel:
     great_score: float  # mean over the test set; softmax, temperature 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ZooGenerator:
     """A class-conditional generator: ONNX from ``z`` (n, latent_dim) and ``label`` (n,) int64 to ``images``.
 
@@ -45,7 +44,6 @@ class ZooGenerator:
     """
 
     path: Path
-    sha256: str
     latent_dim: int
     recognised_share: float  # of its samples: those that the standard network assigns to the class asked for
 
@@ -64,23 +62,15 @@ def models() -> tuple[ZooModel, ...]:
     >>> [model.name for model in models()][:3]
     ['standard', 'noise', 'pgd-small']
     """
-    manifest = _manifest()
-    return tuple(
-        ZooModel(
-            name=entry["name"],
-            path=DATA / entry["file"],
-            sha256=entry["sha256"],
-            family=entry["family"],
-            description=entry["description"],
-            clean_accuracy=entry["clean_accuracy"],
-            class_accuracies=tuple(entry["class_accuracies"]),
-            attack_radius=manifest["attack"]["radius"],
-            attack_accuracy=entry["attack_accuracy"],
-            class_attack_accuracies=tuple(entry["class_attack_accuracies"]),
-            great_score=entry["great_score"],
-        )
-        for entry in manifest["models"]
-    )
+    asked = {field.name for field in fields(ZooModel)}
+
+    def model(entry: dict[str, Any]) -> ZooModel:
+        known: dict[str, Any] = {key: value for key, value in entry.items() if key in asked}
+        for key in ("class_accuracies", "class_attack_accuracies"):
+            known[key] = tuple(known[key])
+        return ZooModel(path=DATA / entry["file"], attack_radius=_manifest()["attack"]["radius"], **known)
+
+    return tuple(map(model, _manifest()["models"]))
 
 
 def generator() -> ZooGenerator:
@@ -90,12 +80,7 @@ def generator() -> ZooGenerator:
     8
     """
     entry = _manifest()["generator"]
-    return ZooGenerator(
-        path=DATA / entry["file"],
-        sha256=entry["sha256"],
-        latent_dim=entry["latent_dim"],
-        recognised_share=entry["recognised_share"],
-    )
+    return ZooGenerator(DATA / entry["file"], entry["latent_dim"], entry["recognised_share"])
 
 
 def test_set() -> Digits:

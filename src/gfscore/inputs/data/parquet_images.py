@@ -22,7 +22,7 @@ from gfscore.inputs.data.image_files import EncodedData
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.small_files import refuse_moved
 from gfscore.inputs.table_files import column_values, open_parquet_file
-from gfscore.names import listing, shortened
+from gfscore.names import listing, shorten
 
 IMAGES, LABELS = ("image", "img"), ("label", "labels", "fine_label")
 
@@ -179,7 +179,7 @@ def _labels(
         unknown = set(values) - set(found)
         if unknown:
             raise FileError(
-                f"has the label {shortened(min(unknown))}, which is none of its class names. Make them agree."
+                f"has the label {shorten(min(unknown))}, which is none of its class names. Make them agree."
             )
         label_of, names = class_order(found, given, "label")
         return check_labels(np.array([label_of[value] for value in values])), names

@@ -4,27 +4,27 @@ They compute no mathematics: every number is in the result. Loading this package
 nothing else imports it at the top of a module.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from altair.typing import ChartType
 
-from gfscore.outputs.figures.concentration import rdi_concentration
-from gfscore.outputs.figures.disparity import disparity_bars, noise_floor
-from gfscore.outputs.figures.every import draw_all
-from gfscore.outputs.figures.forest import forest
-from gfscore.outputs.figures.heatmap import class_heatmap
-from gfscore.outputs.figures.inequality import lorenz
-from gfscore.outputs.figures.radar import radar
-from gfscore.outputs.figures.ranking import reranking, robustness_disparity
+from gfscore.errors import ResultError
+from gfscore.outputs.figures.by_temperature import calibration_curve, temperature_curves
+from gfscore.outputs.figures.class_grids import class_heatmap, radar
+from gfscore.outputs.figures.class_rows import PICKED, class_picker, forest, side_by_side
+from gfscore.outputs.figures.disparity import Radii, disparity_bars, lorenz, noise_floor, rdi_concentration
+from gfscore.outputs.figures.model_ranks import class_vulnerability, place_labels, reranking, robustness_disparity
 from gfscore.outputs.figures.saving import SUFFIXES, figure_bytes, html_page, javascript, save
-from gfscore.outputs.figures.temperature import calibration_curve, temperature_curves
-from gfscore.outputs.figures.threshold import class_picker, side_by_side
-from gfscore.outputs.figures.vulnerability import class_vulnerability
+from gfscore.results import Audit, ModelAudit
 
 __all__ = [
     "FIGURES",
+    "PICKED",
     "SUFFIXES",
+    "Drawn",
     "Figure",
     "calibration_curve",
     "class_heatmap",
@@ -38,6 +38,7 @@ __all__ = [
     "javascript",
     "lorenz",
     "noise_floor",
+    "place_labels",
     "radar",
     "rdi_concentration",
     "reranking",
@@ -48,60 +49,75 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A figure that can be asked for by name."""
 
     draw: Callable[..., ChartType]
     shows: str  # in one line
-    suits: str  # which results it can be drawn from
     per_model: bool = False  # one picture for each model, not one for all
     takes: str | None = None  # a number it cannot take from the result: an argument of this name
 
 
 FIGURES: dict[str, Figure] = {
-    "forest": Figure(
-        draw=forest,
-        shows="classes of a model with their intervals, sorted",
-        suits="results with intervals",
-        per_model=True,
-    ),
-    "heatmap": Figure(
-        draw=class_heatmap, shows="every class score of every model; of many classes, the ends by name", suits="all"
-    ),
-    "disparity": Figure(draw=disparity_bars, shows="score, WCR, RDI, NRGC and FP-GREAT of each model", suits="all"),
-    "robustness-rdi": Figure(
-        draw=robustness_disparity, shows="score of each model against its RDI", suits="two or more models"
-    ),
-    "reranking": Figure(
-        draw=reranking, shows="places by score, and by FP-GREAT, as a bump chart", suits="two or more models"
-    ),
-    "lorenz": Figure(
-        draw=lorenz,
-        shows="share of the sum of the scores that the lowest classes hold",
-        suits="scores that are not all 0",
-    ),
-    "noise": Figure(
-        draw=noise_floor, shows="RDI and NRGC beside what chance alone would give", suits="results with a noise floor"
-    ),
-    "vulnerability": Figure(
-        draw=class_vulnerability, shows="how often each class is the worst or the best", suits="two or more models"
-    ),
-    "radar": Figure(draw=radar, shows="class profiles of a few models as polygons", suits="three or more classes"),
+    "forest": Figure(forest, "classes of a model with their intervals, sorted", per_model=True),
+    "heatmap": Figure(class_heatmap, "every class score of every model; of many classes, the ends by name"),
+    "disparity": Figure(disparity_bars, "score, WCR, RDI, NRGC and FP-GREAT of each model"),
+    "robustness-rdi": Figure(robustness_disparity, "score of each model against its RDI"),
+    "reranking": Figure(reranking, "places by score, and by FP-GREAT, as a bump chart"),
+    "lorenz": Figure(lorenz, "share of the sum of the scores that the lowest classes hold"),
+    "noise": Figure(noise_floor, "RDI and NRGC beside what chance alone would give"),
+    "vulnerability": Figure(class_vulnerability, "how often each class is the worst or the best"),
+    "radar": Figure(radar, "class profiles of a few models as polygons"),
     "concentration": Figure(
-        draw=rdi_concentration,
-        shows="how the bound of the RDI shrinks with the number of samples",
-        suits="results with intervals",
-        takes="radii",
+        rdi_concentration, "how the bound of the RDI shrinks with the number of samples", takes="radii"
     ),
-    "calibration": Figure(
-        draw=calibration_curve, shows="the calibration's objective by temperature", suits="calibrated results"
-    ),
+    "calibration": Figure(calibration_curve, "the calibration's objective by temperature"),
     "temperature": Figure(
-        draw=temperature_curves,
-        shows="class scores by temperature, with the plateau shaded",
-        suits="results with curves over the temperature",
-        per_model=True,
-        takes="calibration",
+        temperature_curves, "class scores by temperature, with the plateau shaded", per_model=True, takes="calibration"
     ),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """A figure of a result, or why it cannot be drawn from it."""
+
+    name: str  # of the figure
+    stem: str  # of its file
+    shows: str
+    chart: ChartType | None
+    reason: str | None = None
+
+
+def draw_all(figures: Mapping[str, Figure], audit: Audit, *, radii: Radii) -> Iterator[Drawn]:
+    """Draw each of ``figures`` that the result holds the numbers for; ``radii`` are the one set it does not hold."""
+    numbers: dict[str | None, Any] = {"radii": radii, "calibration": audit.calibration}
+    for name, figure in figures.items():
+        given = {} if figure.takes is None else {figure.takes: numbers[figure.takes]}
+        for stem, subject in _subjects(name, figure, audit):
+            chart, reason = None, None
+            try:
+                chart = figure.draw(subject, **given)
+            except ResultError as error:
+                reason = str(error)
+            yield Drawn(name=name, stem=stem, shows=figure.shows, chart=chart, reason=reason)
+
+
+def _subjects(name: str, figure: Figure, result: Audit) -> Iterator[tuple[str, Audit | ModelAudit]]:
+    """What a figure is drawn from, and the stem of its file: the audit, or each of its models."""
+    if not figure.per_model:
+        yield name, result
+        return
+    taken: set[str] = set()
+    for model in result.models:
+        stem = name if len(result.models) == 1 else f"{name}-{_file_name(model.name)}"
+        while stem.casefold() in taken:
+            stem += "-2"
+        taken.add(stem.casefold())
+        yield stem, model
+
+
+def _file_name(name: str) -> str:
+    """A model's name without what a file's name cannot hold."""
+    return re.sub(r"[^\w.+-]+", "-", name).strip("-.")[:80] or "model"

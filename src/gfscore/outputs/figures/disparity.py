@@ -1,6 +1,7 @@
-"""Metrics of the models side by side: bars, and what chance alone would give."""
+"""How uneven the classes are: metrics side by side, what chance would give, shares, and how well the RDI is known."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import altair as alt
@@ -8,28 +9,33 @@ from altair.typing import ChartType
 
 from gfscore import views
 from gfscore.errors import PLURALS, ResultError
+from gfscore.outputs import sentences
 from gfscore.outputs.figures import style
 from gfscore.results import Audit, ModelAudit
 
 PANEL, NOISE_PANEL, ROW = 118, 260, 21
 MORE, MAYBE = "more than noise", "may be noise"
+NOISE_LOOKS = {MORE: (style.VERMILION, "diamond"), MAYBE: (style.BLUE, "circle")}
+LORENZ_SIDE = 380
+OTHERS = "other models"
+CONCENTRATION_WIDTH, CONCENTRATION_HEIGHT = 520, 320
+
+Radii = Mapping[str, Sequence[tuple[int, float]]]  # by method: samples per class, and the bound they buy
 
 
 def disparity_bars(result: Audit | ModelAudit) -> ChartType:
     """A panel per metric, a bar per model with its interval, and the noise floor where there is one."""
     models = style.several(result)
-    parts = PLURALS[models[0].partition]
     keys = views.metric_keys(*models, main=True)
     panels = [_bars(models, key, labels=key == keys[0]) for key in keys]
-    notes = [style.about(models)]
     bounded = [model for model in models if any(model.metric(key).interval for key in keys)]
-    if bounded:
-        notes.append(style.intervals_note(bounded))
+    notes = [style.intervals_note(bounded)] if bounded else []
     if any(model.noise for model in models):
+        parts = PLURALS[models[0].partition]
         notes.append(f"Ticks: what chance alone exceeds in 5 % of cases when all {parts} are equal.")
-    notes += views.no_order(models)
+    notes += sentences.no_order(models)
     title = "Score of each model, and how unevenly it is spread"
-    return style.framed(alt.hconcat(*panels, spacing=12), title, notes, models=models, width=len(panels) * (PANEL + 45))
+    return style.frame(alt.hconcat(*panels, spacing=12), title, notes, models=models, width=len(panels) * (PANEL + 45))
 
 
 def noise_floor(result: Audit | ModelAudit) -> ChartType:
@@ -37,104 +43,188 @@ def noise_floor(result: Audit | ModelAudit) -> ChartType:
     models = [model for model in style.several(result) if model.noise is not None]
     if not models:
         raise ResultError("this result has no noise floor to draw. Run gfscore audit on the logits, which computes it.")
+    tables = {key: rows for key in views.metric_keys(*models) if (rows := _noise_rows(models, key))}
+    kinds = {row["kind"] for rows in tables.values() for row in rows}
+    known = [kind for kind in NOISE_LOOKS if kind in kinds]
+    panels = [_noise(models[0], key, rows, known, labels=not at) for at, (key, rows) in enumerate(tables.items())]
     parts = PLURALS[models[0].partition]
-    keys = [key for key in views.metric_keys(*models) if _noise_rows(models, key)]
-    kinds = {row["kind"] for key in keys for row in _noise_rows(models, key)}
-    panels = [_noise(models, key, kinds, labels=key == keys[0]) for key in keys]
     notes = [
-        style.about(models),
         f"Grey: from 0 to what chance exceeds in 5 % of cases were all {parts} equal; its tick: the mean under chance.",
         "p: how often chance gives as much as was observed, corrected for RDI and NRGC being asked together.",
     ]
     bounded = [model for model in models if model.rdi.interval or model.nrgc.interval]
-    if bounded:
-        notes.append(style.intervals_note(bounded))
+    notes += [style.intervals_note(bounded)] if bounded else []
     title = "Is the disparity more than noise?"
-    return style.framed(alt.hconcat(*panels, spacing=16), title, notes, models=models, width=2 * NOISE_PANEL + 260)
+    return style.frame(alt.hconcat(*panels, spacing=16), title, notes, models=models, width=2 * NOISE_PANEL + 260)
 
 
-def _values(models: Sequence[ModelAudit], metric: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for model in models:
-        shown, null = model.metric(metric), views.nulls(model).get(metric)
-        low, high = shown.interval or (None, None)
-        found.append(
-            {
-                "model": views.printable(model.name),
-                "value": shown.value,
-                "low": low,
-                "high": high,
-                "floor": None if null is None else null.null_q95,
-                "text": views.metric_text(model, metric, interval=False),
-            }
-        )
-    return found
+def _value(model: ModelAudit, metric: str) -> dict[str, Any]:
+    shown, null = model.metric(metric), sentences.nulls(model).get(metric)
+    low, high = shown.interval or (None, None)
+    return {
+        "model": views.printable(model.name),
+        "value": shown.value,
+        "low": low,
+        "high": high,
+        "floor": None if null is None else null.null_q95,
+        "text": views.metric_text(model, metric, interval=False),
+    }
 
 
-def _bars(models: Sequence[ModelAudit], metric: str, *, labels: bool = False) -> style.Part:
-    table = _values(models, metric)
-    names = [row["model"] for row in table]
-    base = alt.Chart(style.rows(table)).encode(y=alt.Y("model", **style.names_axis(names, labels=labels)))
+def _bars(models: Sequence[ModelAudit], metric: str, *, labels: bool) -> style.Part:
+    table = [_value(model, metric) for model in models]
+    names = style.names_axis([row["model"] for row in table], labels=labels)
+    base = style.chart_of(table).encode(y=alt.Y("model", **names))
     row = views.metric_row(metric)
-    better = "higher" if row.higher_is_better else "lower"
-    meaning = row.axis or f"of the {{parts}}: {better} is better"
-    title = [word.strip() for word in views.fill(meaning, models[0]).split(":")]
+    meaning = row.axis or f"of the {{parts}}: {'higher' if row.higher_is_better else 'lower'} is better"
+    title = [word.strip() for word in sentences.fill(meaning, models[0]).split(":")]
     axis = alt.Axis(title=title, tickCount=4)
-    tooltip = [
-        "model:N",
-        alt.Tooltip("value:Q", title="value", format=".4f"),
-        alt.Tooltip("low:Q", title="lower end", format=".4f"),
-        alt.Tooltip("high:Q", title="upper end", format=".4f"),
-    ]
-    bars = base.mark_bar(color=style.SKY, height=12).encode(x=alt.X("value:Q", axis=axis), tooltip=tooltip)
-    lines = base.mark_rule(color=style.INK).encode(x=alt.X("low:Q", axis=axis), x2="high:Q")
-    floors = base.mark_tick(color=style.VERMILION, thickness=2.5, size=16, opacity=1).encode(
-        x=alt.X("floor:Q", axis=axis)
-    )
-    texts = base.mark_text(align="left").encode(x=alt.value(PANEL + 5), text="text:N")
-    heading = views.metric_title(metric, models[0].score)
-    return alt.layer(bars, lines, floors, texts).properties(width=PANEL, height=ROW * len(table), title=heading)
+    tips = [style.tip("value", "value"), style.tip("low", "lower end"), style.tip("high", "upper end")]
+    floors = base.mark_tick(color=style.VERMILION, thickness=2.5, size=16, opacity=1)
+    return alt.layer(
+        base.mark_bar(color=style.SKY, height=12).encode(x=alt.X("value:Q", axis=axis), tooltip=["model:N", *tips]),
+        base.mark_rule(color=style.INK).encode(x=alt.X("low:Q", axis=axis), x2="high:Q"),
+        floors.encode(x=alt.X("floor:Q", axis=axis)),
+        base.mark_text(align="left").encode(x=alt.value(PANEL + 5), text="text:N"),
+    ).properties(width=PANEL, height=ROW * len(table), title=views.metric_title(metric, models[0].score))
 
 
 def _noise_rows(models: Sequence[ModelAudit], metric: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    for model, row in zip(models, _values(models, metric), strict=True):
-        null = views.nulls(model).get(metric)
+    for model in models:
+        null = sentences.nulls(model).get(metric)
         if null is not None:
-            kind = MORE if views.index_verdict(model, null) == MORE else MAYBE
-            found.append(
-                row | {"zero": 0.0, "mean": null.null_mean, "p": f"p = {views.adjusted(null):.2g}", "kind": kind}
-            )
+            kind = MORE if sentences.index_verdict(model, null) == MORE else MAYBE
+            chance = {"zero": 0.0, "mean": null.null_mean, "p": f"p = {sentences.adjusted(null):.2g}", "kind": kind}
+            found.append(_value(model, metric) | chance)
     return found
 
 
-def _noise(models: Sequence[ModelAudit], metric: str, kinds: set[str], *, labels: bool) -> style.Part:
-    table = _noise_rows(models, metric)
-    known = [kind for kind in (MORE, MAYBE) if kind in kinds]
-    colors = {MORE: style.VERMILION, MAYBE: style.BLUE}
-    shapes = {MORE: "diamond", MAYBE: "circle"}
-    base = alt.Chart(style.rows(table)).encode(
-        y=alt.Y("model", **style.names_axis([row["model"] for row in table], labels=labels))
-    )
-    heading = views.metric_title(metric, models[0].score)
-    unit = views.fill(views.metric_row(metric).axis, models[0]).partition(":")[0]
+def _noise(
+    model: ModelAudit, metric: str, table: Sequence[dict[str, Any]], known: Sequence[str], *, labels: bool
+) -> style.Part:
+    names = style.names_axis([row["model"] for row in table], labels=labels)
+    base = style.chart_of(table).encode(y=alt.Y("model", **names))
+    heading = views.metric_title(metric, model.score)
+    unit = sentences.fill(views.metric_row(metric).axis, model).partition(":")[0]
     axis = alt.Axis(title=f"{heading}: {unit}", tickCount=5)
     legend = alt.Legend(title=None, orient="bottom")
-    color = alt.Color("kind:N", scale=alt.Scale(domain=known, range=[colors[kind] for kind in known]), legend=legend)
-    shape = alt.Shape("kind:N", scale=alt.Scale(domain=known, range=[shapes[kind] for kind in known]), legend=legend)
-    tooltip = [
-        "model:N",
-        alt.Tooltip("value:Q", title="observed", format=".4f"),
-        alt.Tooltip("mean:Q", title="chance, mean", format=".4f"),
-        alt.Tooltip("floor:Q", title="chance, 95 %", format=".4f"),
-        alt.Tooltip("p:N"),
-    ]
+    colors, shapes = zip(*(NOISE_LOOKS[kind] for kind in known), strict=True)
+    color = style.looks(alt.Color, "kind", known, colors, legend=legend)
+    shape = style.looks(alt.Shape, "kind", known, shapes, legend=legend)
+    chance = [style.tip("mean", "chance, mean"), style.tip("floor", "chance, 95 %"), alt.Tooltip("p:N")]
+    tooltip = ["model:N", style.tip("value", "observed"), *chance]
+    points = base.mark_point(filled=True, size=75, opacity=1)
     return alt.layer(
         base.mark_bar(color=style.PALE, height=13).encode(x=alt.X("zero:Q", axis=axis), x2="floor:Q", tooltip=tooltip),
         base.mark_tick(color=style.GREY, thickness=2, size=13).encode(x=alt.X("mean:Q", axis=axis)),
         base.mark_rule(strokeWidth=1.5).encode(x=alt.X("low:Q", axis=axis), x2="high:Q", color=color),
-        base.mark_point(filled=True, size=75, opacity=1).encode(
-            x=alt.X("value:Q", axis=axis), color=color, shape=shape, tooltip=tooltip
-        ),
+        points.encode(x=alt.X("value:Q", axis=axis), color=color, shape=shape, tooltip=tooltip),
         base.mark_text(align="left").encode(x=alt.value(NOISE_PANEL + 6), text="p:N"),
     ).properties(width=NOISE_PANEL, height=ROW * len(table), title=heading)
+
+
+def lorenz(result: Audit | ModelAudit) -> ChartType:
+    """Share of all class scores that the lowest classes hold together; with many models the two ends stand out."""
+    models = [model for model in style.several(result) if model.nrgc.value is not None]
+    if not models:
+        raise ResultError(
+            "all class scores are 0, so there is nothing to share. A Lorenz curve needs a positive score."
+        )
+    models.sort(key=lambda model: model.nrgc.value or 0.0)
+    parts = PLURALS[models[0].partition]
+    named = models if len(models) <= len(style.LINES) else [models[0], models[-1]]
+    others = [model for model in models if model not in named]
+    labels = [_nrgc_label(model) for model in named] + [OTHERS] * (len(named) < len(models))
+    x = alt.X("x:Q", title=f"share of the {parts}, from the lowest score up", axis=alt.Axis(format="%"))
+    y = alt.Y("y:Q", title="share of the sum of their scores", axis=alt.Axis(format="%"))
+    legend = alt.Legend(title=None, orient="top-left", offset=8, symbolType="stroke", symbolSize=300)
+    color = style.looks(alt.Color, "label", labels, [*style.LINES[: len(named)], "#BBBBBB"], legend=legend)
+    dash = style.looks(alt.StrokeDash, "label", labels, [*style.DASHES[: len(named)], [1, 0]], legend=legend)
+    tooltip = ["model:N", style.tip("x", form=".1%"), style.tip("y", form=".1%")]
+    diagonal = style.chart_of([{"x": 0, "y": 0}, {"x": 1, "y": 1}]).mark_line(color=style.GREY, strokeWidth=1)
+    curves = [
+        style.chart_of(row for model in chosen for row in _shares(model, label))
+        .mark_line(strokeWidth=2)
+        .encode(x=x, y=y, detail="model:N", color=color, strokeDash=dash, tooltip=tooltip)
+        for chosen, label in ((others, OTHERS), (named, None))
+        if chosen
+    ]
+    note = f"On the diagonal all {parts} score the same. NRGC is twice the area between diagonal and curve."
+    title = f"How the score is shared among the {parts}"
+    chart = alt.layer(diagonal.encode(x=x, y=y), *curves).properties(width=LORENZ_SIDE, height=LORENZ_SIDE)
+    return style.frame(chart, title, [note], models=models, width=LORENZ_SIDE + 60)
+
+
+def _nrgc_label(model: ModelAudit) -> str:
+    return f"{views.printable(model.name)}: NRGC {views.number(model.nrgc.value)}"
+
+
+def _shares(model: ModelAudit, label: str | None) -> list[dict[str, Any]]:
+    sums = list(accumulate(sorted(entry.score for entry in model.classes), initial=0.0))
+    whose = {"model": views.printable(model.name), "label": label or _nrgc_label(model)}
+    return [whose | {"x": count / (len(sums) - 1), "y": total / sums[-1]} for count, total in enumerate(sums)]
+
+
+def rdi_concentration(result: Audit | ModelAudit, radii: Radii) -> ChartType:
+    """Half-width of the RDI's interval against samples per class: curves from ``radii``, and where the models stand.
+
+    ``radii`` comes from :func:`gfscore.planning.rdi_radii`: a picture computes nothing. Needs intervals of the RDI.
+    """
+    models = [model for model in style.several(result) if model.rdi.interval is not None]
+    if not models:
+        raise ResultError("this result has no interval of the RDI. Run gfscore audit on the logits.")
+    gaps = [model.rdi.value for model in models if model.rdi.value is not None]
+    methods = [style.METHODS.get(method, method) for method in radii]
+    counts = [n for pairs in radii.values() for n, _ in pairs]
+    largest = alt.Scale(domain=[0, 1.05 * models[0].score.range[1]], nice=False)
+    x = alt.X(
+        "n:Q",
+        title=f"samples in the {models[0].partition} that has fewest (logarithmic)",
+        scale=alt.Scale(type="log", domain=[min(counts), max(counts)], nice=False),
+        axis=alt.Axis(format=",d", values=[10.0**power for power in range(10)]),
+    )
+    y = alt.Y("radius:Q", title="half-width of the interval of the RDI", scale=largest)
+    band = style.chart_of([{"radius": min(gaps), "high": max(gaps)}])
+    band = band.mark_rect(color=style.PALE, opacity=0.7, stroke=style.PALE, strokeWidth=1)
+    legend = alt.Legend(title="bound", orient="top-right", symbolType="stroke", symbolSize=300)
+    color = style.looks(alt.Color, "method", methods, style.LINES, legend=legend)
+    dash = style.looks(alt.StrokeDash, "method", methods, style.DASHES)
+    curves = [
+        {"method": name, "n": n, "radius": radius}
+        for name, pairs in zip(methods, radii.values(), strict=True)
+        for n, radius in pairs
+    ]
+    lines = style.chart_of(curves).mark_line(strokeWidth=2, clip=True)
+    points = style.chart_of(map(_half_width, models))
+    points = points.mark_point(shape="diamond", filled=True, size=90, opacity=0.8, color=style.VERMILION)
+    tooltip = ["model:N", style.tip("n", form=","), style.tip("radius"), "interval:N"]
+    chart = alt.layer(
+        band.encode(y="radius:Q", y2="high:Q"),
+        lines.encode(x=x, y=y, color=color, strokeDash=dash),
+        points.encode(x=x, y=y, tooltip=tooltip),
+    ).properties(width=CONCENTRATION_WIDTH, height=CONCENTRATION_HEIGHT)
+    title, notes = "How well the disparity is known, by number of samples", _concentration_notes(models, gaps)
+    return style.frame(chart, title, notes, models=models, width=CONCENTRATION_WIDTH + 60)
+
+
+def _concentration_notes(models: Sequence[ModelAudit], gaps: Sequence[float]) -> list[str]:
+    low, high = (views.number(gap, views.digits_of(models[0].score)) for gap in (min(gaps), max(gaps)))
+    method = style.either(style.METHODS.get(model.interval.method, model.interval.method) for model in models)
+    whose, gap = f"Diamond: half of its {method} interval", f"model, {low}"
+    if len(models) > 1:
+        whose, gap = f"Diamonds: half of each model's {method} interval", f"models, {low} to {high}"
+    return [
+        f"Curve: holds with probability {1 - models[0].interval.delta:g}. {whose} of the RDI.",
+        f"Grey: the RDI of the {gap}. Where the curve is above it, the bound exceeds what it bounds.",
+    ]
+
+
+def _half_width(model: ModelAudit) -> dict[str, Any]:
+    low, high = model.rdi.interval or (0.0, 0.0)
+    return {
+        "model": views.printable(model.name),
+        "n": min(entry.n for entry in model.classes),
+        "radius": (high - low) / 2,
+        "interval": views.estimate(model.rdi.value, model.rdi.interval, views.digits_of(model.score)),
+    }

@@ -1,15 +1,16 @@
 """What all figures share: colours, fonts, and the lines that say what is shown."""
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import altair as alt
 from altair.typing import ChartType
+from altair.utils.schemapi import UndefinedType
 
 from gfscore import views
 from gfscore.errors import PLURALS, ResultError
-from gfscore.outputs.escaping import shortened
+from gfscore.outputs.escaping import shorten
 from gfscore.results import Audit, ModelAudit
 
 # Okabe and Ito's colours, which colour-blind readers tell apart; the order alternates dark and light for grey printers.
@@ -29,15 +30,26 @@ HALO: dict[str, Any] = {"stroke": "white", "strokeWidth": 3}  # below a text, to
 Part = Any  # a chart that becomes part of a figure: Altair's own types do not survive its chains of methods
 
 
-def rows(values: Iterable[Mapping[str, Any]]) -> alt.InlineData:
-    """Data of a figure. Names stand only here and in scale domains, never in an expression: they stay text."""
-    return _Rows(values=tuple(dict(row) for row in values))  # Altair copies lists whenever it copies a chart
+def chart_of(rows: Iterable[Mapping[str, Any]]) -> Part:
+    """A chart of rows. Names stand only there and in scale domains, never in an expression: they stay text."""
+    return alt.Chart(_Rows(values=tuple(map(dict, rows))))  # Altair copies lists whenever it copies a chart
 
 
 class _Rows(alt.InlineData):
     """Rows that are validated with the chart they end in, not each by itself: that took most of the time."""
 
     _class_is_valid_at_instantiation = False
+
+
+def looks(channel: Callable[..., Any], field: str, values: Sequence[str], given: Iterable[Any], **options: Any) -> Any:
+    """A colour, shape or dash of its own for each value of a field, in the order of the legend."""
+    own = [look for _, look in zip(values, given, strict=False)]
+    return channel(f"{field}:N", scale=alt.Scale(domain=list(values), range=own), **options)
+
+
+def tip(field: str, title: str | UndefinedType = alt.Undefined, form: str = ".4f") -> alt.Tooltip:
+    """A number in a tooltip."""
+    return alt.Tooltip(f"{field}:Q", format=form, title=title)
 
 
 def one(result: Audit | ModelAudit) -> ModelAudit:
@@ -59,23 +71,6 @@ def score_title(model: ModelAudit, of: str = "") -> str:
     return views.printable(f"{views.score_name(model.score)}{of} (scale {low:g} to {high:.3g})")
 
 
-def about(models: Sequence[ModelAudit], *, settings: bool = True) -> str:
-    """What was scored and how, for the line below the title."""
-    parts = PLURALS[models[0].partition]
-    counts = [entry.n for model in models for entry in model.classes]
-    sizes = [model.samples.n for model in models]
-    classes = [len(model.classes) for model in models]
-    how = either(filter(None, (", ".join(views.settings(model.score)) for model in models if settings)))
-    each = " each" if len(models) > 1 else ""
-    text = f"{whose(models)}; {_range(sizes)} samples{each}, {_range(classes)} {parts} with n = {_range(counts)}"
-    return f"{text}; {how}." if how else f"{text}."
-
-
-def whose(models: Sequence[ModelAudit]) -> str:
-    """Name of the only model, or how many there are."""
-    return shortened(models[0].name) if len(models) == 1 else f"{len(models)} models"
-
-
 def intervals_note(models: Iterable[ModelAudit], mark: str = "Lines") -> str:
     """What the intervals of the picture mean, in all models that have some."""
     found = [model.interval for model in models]
@@ -84,14 +79,24 @@ def intervals_note(models: Iterable[ModelAudit], mark: str = "Lines") -> str:
     return f"{mark} are {method} intervals: all of a model hold together with probability {level}."
 
 
-def framed(chart: Part, title: str, notes: Iterable[str], *, models: Sequence[ModelAudit], width: int) -> ChartType:
-    """The chart with its title, wrapped to ``width`` pixels, and the look that all figures share.
+def frame(
+    chart: Part,
+    title: str,
+    notes: Iterable[str],
+    *,
+    models: Sequence[ModelAudit],
+    width: int,
+    settings: bool = True,
+) -> ChartType:
+    """The chart with its title and notes, wrapped to ``width`` pixels, and the look that all figures share.
 
-    Its description, which names a page and is read to those who cannot see, is the title and whose picture it is.
+    The first line below the title says what was scored, and, unless ``settings`` is false, how. The description, which
+    names a page and is read to those who cannot see, is the title and whose picture it is.
     """
+    said = [views.printable(note) for note in (_about(models, settings=settings), *notes)]
     heading = alt.TitleParams(
-        text=_wrapped([title], width, TITLE_SIZE),
-        subtitle=_wrapped([views.printable(note) for note in notes], width, NOTE_SIZE),
+        text=_wrap([title], width, TITLE_SIZE),
+        subtitle=_wrap(said, width, NOTE_SIZE),
         anchor="start",
         frame="bounds",
         font=FONT,
@@ -106,7 +111,7 @@ def framed(chart: Part, title: str, notes: Iterable[str], *, models: Sequence[Mo
     # In one go: each call that changes a chart copies it whole, with its data.
     framed: ChartType = chart.properties(
         title=heading,
-        description=f"{title}: {whose(models)}",
+        description=f"{title}: {_whose(models)}",
         padding=dict.fromkeys(("left", "right", "top", "bottom"), PADDING),  # a page that embeds it may add to one
         background="white",
         config=_look(),
@@ -114,33 +119,40 @@ def framed(chart: Part, title: str, notes: Iterable[str], *, models: Sequence[Mo
     return framed
 
 
+def _about(models: Sequence[ModelAudit], *, settings: bool) -> str:
+    parts = PLURALS[models[0].partition]
+    counts = [entry.n for model in models for entry in model.classes]
+    sizes = [model.samples.n for model in models]
+    classes = [len(model.classes) for model in models]
+    how = either(filter(None, (", ".join(views.settings(model.score)) for model in models if settings)))
+    each = " each" if len(models) > 1 else ""
+    text = f"{_whose(models)}; {_range(sizes)} samples{each}, {_range(classes)} {parts} with n = {_range(counts)}"
+    return f"{text}; {how}." if how else f"{text}."
+
+
+def _whose(models: Sequence[ModelAudit]) -> str:
+    return shorten(models[0].name) if len(models) == 1 else f"{len(models)} models"
+
+
 def _look() -> alt.Config:
+    text: dict[str, Any] = {"labelFontSize": TEXT_SIZE, "titleFontSize": TEXT_SIZE}
+    plain: dict[str, Any] = {**text, "titleFontWeight": "normal", "labelLimit": NAME_LIMIT}
     return alt.Config(
         font=FONT,
         axis=alt.AxisConfig(
-            labelFontSize=TEXT_SIZE,
-            titleFontSize=TEXT_SIZE,
-            titleFontWeight="normal",
+            **plain,
             labelColor=INK,
             titleColor=INK,
             gridColor="#ECECEC",
             domainColor=GREY,
             tickColor=GREY,
-            labelLimit=NAME_LIMIT,
             titlePadding=8,
             labelFlush=False,
             labelSeparation=5,
         ),
         view=alt.ViewConfig(stroke=None),
-        legend=alt.LegendConfig(
-            labelFontSize=TEXT_SIZE,
-            titleFontSize=TEXT_SIZE,
-            titleFontWeight="normal",
-            labelLimit=NAME_LIMIT,
-            symbolStrokeWidth=2,
-            symbolSize=90,
-        ),
-        header=alt.HeaderConfig(labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE),
+        legend=alt.LegendConfig(**plain, symbolStrokeWidth=2, symbolSize=90),
+        header=alt.HeaderConfig(**text),
         title=alt.TitleConfig(fontSize=TEXT_SIZE, fontWeight="bold", anchor="start", frame="group", color=INK),
         text=alt.MarkConfig(font=FONT, fontSize=TEXT_SIZE, color=INK),
     )
@@ -157,7 +169,7 @@ def width_of(text: str, size: int = TEXT_SIZE) -> float:
     return min(NAME_LIMIT, len(text) * CHARACTER * size)
 
 
-def _wrapped(texts: Iterable[str], width: int, size: int) -> list[str]:
+def _wrap(texts: Iterable[str], width: int, size: int) -> list[str]:
     columns = max(30, int(width / (CHARACTER * size)))
     return [line for text in texts for line in textwrap.wrap(text, columns)]
 

@@ -1,7 +1,6 @@
 """An audit as something to hand on: one HTML file, Markdown, or a section of a model card."""
 
-from gfscore.outputs.report.cards import model_card
-from gfscore.outputs.report.pages import html
-from gfscore.outputs.report.texts import markdown
+from gfscore.outputs.report.html_report import html
+from gfscore.outputs.report.markdown_report import markdown, model_card
 
 __all__ = ["html", "markdown", "model_card"]

@@ -12,13 +12,13 @@ from altair.typing import ChartType
 from gfscore import views
 from gfscore.errors import PLURALS, ResultError
 from gfscore.outputs.figures import style
-from gfscore.results import Audit, Calibration, ModelAudit
+from gfscore.results import Audit, Calibration, Curves, ModelAudit
 
 WIDTH, HEIGHT = 520, 320
-ALL_SHOWN = 40  # classes that have a line; of more a band is drawn
+LINES_DRAWN = 40  # classes that have a line; of more a band is drawn
 TICKS = [digit * 10.0**power for power in range(-4, 5) for digit in (1, 2, 5)]
 APART = 0.05  # of the picture's height, at least, between two names
-MEANINGS = {
+OBJECTIVES = {
     "models": "Spearman correlation over models of score and clean accuracy",
     "classes": "Spearman correlation over classes of score and clean accuracy, mean over models",
     "stability": "smallest Spearman correlation with the profile at a temperature nearby, mean over models",
@@ -31,40 +31,32 @@ def calibration_curve(result: Audit) -> ChartType:
     found = result.calibration if isinstance(result, Audit) else None
     if found is None:
         raise ResultError("this result has no calibration curve. Calibrate first: gfscore audit --calibrate OBJECTIVE.")
-    temperatures, values = _steps(found)
-    objective, best = found.objective, found.temperature
-    x = _axis(temperatures)
-    y = alt.Y("value:Q", title=_folded(MEANINGS.get(objective, objective)), scale=alt.Scale(zero=False, nice=True))
-    rows = [{"T": t, "value": value} for t, value in zip(temperatures, values, strict=True)]
-    line = (
-        alt.Chart(style.rows(rows))
-        .mark_line(color=style.BLUE, strokeWidth=2, interpolate="step-after")
-        .encode(x=x, y=y, tooltip=[alt.Tooltip("T:Q", format=".4g"), alt.Tooltip("value:Q", format=".4f")])
-    )
-    layers: list[style.Part] = [*_plateau(found, x), line]
-    notes = [style.about(result.models, settings=False)]
-    if best is not None:
-        layers.append(_mark(best, x))
-        notes.append(f"Objective {objective!r}. Dashed: T = {best:.4g}, where it is {views.number(found.value)}.")
+    edges, values = found.curve.edges, found.curve.values
+    if len(edges) != len(values) + 1 or len(values) < 1:
+        raise ResultError(f"calibration.curve has {len(edges)} edges and {len(values)} values. Calibrate again.")
+    x, objective = _axis(edges), found.objective
+    y = alt.Y("value:Q", title=_fold(OBJECTIVES.get(objective, objective)), scale=alt.Scale(zero=False, nice=True))
+    # Each step begins at its edge; the last one is carried to the end of the range.
+    steps = [{"T": t, "value": value} for t, value in zip(edges, [*values, values[-1]], strict=True)]
+    line = style.chart_of(steps).mark_line(color=style.BLUE, strokeWidth=2, interpolate="step-after")
+    layers = [*_plateau(found, x), line.encode(x=x, y=y, tooltip=[style.tip("T", form=".4g"), style.tip("value")])]
+    notes = []
+    if found.temperature is not None:
+        layers.append(_mark(found.temperature, x))
+        best = f"T = {found.temperature:.4g}, where it is {views.number(found.value)}"
+        notes.append(f"Objective {objective!r}. Dashed: {best}.")
     if found.intervals:
         notes.append("Shaded: the temperatures at which the objective is highest.")
     alone = found.baselines.clean_accuracy
     if alone is not None:
-        table = [{"name": f"clean accuracy alone: {alone:.3f}", "value": alone}]
-        base = alt.Chart(style.rows(table)).encode(y=y)
-        layers += [
-            base.mark_rule(color=style.VERMILION, strokeDash=[2, 2]),
-            *(
-                base.mark_text(align="right", dy=-7, dx=-4, color=style.VERMILION, **halo).encode(
-                    x=alt.value(WIDTH), text="name:N"
-                )
-                for halo in (style.HALO, {})
-            ),
-        ]
+        base = style.chart_of([{"name": f"clean accuracy alone: {alone:.3f}", "value": alone}]).encode(y=y)
+        layers.append(base.mark_rule(color=style.VERMILION, strokeDash=[2, 2]))
+        for halo in (style.HALO, {}):
+            name = base.mark_text(align="right", dy=-7, dx=-4, color=style.VERMILION, **halo)
+            layers.append(name.encode(x=alt.value(WIDTH), text="name:N"))
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return style.framed(
-        chart, "What the calibration maximises, by temperature", notes, models=result.models, width=WIDTH + 60
-    )
+    title = "What the calibration maximises, by temperature"
+    return style.frame(chart, title, notes, models=result.models, width=WIDTH + 60, settings=False)
 
 
 def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | None = None) -> ChartType:
@@ -81,25 +73,23 @@ def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | No
     parts, x = PLURALS[model.partition], _axis(temperatures)
     y = alt.Y("score:Q", title=style.score_title(model))
     own = [entry.name for entry in sorted(model.classes, key=lambda entry: entry.score) if entry.name in scores]
-    layers: list[style.Part] = list(_plateau(calibration, x))
-    notes, title = [style.about([model], settings=False)], f"Score of each {model.partition}, by temperature"
     complete = len(own) == len(model.classes)
-    if complete:
-        notes.append(f"By name: the lowest and the highest of the {parts} in the audit.")
-    else:
+    title = f"Score of each {model.partition}, by temperature"
+    notes = [f"By name: the lowest and the highest of the {parts} in the audit."]
+    if not complete:
         title = f"Scores of the {len(own)} lowest {parts}, by temperature"
-        notes.append(
-            f"Shown are the {len(own)} lowest of {len(model.classes):,} {parts} in the audit; by name: the lowest."
-        )
-    if len(own) <= ALL_SHOWN:
-        layers.append(_lines(temperatures, scores, own[1:], x, y, color=style.GREY, strokeWidth=1))
+        lowest = f"the {len(own)} lowest of {len(model.classes):,} {parts} in the audit"
+        notes = [f"Shown are {lowest}; by name: the lowest."]
+    layers = _plateau(calibration, x)
+    if len(own) <= LINES_DRAWN:
+        layers.append(_lines(model.curves, own[1:], color=style.GREY, strokeWidth=1).encode(x=x, y=y))
     else:
         layers.append(_spread(temperatures, list(scores.values()), x))
         notes.append(f"Band: from the lowest to the highest of {len(scores):,} {parts} at each temperature.")
-    low: dict[str, Any] = {"color": style.VERMILION, "strokeWidth": 2.5, "strokeDash": style.DASHES[1]}
-    layers.append(_lines(temperatures, scores, own[:1], x, y, **low))
+    low = {"color": style.VERMILION, "strokeWidth": 2.5, "strokeDash": style.DASHES[1]}
+    layers.append(_lines(model.curves, own[:1], **low).encode(x=x, y=y))
     if complete:
-        layers.append(_lines(temperatures, scores, own[-1:], x, y, color=style.BLUE, strokeWidth=2.5))
+        layers.append(_lines(model.curves, own[-1:], color=style.BLUE, strokeWidth=2.5).encode(x=x, y=y))
     layers += _names(scores, own[0], own[-1] if complete else None, y)
     if model.score.temperature is not None:
         layers.append(_mark(model.score.temperature, x))
@@ -108,53 +98,35 @@ def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | No
         notes.append("Shaded: the plateau of the calibration.")
     notes.append("No decision of the model changes with T.")
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return style.framed(chart, title, notes, models=[model], width=WIDTH + 140)
-
-
-def _steps(found: Calibration) -> tuple[list[float], list[float | None]]:
-    """Where each step of the objective begins, and its value; the last one is carried to the end of the range."""
-    starts, values = list(found.curve.edges), list(found.curve.values)
-    if len(starts) != len(values) + 1 or len(values) < 1:
-        raise ResultError(f"calibration.curve has {len(starts)} edges and {len(values)} values. Calibrate again.")
-    return starts, [*values, values[-1]]
+    return style.frame(chart, title, notes, models=[model], width=WIDTH + 140, settings=False)
 
 
 def _axis(temperatures: Sequence[float]) -> alt.X:
-    scale = alt.Scale(type="log", domain=[min(temperatures), max(temperatures)], nice=False)
-    ticks = [tick for tick in TICKS if min(temperatures) <= tick <= max(temperatures)]
-    axis = alt.Axis(format="~g", values=ticks)
+    low, high = min(temperatures), max(temperatures)
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    axis = alt.Axis(format="~g", values=[tick for tick in TICKS if low <= tick <= high])
     return alt.X("T:Q", title="temperature T (logarithmic)", scale=scale, axis=axis)
 
 
 def _mark(temperature: float, x: alt.X) -> style.Part:
-    return alt.Chart(style.rows([{"T": temperature}])).mark_rule(color=style.INK, strokeDash=[5, 3]).encode(x=x)
+    return style.chart_of([{"T": temperature}]).mark_rule(color=style.INK, strokeDash=[5, 3]).encode(x=x)
 
 
 def _plateau(calibration: Calibration | None, x: alt.X) -> list[style.Part]:
-    pairs = [] if calibration is None else [{"T": low, "end": high} for low, high in calibration.intervals]
-    return (
-        [alt.Chart(style.rows(pairs)).mark_rect(color=style.PALE, opacity=0.8).encode(x=x, x2="end:Q")] if pairs else []
-    )
+    if calibration is None or not calibration.intervals:
+        return []
+    pairs = [{"T": low, "end": high} for low, high in calibration.intervals]
+    return [style.chart_of(pairs).mark_rect(color=style.PALE, opacity=0.8).encode(x=x, x2="end:Q")]
 
 
-def _lines(
-    temperatures: Sequence[float],
-    scores: Mapping[str, Sequence[float]],
-    names: Sequence[str],
-    x: alt.X,
-    y: alt.Y,
-    **look: Any,
-) -> style.Part:
+def _lines(curves: Curves, names: Sequence[str], **look: Any) -> style.Part:
     rows = [
         {"name": views.printable(name), "T": t, "score": score}
         for name in names
-        for t, score in zip(temperatures, scores[name], strict=True)
+        for t, score in zip(curves.temperature, curves.scores[name], strict=True)
     ]
-    return (
-        alt.Chart(style.rows(rows))
-        .mark_line(**look)
-        .encode(x=x, y=y, detail="name:N", tooltip=["name:N", alt.Tooltip("T:Q", format=".4g"), "score:Q"])
-    )
+    tooltip = ["name:N", style.tip("T", form=".4g"), "score:Q"]
+    return style.chart_of(rows).mark_line(**look).encode(detail="name:N", tooltip=tooltip)
 
 
 def _names(scores: Mapping[str, Sequence[float]], lowest: str, highest: str | None, y: alt.Y) -> list[style.Part]:
@@ -169,7 +141,7 @@ def _names(scores: Mapping[str, Sequence[float]], lowest: str, highest: str | No
             (f"highest: {views.printable(highest)}", top + push, style.BLUE),
         ]
     return [
-        alt.Chart(style.rows([{"text": text, "score": end}]))
+        style.chart_of([{"text": text, "score": end}])
         .mark_text(align="left", dx=6, color=color, fontWeight="bold", limit=style.NAME_LIMIT)
         .encode(x=alt.value(WIDTH), y=y, text="text:N")
         for text, end, color in texts
@@ -181,11 +153,10 @@ def _spread(temperatures: Sequence[float], scores: Sequence[Sequence[float]], x:
         {"T": t, "score": min(column), "high": max(column)}
         for t, column in zip(temperatures, zip(*scores, strict=True), strict=True)
     ]
-    band = alt.Chart(style.rows(rows)).mark_area(color=style.SKY, opacity=0.4)
-    return band.encode(x=x, y="score:Q", y2="high:Q")
+    return style.chart_of(rows).mark_area(color=style.SKY, opacity=0.4).encode(x=x, y="score:Q", y2="high:Q")
 
 
-def _folded(text: str) -> list[str]:
+def _fold(text: str) -> list[str]:
     """A long title of an axis in two lines."""
     head, comma, tail = text.partition(", ")
     words = head.split()

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gfscore import views
-from gfscore.outputs.fitting import fitting
+from gfscore.outputs import sentences
+from gfscore.outputs.terminal import column_table, fit_columns
 from gfscore.results import Audit, Calibration, ModelAudit
 from gfscore.storage import redact
 from gfscore.zoo import ZooModel
@@ -35,12 +36,12 @@ def most_uneven(audit: Audit) -> ModelAudit:
     return max(audit.models, key=lambda model: model.rdi.value or 0.0)
 
 
-def show(audit: Audit, zoo: Sequence[ZooModel], radii: Sequence[float], folder: Path, console: Console) -> None:
+def show_demo(audit: Audit, zoo: Sequence[ZooModel], radii: Sequence[float], folder: Path, console: Console) -> None:
     """A table of the zoo, what stands out in it, and what to do next; ``radii`` are first-order ones, by network."""
     test = on_test(audit)
     generated = [model for model in audit.models if model.samples.seed is not None]
     standard = test.models[0]
-    table = fitting(console, _zoo_table(test.models, generated, zoo, radii), SPARE)
+    table = fit_columns(console, _zoo_table(test.models, generated, zoo, radii), SPARE)
     headings = [str(column.header) for column in table.columns]
     legend = "; ".join(f"{name}: {meaning}" for name, meaning in LEGEND.items() if name in headings)
     written = views.printable(f"{redact(folder)}/: audit.json, report.html (open it), figures/")
@@ -65,10 +66,8 @@ def show(audit: Audit, zoo: Sequence[ZooModel], radii: Sequence[float], folder: 
 def _zoo_table(
     on_test: Sequence[ModelAudit], generated: Sequence[ModelAudit], zoo: Sequence[ZooModel], radii: Sequence[float]
 ) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("network", no_wrap=True)
-    for heading in ("clean", "GREAT", "drawn", "worst class", "RDI", "p", "radius", "attacked"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    headings = ("clean", "GREAT", "drawn", "worst class", "RDI", "p", "radius", "attacked")
+    table = column_table("network", *headings, fold=False)
     for test, drawn, known, radius in zip(on_test, generated, zoo, radii, strict=True):
         worst = views.estimate(test.wcr.value, test.wcr.interval, digits=2)
         table.add_row(
@@ -78,7 +77,7 @@ def _zoo_table(
             views.number(drawn.aggregate),
             f"{test.wcr.class_}: {worst}",
             views.number(test.rdi.value),
-            "–" if test.noise is None else f"{views.adjusted(test.noise.rdi):.3f}",
+            "–" if test.noise is None else f"{sentences.adjusted(test.noise.rdi):.3f}",
             views.number(radius, 2),
             views.percent(known.attack_accuracy),
         )
@@ -97,7 +96,7 @@ def _findings(test: Audit, zoo: Sequence[ZooModel], radii: Sequence[float]) -> l
             f"against {views.number(uneven.class_mean)} on average. The intervals leave "
             f"{' and '.join(uneven.worst_set)} as candidates for the worst.",
         ),
-        Text.assemble(("Is it noise? ", "bold"), views.noise_text(uneven) or "not tested."),
+        Text.assemble(("Is it noise? ", "bold"), sentences.noise_text(uneven) or "not tested."),
         Text.assemble(
             ("Beware: ", "bold red"),
             f"“{known.name}” has the highest score, {views.number(highest.aggregate)}, but an attack of L2 radius "
@@ -114,9 +113,7 @@ def _caught(highest: ModelAudit, test: Audit, radii: Sequence[float]) -> list[Te
     """What forward passes alone found against the network with the highest score: another score, and refuters."""
     share, mine = highest.claim.radius_refuted_share, radii[test.models.index(highest)]
     found = []
-    if math.isclose(
-        mine, min(radii), rel_tol=1e-3
-    ):  # the highest score of all, and the shortest way to a wrong decision
+    if math.isclose(mine, min(radii), rel_tol=1e-3):  # the highest score, and the shortest way to a wrong decision
         others = [
             f"“{_network(model)}”"
             for model, radius in zip(test.models, radii, strict=True)

@@ -4,22 +4,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from gfscore.arrays import FloatArray
-from gfscore.inputs.chains.layers import (
+from gfscore.inputs.chains import (
+    ACTIVATIONS,
     Layer,
     Sides,
+    Window,
     averaging,
+    bounded,
     convolution,
     linear,
     max_pooling,
-    pointwise,
-    rearranging,
+    refuse,
     scaling,
-    unchanged,
 )
-from gfscore.inputs.chains.refusals import refuse
 from gfscore.inputs.models.shims import torch_for
 from gfscore.inputs.models.torch_model import TorchModel
 from gfscore.scores.lipschitz import Pair
@@ -45,10 +44,10 @@ def sequential_layers(model: TorchModel) -> Iterator[Layer]:
     if not isinstance(model.module, torch.nn.Sequential):
         kind = type(model.module).__name__
         raise refuse(f"{kind} is no torch.nn.Sequential, and what its forward does is not known")
-    yield from _taken_apart(model.module, "", torch)
+    yield from _take_apart(model.module, "", torch)
 
 
-def _taken_apart(module: Any, place: str, torch: Any) -> Iterator[Layer]:
+def _take_apart(module: Any, place: str, torch: Any) -> Iterator[Layer]:
     """The layers of a chain, chains within it taken apart; ``place`` is where it is, as in ``0.2``."""
     name = f"{f'layer {place}' if place else 'the network'} ({type(module).__name__})"
     known = [torch.nn.Sequential, *(getattr(torch.nn, kind) for kind in KNOWN)]
@@ -58,7 +57,7 @@ def _taken_apart(module: Any, place: str, torch: Any) -> Iterator[Layer]:
     _refuse_more_than(kind, module, name)
     if kind is torch.nn.Sequential:
         for key, inner in module._modules.items():  # children() would leave out one that comes twice
-            yield from _taken_apart(inner, f"{place}.{key}" if place else key, torch)
+            yield from _take_apart(inner, f"{place}.{key}" if place else key, torch)
     else:
         yield _layer(kind.__name__, module, name)
 
@@ -95,23 +94,19 @@ def _layer(kind: str, layer: Any, name: str) -> Layer:
         case "MaxPool2d":
             if _pair(layer.dilation) != (1, 1) or layer.ceil_mode or layer.return_indices:
                 raise refuse(f"{name} has a dilation, ceil_mode or return_indices")
-            return max_pooling(name, _pair(layer.kernel_size), **_window(layer))
+            return max_pooling(name, _window(layer))
         case "AvgPool2d":
             if layer.ceil_mode or layer.divisor_override or (any(_pair(layer.padding)) and not layer.count_include_pad):
                 raise refuse(f"{name} has ceil_mode, divisor_override or uncounted padding")
-            return averaging(name, _pair(layer.kernel_size), **_window(layer))
+            return averaging(name, _window(layer))
         case "Flatten" | "Unflatten":
-            return rearranging(name, lambda values: _reshaped(layer, values, name))
+            return bounded(name, lambda values: _reshape(layer, values, name))
         case "Hardtanh" | "ReLU6":
             low, high = layer.min_val, layer.max_val
-            return pointwise(name, lambda values: np.clip(values, low, high))
-        case "ReLU":
-            return pointwise(name, lambda values: np.maximum(values, 0.0))
-        case "Sigmoid":
-            return pointwise(name, expit)
-        case "Tanh":
-            return pointwise(name, np.tanh)
-    return unchanged(name)  # Dropout in evaluation mode, and Identity
+            return bounded(name, lambda values: np.clip(values, low, high))
+        case "ReLU" | "Sigmoid" | "Tanh":
+            return bounded(name, ACTIVATIONS[kind.capitalize()])
+    return bounded(name, ACTIVATIONS["Identity"])  # Dropout in evaluation mode, and Identity
 
 
 def _convolution(layer: Any, name: str) -> Layer:
@@ -125,15 +120,8 @@ def _convolution(layer: Any, name: str) -> Layer:
         padding = (before[0], before[1], spare[0] - before[0], spare[1] - before[1])
     elif layer.padding != "valid":
         padding = (*_pair(layer.padding), *_pair(layer.padding))
-    return convolution(
-        name,
-        kernel,
-        _bias(layer),
-        stride=_pair(layer.stride),
-        padding=padding,
-        dilation=_pair(layer.dilation),
-        groups=layer.groups,
-    )
+    window = Window(_pair(layer.kernel_size), _pair(layer.stride), padding, _pair(layer.dilation))
+    return convolution(name, kernel, _bias(layer), window, layer.groups)
 
 
 def _normalisation(layer: Any, name: str) -> Layer:
@@ -146,7 +134,7 @@ def _normalisation(layer: Any, name: str) -> Layer:
     return scaling(name, np.asarray(factors), np.asarray(terms), by_channel=True)
 
 
-def _reshaped(layer: Any, values: FloatArray, name: str) -> FloatArray:
+def _reshape(layer: Any, values: FloatArray, name: str) -> FloatArray:
     """What Flatten and Unflatten do, unless they touch the axis of the images."""
     flattening = hasattr(layer, "start_dim")
     if not flattening and not isinstance(layer.dim, int):
@@ -159,9 +147,9 @@ def _reshaped(layer: Any, values: FloatArray, name: str) -> FloatArray:
     return values.reshape(*values.shape[:first], *middle, *values.shape[last + 1 :])
 
 
-def _window(layer: Any) -> dict[str, Any]:
+def _window(layer: Any) -> Window:
     padding = _pair(layer.padding)
-    return {"stride": _pair(layer.stride), "padding": (*padding, *padding)}
+    return Window(_pair(layer.kernel_size), _pair(layer.stride), (*padding, *padding))
 
 
 def _pair(value: Any) -> Pair:

@@ -7,7 +7,8 @@ from scipy.stats import binomtest
 from gfscore.bounds import Evidence
 from gfscore.errors import OptionError
 from gfscore.gating import adaptive_rule, gate_adaptively, policy_of
-from gfscore.judge import adaptive_gate, next_draws
+from gfscore.judge import adaptive_gate
+from gfscore.judge.adaptive_draws import next_draws
 from gfscore.results import ScoreInfo, Verdict
 
 LABELS = np.tile(np.arange(4), 300)

@@ -1,0 +1,133 @@
+"""The report as Markdown, for a README, a wiki or a pull request, and as a section of a model card.
+
+The metadata of a card follows https://github.com/huggingface/hub-docs/blob/main/modelcard.md: ``model-index`` with
+task, dataset and metrics of each model.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+from gfscore import views
+from gfscore.outputs import sentences
+from gfscore.outputs.escaping import markdown_row, markdown_text, shorten
+from gfscore.outputs.report import words
+from gfscore.results import Audit, ClassResult, ModelAudit, Provenance
+
+IMAGES, UNKNOWN = "image-classification", "other"  # tasks of the hub: logits alone do not tell what was classified
+CARD_TITLE = "## Robustness by class"
+
+
+def markdown(audit: Audit) -> str:
+    """Verdict, classes, metrics, warnings, claims and provenance of every model; of many classes the ends."""
+    return "\n".join(["# Robustness by " + audit.models[0].partition, "", *_model_parts(audit, level=2)]) + "\n"
+
+
+def _model_parts(audit: Audit, *, level: int) -> list[str]:
+    """The lines below the title, with headings from ``level`` on."""
+    lines = [line for model in audit.models for line in _model(model, "#" * level)]
+    return [*lines, f"{'#' * level} How it was made", "", *_provenance(audit.provenance)]
+
+
+def _model(model: ModelAudit, mark: str) -> list[str]:
+    said = words.verdict(model)
+    flags = _list(shorten(flag.message, words.TEXT_LIMIT) for flag in model.flags)
+    sections = {
+        f"Score of each {model.partition}": _classes(model),
+        "Metrics": _metrics(model),
+        "Warnings": flags or ["None was raised."],
+        "Claimed": _list(words.claimed(model)),
+        "Not claimed": _list(words.not_claimed(model)),
+    }
+    gate = [] if model.verdict is None else [f"Gate: **{markdown_text(model.verdict)}**", ""]
+    lines = [f"{mark} {markdown_text(shorten(model.name))}", "", *gate, f"**{markdown_text(said.headline)}**", ""]
+    lines += [" ".join(map(markdown_text, said.sentences)), ""]
+    for title, body in sections.items():
+        lines += [f"{mark}# {title}", "", *body, ""]
+    return lines
+
+
+def _classes(model: ModelAudit) -> list[str]:
+    low, high = sentences.both_ends(sentences.by_score(model))
+    shares = sentences.class_shares(model)
+    headings = [model.partition, "n", "score", views.accuracy_name(model.score), *shares, "most confused with"]
+    gap = [["…", *[""] * (len(headings) - 1)]] if high else []
+    rows = [*(_row(model, entry) for entry in low), *gap, *(_row(model, entry) for entry in high)]
+    note = "" if not high else f" The {len(low)} lowest and {len(high)} highest of {len(model.classes):,} are shown."
+    return [*_table(headings, rows), "", markdown_text(sentences.brackets(model) + note)]
+
+
+def _row(model: ModelAudit, entry: ClassResult) -> list[str]:
+    confused = "–"
+    if entry.confused_with is not None:
+        confused = f"{shorten(entry.confused_with)} ({views.percent(entry.confused_share)})"
+    score = views.score_text(model, entry.score, entry.interval)
+    shares = [views.share_text(share(entry)) for share in sentences.class_shares(model).values()]
+    return [shorten(entry.name), f"{entry.n:,}", score, views.percent(entry.accuracy), *shares, confused]
+
+
+def _metrics(model: ModelAudit) -> list[str]:
+    rows = [[line.name, line.value, line.meaning, line.floor or "–"] for line in words.metric_lines(model)]
+    how = ", ".join(filter(None, (words.score_title(model.score), words.settings(model.score))))
+    about = f"{model.samples.n:,} samples, {shorten(model.samples.source, 300)}; {how}."
+    return [*_table(["metric", "value", "meaning", "chance alone would give"], rows), "", markdown_text(about)]
+
+
+def _provenance(made: Provenance) -> list[str]:
+    command = ""
+    if made.command is not None:
+        quoted = shorten(made.command, 2000).replace("`", "'")  # between backticks, which it cannot hold itself
+        command = f" by `{quoted}`"
+    versions = f"gfscore {markdown_text(made.gfscore)}, Python {markdown_text(made.python)}"
+    return [f"Made{command} on {made.created} with {versions}."]
+
+
+def _list(texts: Iterable[str]) -> list[str]:
+    return [f"- {markdown_text(each)}" for each in texts]
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    escaped = [[markdown_text(cell) for cell in row] for row in rows]
+    return [markdown_row(cells) for cells in (headings, ["---"] * len(headings), *escaped)]
+
+
+def model_card(audit: Audit) -> str:
+    """A YAML block with ``model-index``, and a Markdown section; both go into the model's ``README.md``."""
+    return (
+        "\n".join(["---", "model-index:", *_index(audit), "---", "", CARD_TITLE, "", *_model_parts(audit, level=3)])
+        + "\n"
+    )
+
+
+def _index(audit: Audit) -> Iterator[str]:
+    for model in audit.models:
+        source = shorten(model.samples.source, 200)
+        yield f"- name: {_scalar(shorten(model.name))}"
+        yield "  results:"
+        yield "  - task:"
+        yield f"      type: {UNKNOWN if model.run is None else IMAGES}"
+        yield "    dataset:"
+        yield f"      type: {_scalar(source)}"
+        yield f"      name: {_scalar(source)}"
+        yield "    metrics:"
+        for kind, value, name in _card_metrics(model):
+            yield f"    - type: {kind}"
+            yield f"      value: {value!r}"
+            yield f"      name: {_scalar(name)}"
+
+
+def _card_metrics(model: ModelAudit) -> Iterator[tuple[str, float, str]]:
+    """Type, value and name of each number that exists."""
+    how = words.settings(model.score)
+    yield "accuracy", model.accuracy, f"{views.accuracy_name(model.score).capitalize()}{sentences.weighed(model)}"
+    for line in words.metric_lines(model):
+        found = model.robust_accuracy if line.key == words.ROBUST else model.metric(line.key)
+        if found is None or found.value is None:
+            continue
+        digits = 3 if line.key == words.ROBUST else views.metric_digits(line.key, model.score)
+        ends = None if found.interval is None else f"interval {' to '.join(views.ends(found.interval, digits))}"
+        yield f"gfscore_{line.key}", float(found.value), ", ".join(filter(None, (line.name, how, ends)))
+
+
+def _scalar(text: str) -> str:
+    """A YAML string: JSON's, whose quotes and escapes YAML shares once control characters are spelled out."""
+    return json.dumps(views.printable(text), ensure_ascii=False)
