@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from gfscore import Audit, Options
-from gfscore.certifying import Noise, certify_given, certify_lipschitz, certify_smoothing
 from gfscore.cli.main import run
 from gfscore.inputs import chains
+from gfscore.jobs.certify import certify_given, certify_lipschitz, certify_smoothing
 from gfscore.measures import votes
+from gfscore.scores.smoothing import Noise
 
 SMOOTHING = ["certify", "--method", "smoothing", "--n0", "10", "--n", "60", "--n-per-class", "4", "--permutations", "0"]
 ZOO = ["--model", "zoo:noise", "--data", "zoo:digits", "--store", "store"]

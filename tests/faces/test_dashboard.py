@@ -13,13 +13,15 @@ import numpy as np
 import pytest
 
 import gfscore
-from gfscore import auditing, certifying, comparing, views
+from gfscore import views
 from gfscore.cli.main import run
 from gfscore.dashboard import serving
 from gfscore.dashboard.controls import TEMPERATURES
 from gfscore.dashboard.page import zip_figures
 from gfscore.dashboard.subjects import Subject, file_subjects, tell_apart, uploaded_subject
 from gfscore.errors import FileError
+from gfscore.jobs.audit import verdicts
+from gfscore.jobs.certify import certify_given, certify_lipschitz
 from gfscore.outputs.escaping import JOINER, plain_text
 from gfscore.samples import Samples
 
@@ -120,7 +122,7 @@ def test_the_temperature_that_is_shown_is_the_one_that_is_computed(logits_file):
     assert [float(option) for option in shown.options] == list(TEMPERATURES)
     shown.set_value(2).run()
     samples = gfscore.read_samples(logits_file)
-    assert cards(app) == expected_cards(gfscore.audit_models({"net": samples}, auditing.Options(temperature=2)).model)
+    assert cards(app) == expected_cards(gfscore.audit_models({"net": samples}, gfscore.Options(temperature=2)).model)
 
 
 def test_the_threshold_is_judged_by_intervals(logits_file):
@@ -140,7 +142,7 @@ def test_the_threshold_is_judged_by_intervals(logits_file):
         slider(app, "Threshold τ").set_value(round(threshold, 2)).run()
         assert f"**{verdict}**: {said.format(round(threshold, 2))}" in sentences(app)
         table = app.dataframe[0].value
-        assert list(table["verdict"]) == [str(each) for each in auditing.verdicts(model, round(threshold, 2))[1]]
+        assert list(table["verdict"]) == [str(each) for each in verdicts(model, round(threshold, 2))[1]]
 
 
 def radius_audits() -> dict[str, gfscore.Audit]:
@@ -150,7 +152,7 @@ def radius_audits() -> dict[str, gfscore.Audit]:
     pixels = 0.02 * rng.random((200, 4)) + 0.03 * weights[labels]
     samples = samples_of()
     return {
-        "first-order": auditing.audit_first_order(
+        "first-order": gfscore.audit_first_order(
             lambda x: x @ weights,
             pixels,
             labels,
@@ -159,10 +161,8 @@ def radius_audits() -> dict[str, gfscore.Audit]:
             gradients=lambda _, y, rivals: weights[y][:, None] - weights[rivals],
             name="first",
         ),
-        "lipschitz": certifying.certify_lipschitz(samples.logits, samples.labels, 10.0, name="second"),
-        "given": certifying.certify_given(
-            samples.logits, samples.labels, 0.03 * rng.random(200), norm="linf", name="third"
-        ),
+        "lipschitz": certify_lipschitz(samples.logits, samples.labels, 10.0, name="second"),
+        "given": certify_given(samples.logits, samples.labels, 0.03 * rng.random(200), norm="linf", name="third"),
     }
 
 
@@ -261,7 +261,7 @@ def test_models_are_compared_side_by_side(tmp_path):
     assert warning in [caption.value for caption in app.caption]
     assert list(table["RDI"]) == [views.estimate(model.rdi.value, model.rdi.interval) for model in wanted.models]
     samples = {name: gfscore.read_samples(tmp_path / f"{name}.npz") for name in ("one", "two")}
-    change = comparing.compare(samples["one"], samples["two"])
+    change = gfscore.compare(samples["one"], samples["two"])
     assert change.paired
     assert list(app.dataframe[1].value["lower"]) == [
         views.floored(entry.change.interval[0], 3) for entry in change.classes
@@ -280,11 +280,11 @@ def test_a_stored_audit_follows_what_it_can_and_says_what_not(logits_file, tmp_p
     assert slider(app, "Error level δ").disabled
     slider(app, "Fairness weight λ").set_value(1.0).run()
     assert cards(app) == expected_cards(
-        gfscore.audit_models({"net": samples}, auditing.Options(fairness_weight=1)).model
+        gfscore.audit_models({"net": samples}, gfscore.Options(fairness_weight=1)).model
     )
     slider(app, "Temperature T").set_value(T).run()
     wanted = expected_cards(
-        gfscore.audit_models({"net": samples}, auditing.Options(fairness_weight=1, temperature=T)).model
+        gfscore.audit_models({"net": samples}, gfscore.Options(fairness_weight=1, temperature=T)).model
     )
     assert cards(app) == {name: (value, "no interval") for name, (value, _) in wanted.items()}
     assert "no intervals and no noise floor without the samples" in sentences(app)
@@ -293,7 +293,7 @@ def test_a_stored_audit_follows_what_it_can_and_says_what_not(logits_file, tmp_p
 
 def test_a_stored_audit_opens_with_its_own_weight_and_temperature(logits_file, tmp_path):
     samples = gfscore.read_samples(logits_file)
-    audit = gfscore.audit_models({"net": samples}, auditing.Options(fairness_weight=1.23, temperature=3))
+    audit = gfscore.audit_models({"net": samples}, gfscore.Options(fairness_weight=1.23, temperature=3))
     audit.save(tmp_path / "audit.json")
     for others in ([], [logits_file]):
         app = opened(tmp_path, *others)
@@ -302,7 +302,7 @@ def test_a_stored_audit_opens_with_its_own_weight_and_temperature(logits_file, t
     assert cards(app) == expected_cards(gfscore.audit_models({"net": samples}).model)
     slider(app, "Fairness weight λ").set_value(2.0).run()
     app.selectbox[0].select_index(0).run()
-    wanted = auditing.Options(fairness_weight=2, temperature=3)
+    wanted = gfscore.Options(fairness_weight=2, temperature=3)
     assert cards(app) == expected_cards(gfscore.audit_models({"net": samples}, wanted).model)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gfscore import Options, views
-from gfscore.certifying import certify_given
+from gfscore.jobs.certify import certify_given
 from gfscore.outputs import report, sentences
 from gfscore.outputs.report.html_report import page_data
 from gfscore.outputs.tables import Layout, TableFormat, render_table

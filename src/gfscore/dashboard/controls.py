@@ -7,11 +7,12 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gfscore.auditing import Options, asked_score, scores_of_samples
 from gfscore.dashboard.numbers import DEFAULTS, Settings
 from gfscore.dashboard.subjects import Subject, kind_of, uploaded_subject
 from gfscore.errors import GFScoreError
 from gfscore.inputs.logits_files import SUFFIXES
+from gfscore.jobs.options import Options, known_scores
+from gfscore.jobs.stages import asked_score
 from gfscore.outputs.escaping import plain_text
 from gfscore.score_titles import title_of
 
@@ -58,7 +59,7 @@ def choose_score(place: DeltaGenerator, subjects: Sequence[Subject]) -> list[Sub
 
     Stored audits keep the score that they were made with.
     """
-    names = scores_of_samples()
+    names = known_scores()
     if len(names) == 1 or not any(subject.samples is not None for subject in subjects):
         return list(subjects)
     with place:
@@ -79,7 +80,7 @@ def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:
             temperature = _choose(
                 "Temperature T",
                 TEMPERATURES,
-                DEFAULTS.temperature,
+                DEFAULTS.divisor,
                 stored=stored,
                 disabled=not (computed or curves),
                 meaning="Divides the logits. It changes every score, but no decision of the model.",

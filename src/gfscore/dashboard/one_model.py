@@ -7,12 +7,13 @@ import pandas  # noqa: F401 (Altair looks at it from one thread while Streamlit 
 import streamlit as st
 from altair.typing import ChartType
 
-from gfscore import auditing, views
+from gfscore import views
 from gfscore.dashboard.numbers import Settings, class_samples, confusions
 from gfscore.dashboard.subjects import Subject
 from gfscore.errors import PLURALS, ResultError
 from gfscore.inputs.data import thumbnails
 from gfscore.inputs.protocols import Dataset
+from gfscore.jobs import audit as audits
 from gfscore.outputs import sentences
 from gfscore.outputs.escaping import plain_text, shorten
 from gfscore.outputs.figures import PICKED, class_picker, temperature_curves
@@ -47,7 +48,7 @@ def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settin
     for note in notes:
         st.info(plain_text(note))
     threshold = settings.threshold(model)
-    overall, verdicts = auditing.verdicts(model, threshold)
+    overall, verdicts = audits.verdicts(model, threshold)
     _show_verdict(model, overall, verdicts, threshold)
     _show_metrics(model)
     noise = sentences.noise_text(model)

@@ -10,13 +10,15 @@ from contextlib import contextmanager
 import streamlit as st
 from altair.typing import ChartType
 
-from gfscore import auditing, planning, views
+from gfscore import views
 from gfscore.dashboard import controls
 from gfscore.dashboard.numbers import Settings, audit_at, compare_at, result_of
 from gfscore.dashboard.one_model import ends_of, show_chart, show_model, show_or_explain
 from gfscore.dashboard.subjects import Subject, file_subjects, kind_of, tell_apart, zoo_subjects
 from gfscore.errors import GFScoreError
 from gfscore.inputs.data import load_data
+from gfscore.jobs.audit import verdicts
+from gfscore.jobs.plan import audit_radii
 from gfscore.outputs import report, sentences
 from gfscore.outputs.escaping import plain_text, shorten
 from gfscore.outputs.figures import (
@@ -111,7 +113,7 @@ def _show_comparison(models: Sequence[ModelAudit], settings: Settings) -> None:
     rows = [
         {
             "model": shorten(model.name),
-            "verdict": str(auditing.verdicts(model, settings.threshold(model))[0]),
+            "verdict": str(verdicts(model, settings.threshold(model))[0]),
             "accuracy": model.accuracy,
             **{views.metric_title(key, score, column=True): views.metric_text(model, key) for key in keys},
             "worst": shorten(model.wcr.class_),
@@ -188,7 +190,7 @@ def zip_figures(audit: Audit, suffix: str) -> bytes:
     """A ZIP archive of every figure that the result holds the numbers for."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for drawn in draw_all(FIGURES, audit, radii=planning.audit_radii(audit)):
+        for drawn in draw_all(FIGURES, audit, radii=audit_radii(audit)):
             if drawn.chart is not None:
                 archive.writestr(f"{drawn.stem}{suffix}", figure_bytes(drawn.chart, suffix))
     return buffer.getvalue()

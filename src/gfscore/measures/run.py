@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -160,7 +160,14 @@ class Run:
 
     def read(self, logits: Path, *, probabilities: bool = False, groups: Path | None = None) -> Samples:
         """The model's logits on the data from a file: classes are named as here, whatever an earlier run said."""
-        return read_samples(logits, probabilities=probabilities, groups=groups).named(self.data.class_names)
+        samples = read_samples(logits, probabilities=probabilities, groups=groups).named(self.data.class_names)
+        return replace(samples, class_sizes=self.data.class_sizes, data=self.data.fingerprint)
+
+    @property
+    def data_facts(self) -> dict[str, Any]:
+        """What samples of the data know beside logits and labels, as :meth:`Samples.of` takes it."""
+        data = self.data
+        return {"class_names": data.class_names, "class_sizes": data.class_sizes, "data": data.fingerprint}
 
     def inputs(self, rows: slice | IntArray) -> Pixels:
         """Inputs of the model for some rows, in any order."""

@@ -169,7 +169,7 @@ def _shares(model: ModelAudit, label: str | None) -> list[dict[str, Any]]:
 def rdi_concentration(result: Audit | ModelAudit, radii: Radii) -> ChartType:
     """Half-width of the RDI's interval against samples per class: curves from ``radii``, and where the models stand.
 
-    ``radii`` comes from :func:`gfscore.planning.rdi_radii`: a picture computes nothing. Needs intervals of the RDI.
+    ``radii`` comes from :func:`gfscore.jobs.plan.rdi_radii`: a picture computes nothing. Needs intervals of the RDI.
     """
     models = [model for model in style.several(result) if model.rdi.interval is not None]
     if not models:

@@ -1,16 +1,23 @@
-"""Puts the stages of a comparison in order: match the samples, score both versions, bound the changes, judge."""
+"""``compare``: two versions of a model, class by class: match the samples, score both, bound the changes, judge."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 
 from gfscore import views
 from gfscore.arrays import IntArray
-from gfscore.assembling import make_provenance
-from gfscore.auditing import Options, audit_scores, score_info, score_samples
+from gfscore.assemble import make_provenance
 from gfscore.bounds import change_intervals
-from gfscore.errors import PLURALS, OptionError, SamplesError, first_few
+from gfscore.errors import PLURALS, OptionError, SamplesError, first_few, naming
+from gfscore.inputs.logits_files import read_samples
+from gfscore.inputs.small_files import read_class_names
+from gfscore.jobs.calling import SILENT, Face, Job
+from gfscore.jobs.options import ClassNames, Groups, Options, Probabilities, StoreFolder
+from gfscore.jobs.sources import model_names, provenance_of, watch
+from gfscore.jobs.stages import audit_scores, score_info, score_samples
 from gfscore.judge import (
     follows_order,
     hidden_fall,
@@ -21,10 +28,14 @@ from gfscore.judge import (
     unpaired_metrics,
 )
 from gfscore.profile import class_profile
-from gfscore.results import ClassChange, Comparison, Flag, MetricChange, ModelAudit, ScoreInfo
+from gfscore.results import Audit, ClassChange, Comparison, Flag, MetricChange, ModelAudit, ScoreInfo
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
+from gfscore.storage import to_read
+from gfscore.storage.store import Store
+from gfscore.words import Word
 
+STORED = "store:"
 SCORED_ALIKE = ("name", "range", "activation", "temperature", "norm", "eps")  # what two audits must share
 MATCHED_BY_ORDER = Flag(
     code="matched_by_order",
@@ -32,25 +43,45 @@ MATCHED_BY_ORDER = Flag(
     "taken on trust. Were they others, in an order that goes with the score, intervals would be too narrow.",
 )
 BY_ID, BY_ORDER = "by sample id", "by order: as many samples, with the same labels"
+BY_ROW = "by row of one data set, which both versions were run on"
+Version = Annotated[
+    Any,
+    Word(
+        kind=str,
+        is_argument=True,
+        help="A version: a logits file, an audit.json, or store:KEY for a run that gfscore store list shows.",
+    ),
+]
 
 
+@Job
 def compare(
-    old: Samples,
-    new: Samples,
-    options: Options | None = None,
+    old: Version,
+    new: Version,
     *,
-    tolerance: float | None = None,
-    names: tuple[str, str] = ("old", "new"),
-    unpaired: bool = False,
+    tolerance: Annotated[
+        float | None, Word(help="A fall that is accepted; without it, a class is worse when it fell at all.")
+    ] = None,
+    unpaired: Annotated[
+        bool, Word(help="Do not match samples: they are others, or their order is not theirs.")
+    ] = False,
+    probabilities: Probabilities = False,
+    groups: Groups = None,
+    class_names: ClassNames = None,
+    options: Options,
+    store: StoreFolder = None,
+    names: tuple[str, str] | None = None,
+    face: Face = SILENT,
 ) -> Comparison:
     r"""Compare two versions of a model class by class: what changed, how sure that is, and what a better mean hides.
 
     .. math:: \Delta_k = \Omega_k^{new} - \Omega_k^{old}
 
-    Samples are matched by their ids where both have any, or by their order where their labels are equal; otherwise, and
-    with ``unpaired``, the comparison is unpaired, and says so. Rows whose order goes with the score are not matched by
-    it. Everything in the result is wrong with probability at most ``options.delta``. ``tolerance`` is a fall that is
-    accepted. What the numbers mean: :doc:`compare`.
+    A version is a file, ``store:KEY``, or :class:`~gfscore.Samples` or an audit of a model; the old one first. Samples
+    are matched by their ids where both have any, by row where both are of one data set, or by their order where their
+    labels are equal; otherwise, and with ``unpaired``, the comparison is unpaired, and says so. Rows whose order goes
+    with the score are not matched by it. Everything in the result is wrong with probability at most ``delta``.
+    ``tolerance`` is a fall that is accepted. What the numbers mean: :doc:`compare`.
 
     >>> rng = np.random.default_rng(0)
     >>> labels = np.arange(2000) % 2
@@ -60,9 +91,55 @@ def compare(
     >>> found.worse, found.better, found.paired
     (('0',), ('1',), True)
     """
-    options = options or Options()
+    versions = [_path(each, store) if isinstance(each, str | Path) else each for each in (old, new)]
+    paths = [each for each in versions if isinstance(each, Path)]
+    first, second = names or (model_names(paths) if len(paths) == 2 else ("old", "new"))
+    files, given = watch(paths, groups, class_names), class_names
+    names_of_classes = read_class_names(given) if isinstance(given, Path) else given
+
+    def read(version: Any) -> Any:
+        if not isinstance(version, Path):
+            return version
+        if version.suffix.lower() == ".json":
+            with naming(version):
+                return Audit.load(version).model
+        return read_samples(version, probabilities=probabilities, class_names=names_of_classes, groups=groups)
+
+    before, after = map(read, versions)
+    if isinstance(before, Samples) and isinstance(after, Samples):
+        found = compare_samples(before, after, options, tolerance=tolerance, names=(first, second), unpaired=unpaired)
+    elif isinstance(before, ModelAudit) and isinstance(after, ModelAudit):
+        found = compare_audits(before, after, tolerance=tolerance)
+    else:
+        raise OptionError(
+            "one version is an audit, and the other has samples. Give logits for both, or an audit.json for both."
+        )
+    return found.model_copy(update={"provenance": provenance_of(face, files)})
+
+
+def _path(version: str | Path, store: Path | None) -> Path:
+    """The file of a version; for ``store:KEY`` the logits of that run."""
+    if not str(version).startswith(STORED):
+        return to_read(version)
+    key = str(version).removeprefix(STORED)
+    found = [entry for entry in Store(store).entries() if entry.path.name.startswith(key) and entry.finished.exists()]
+    if len(found) != 1:
+        raise OptionError(f"{len(found)} finished runs have a key that begins with {key!r}. See gfscore store list.")
+    return found[0].finished
+
+
+def compare_samples(
+    old: Samples,
+    new: Samples,
+    options: Options,
+    *,
+    tolerance: float | None = None,
+    names: tuple[str, str] = ("old", "new"),
+    unpaired: bool = False,
+) -> Comparison:
+    """Compare what two versions said about samples, which are matched where that can be."""
     _check_alike(old, new)
-    match = None if unpaired else _matched(old, new)
+    match = None if unpaired else _match(old, new)
     if match is None:
         halved = replace(options, delta=options.delta / 2, permutations=0)
         audits = [
@@ -72,7 +149,7 @@ def compare(
         return compare_audits(audits[0], audits[1], tolerance=tolerance)
     (old_rows, new_rows), pairing = match
     left = old.n_samples + new.n_samples - 2 * len(new_rows)
-    before, after = _taken(old, old_rows), _taken(new, new_rows)
+    before, after = _weigh_alike(_take(old, old_rows), _take(new, new_rows))
     scores = score_samples(before, options), score_samples(after, options)
     gone = _classes_lost((old, new), after)
     flags = [_left_out(left)] if left else []
@@ -112,11 +189,15 @@ def compare_scores(
         fairness_weight=options.fairness_weight,
         seed=options.seed,
         tolerance=_checked_tolerance(tolerance),
+        weights=new.weights if new.weighted_by == "class_sizes" else None,
     )
+    metrics = found.metrics
+    if new.weighted_by == "unequal_draws":  # then it is about the samples drawn alone
+        metrics = {**metrics, "aggregate": None}
     return _comparison(
         names,
         paired_classes(old, new, found, tolerance),
-        paired_metrics(old, new, found.metrics, options.fairness_weight),
+        paired_metrics(old, new, metrics, options.fairness_weight),
         score=score_info(samples[1], scores[1]),
         paired=True,
         pairing=pairing,
@@ -207,7 +288,14 @@ def _comparison(
     )
 
 
-def _matched(old: Samples, new: Samples) -> tuple[tuple[IntArray, IntArray], str] | None:
+def _weigh_alike(old: Samples, new: Samples) -> tuple[Samples, Samples]:
+    """Both with the class sizes of the set they are of, as far as one knows them and the other does not object."""
+    known = [samples.class_sizes for samples in (old, new) if samples.class_sizes is not None]
+    sizes = known[0] if known and np.array_equal(known[0], known[-1]) else None
+    return replace(old, class_sizes=sizes), replace(new, class_sizes=sizes)
+
+
+def _match(old: Samples, new: Samples) -> tuple[tuple[IntArray, IntArray], str] | None:
     """The rows of both that are the same samples, and how that is known; None when it is not."""
     if old.sample_ids is not None and new.sample_ids is not None:
         place = {name: row for row, name in enumerate(old.sample_ids)}
@@ -218,11 +306,11 @@ def _matched(old: Samples, new: Samples) -> tuple[tuple[IntArray, IntArray], str
         return (rows[:, 0], rows[:, 1]), BY_ID
     if old.n_samples == new.n_samples and np.array_equal(old.labels, new.labels):
         rows = np.arange(new.n_samples, dtype=np.int64)
-        return (rows, rows), BY_ORDER
+        return (rows, rows), BY_ROW if old.data is not None and old.data == new.data else BY_ORDER
     return None
 
 
-def _taken(samples: Samples, rows: IntArray) -> Samples:
+def _take(samples: Samples, rows: IntArray) -> Samples:
     """Some rows, in the given order."""
     groups = samples.groups
     return replace(
@@ -231,6 +319,8 @@ def _taken(samples: Samples, rows: IntArray) -> Samples:
         labels=samples.labels[rows],
         groups=None if groups is None else replace(groups, codes=groups.codes[rows]),
         sample_ids=None,
+        class_sizes=samples.class_sizes if len(rows) == samples.n_samples else None,  # no random part any more
+        data=None,
     )
 
 

@@ -4,10 +4,11 @@ import hashlib
 import json
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,13 +192,16 @@ class SumLog(Journal):
         self._adding = False  # the sum may hold a part of a shard that is not among its shards
         self._look = look
 
-    def _begin(self, file: IO[bytes]) -> None:
-        del file  # the lock says nothing
-        self._read()
-        self._saved = time.monotonic()
-
-    def _end(self) -> None:
-        self._save()
+    @contextmanager
+    def open(self) -> Iterator[Self]:
+        """Go on from what an earlier run left, and leave what there is in the end."""
+        with self.hold():
+            self._read()
+            self._saved = time.monotonic()
+            try:
+                yield self
+            finally:
+                self._save()
 
     @property
     def missing(self) -> list[int]:

@@ -1,5 +1,6 @@
 """``gfscore store``: the logits on disk."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -7,24 +8,27 @@ from rich.table import Table
 from rich.text import Text
 
 from gfscore import views
-from gfscore.cli import options as shared
-from gfscore.cli.places import placed
+from gfscore.cli.binding import command
 from gfscore.cli.screens import screen
 from gfscore.errors import OptionError
 from gfscore.inputs.probes import damaged_probes, is_of_its_model, remove_probes
+from gfscore.measures.summary_files import remove_sums
 from gfscore.outputs.terminal import fit_columns
 from gfscore.storage.journals import remove_scores
 from gfscore.storage.store import Store
-from gfscore.storage.summary_files import remove_sums
 
 SPARE = ("size", "holds")  # what a narrow terminal goes without, the least needed first
+
+StoreFolder = Annotated[
+    Path | None, typer.Option("--store", help="Where logits are kept.  [default: $GFSCORE_STORE or the user's cache]")
+]
 
 store_app = typer.Typer(help="Look after the logits on disk.", no_args_is_help=True)
 
 
 @store_app.command("list")
-@placed
-def list_command(store: shared.StoreFolder = None) -> None:
+@command()
+def list_command(store: StoreFolder = None) -> None:
     """List what is kept, oldest first."""
     kept = Store(store)
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -43,8 +47,8 @@ def list_command(store: shared.StoreFolder = None) -> None:
 
 
 @store_app.command("verify")
-@placed
-def verify_command(store: shared.StoreFolder = None) -> None:
+@command()
+def verify_command(store: StoreFolder = None) -> None:
     """Hold every file against its checksums; a damaged part is computed again when it is next needed.
 
     Logits are also held against what the model made of the first images when they were computed.
@@ -66,11 +70,11 @@ def verify_command(store: shared.StoreFolder = None) -> None:
 
 
 @store_app.command("clear")
-@placed
+@command()
 def clear_command(
     key: Annotated[str | None, typer.Argument(help="Beginning of an entry's key.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Delete every entry.")] = False,
-    store: shared.StoreFolder = None,
+    store: StoreFolder = None,
 ) -> None:
     """Delete entries: one by its key, or all."""
     if (key is None) != everything:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from gfscore.arrays import FloatArray
-from gfscore.assembling import metric_block
+from gfscore.assemble import metric_block
 from gfscore.bounds import box
 from gfscore.errors import PLURALS, ResultError
 from gfscore.metrics import ClassScores, formulas
