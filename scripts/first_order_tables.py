@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gfscore.engines.first_order import score_first_order
+from gfscore.engines.first_order_radii import score_first_order
 from gfscore.engines.local import measured
 from gfscore.inputs.data import Data, arrays_digest
 from gfscore.inputs.models import load_model

@@ -13,7 +13,7 @@ from timing import TRIES, quickest
 from gfscore import SCORE_MAX, audit_models, read_samples
 from gfscore.cli.main import run
 from gfscore.outputs import sentences
-from gfscore.outputs.report import words
+from gfscore.outputs.report import report_words as words
 from gfscore.scores import great_scores
 
 IMAGENET = "logits/imagenet5k_efficientnet_lite0.npz"

@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from gfscore.engines.homes import Home, Plan, Progress, Stored, rows_home, sum_home
 from gfscore.measures import Measure, RowMeasure, Run, Sums
-from gfscore.measures.base import RowsDone
+from gfscore.measures.measure import RowsDone
 from gfscore.summaries import Look, Summary
 
 Part = TypeVar("Part")

@@ -7,7 +7,7 @@ from typing import Any
 
 from gfscore import views
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.engines.first_order import first_order_rows
+from gfscore.engines.first_order_radii import first_order_rows
 from gfscore.engines.loading import load
 from gfscore.errors import OptionError, naming
 from gfscore.jobs.calling import Face

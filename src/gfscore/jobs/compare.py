@@ -8,18 +8,27 @@ from typing import Annotated, Any
 import numpy as np
 
 from gfscore import views
-from gfscore.arrays import IntArray
 from gfscore.assemble import make_provenance
 from gfscore.bounds import change_intervals
-from gfscore.errors import PLURALS, OptionError, SamplesError, first_few, naming
+from gfscore.errors import PLURALS, OptionError, first_few, naming
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.small_files import read_class_names
 from gfscore.jobs.calling import SILENT, Face, Job
+from gfscore.jobs.matching import (
+    BY_ORDER,
+    check_alike,
+    check_alike_audits,
+    check_same_truth,
+    classes_lost,
+    match_rows,
+    refuse_sorted,
+    take_rows,
+    weigh_alike,
+)
 from gfscore.jobs.options import ClassNames, Groups, Options, Probabilities, StoreFolder
 from gfscore.jobs.sources import model_names, provenance_of, watch
 from gfscore.jobs.stages import audit_scores, score_info, score_samples
 from gfscore.judge import (
-    follows_order,
     hidden_fall,
     judge_changes,
     paired_classes,
@@ -36,14 +45,11 @@ from gfscore.storage.store import Store
 from gfscore.words import Word
 
 STORED = "store:"
-SCORED_ALIKE = ("name", "range", "activation", "temperature", "norm", "eps")  # what two audits must share
 MATCHED_BY_ORDER = Flag(
     code="matched_by_order",
     message="rows were matched by their order, as there are no sample ids in both: that they are the same samples is "
     "taken on trust. Were they others, in an order that goes with the score, intervals would be too narrow.",
 )
-BY_ID, BY_ORDER = "by sample id", "by order: as many samples, with the same labels"
-BY_ROW = "by row of one data set, which both versions were run on"
 Version = Annotated[
     Any,
     Word(
@@ -138,8 +144,8 @@ def compare_samples(
     unpaired: bool = False,
 ) -> Comparison:
     """Compare what two versions said about samples, which are matched where that can be."""
-    _check_alike(old, new)
-    match = None if unpaired else _match(old, new)
+    check_alike(old, new)
+    match = None if unpaired else match_rows(old, new)
     if match is None:
         halved = replace(options, delta=options.delta / 2, permutations=0)
         audits = [
@@ -149,12 +155,12 @@ def compare_samples(
         return compare_audits(audits[0], audits[1], tolerance=tolerance)
     (old_rows, new_rows), pairing = match
     left = old.n_samples + new.n_samples - 2 * len(new_rows)
-    before, after = _weigh_alike(_take(old, old_rows), _take(new, new_rows))
+    before, after = weigh_alike(take_rows(old, old_rows), take_rows(new, new_rows))
     scores = score_samples(before, options), score_samples(after, options)
-    gone = _classes_lost((old, new), after)
+    gone = classes_lost((old, new), after)
     flags = [_left_out(left)] if left else []
     if pairing == BY_ORDER:
-        _refuse_sorted(scores, after.partition[0])
+        refuse_sorted(scores, after.partition[0])
         flags.append(MATCHED_BY_ORDER)
     if gone:
         flags.append(_other_classes(gone, "no sample of theirs is in both versions"))
@@ -175,7 +181,7 @@ def compare_scores(
     not_compared: tuple[str, ...] = (),
 ) -> Comparison:
     """Compare by any local score with a known range: old and new, row by row the same samples."""
-    _check_same_truth(*samples)
+    check_same_truth(*samples)
     old, new = (class_profile(each, local) for each, local in zip(samples, scores, strict=True))
     codes, n_parts = samples[1].partition
     found = change_intervals(
@@ -216,7 +222,7 @@ def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None 
     The levels of both audits add up. A class is worse when its new interval lies wholly below its old one. Classes that
     one of them has no sample of are not compared, and then no metric is: it would be of other classes.
     """
-    _check_alike_audits(old, new)
+    check_alike_audits(old, new)
     _checked_tolerance(tolerance)
     delta = old.interval.delta + new.interval.delta
     if delta >= 1:
@@ -288,112 +294,12 @@ def _comparison(
     )
 
 
-def _weigh_alike(old: Samples, new: Samples) -> tuple[Samples, Samples]:
-    """Both with the class sizes of the set they are of, as far as one knows them and the other does not object."""
-    known = [samples.class_sizes for samples in (old, new) if samples.class_sizes is not None]
-    sizes = known[0] if known and np.array_equal(known[0], known[-1]) else None
-    return replace(old, class_sizes=sizes), replace(new, class_sizes=sizes)
-
-
-def _match(old: Samples, new: Samples) -> tuple[tuple[IntArray, IntArray], str] | None:
-    """The rows of both that are the same samples, and how that is known; None when it is not."""
-    if old.sample_ids is not None and new.sample_ids is not None:
-        place = {name: row for row, name in enumerate(old.sample_ids)}
-        pairs = [(place[name], row) for row, name in enumerate(new.sample_ids) if name in place]
-        if not pairs:
-            return None
-        rows = np.asarray(pairs, dtype=np.int64)
-        return (rows[:, 0], rows[:, 1]), BY_ID
-    if old.n_samples == new.n_samples and np.array_equal(old.labels, new.labels):
-        rows = np.arange(new.n_samples, dtype=np.int64)
-        return (rows, rows), BY_ROW if old.data is not None and old.data == new.data else BY_ORDER
-    return None
-
-
-def _take(samples: Samples, rows: IntArray) -> Samples:
-    """Some rows, in the given order."""
-    groups = samples.groups
-    return replace(
-        samples,
-        logits=samples.logits[rows],
-        labels=samples.labels[rows],
-        groups=None if groups is None else replace(groups, codes=groups.codes[rows]),
-        sample_ids=None,
-        class_sizes=samples.class_sizes if len(rows) == samples.n_samples else None,  # no random part any more
-        data=None,
-    )
-
-
-def _check_alike(old: Samples, new: Samples) -> None:
-    if old.class_names != new.class_names:
-        raise SamplesError(
-            f"the old version has {old.n_classes:,} classes, the new one {new.n_classes:,}, and their names are not "
-            "the same. Compare models of the same classes, or give --class-names."
-        )
-    old_groups, new_groups = (None if samples.groups is None else samples.groups.names for samples in (old, new))
-    if old_groups != new_groups:
-        raise SamplesError("the two versions do not have the same groups. Give the same groups for both, or none.")
-
-
-def _check_same_truth(old: Samples, new: Samples) -> None:
-    """A sample has one label and one group; if not, ids were mixed up."""
-    wrong = (old.labels != new.labels) | (old.partition[0] != new.partition[0])
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise SamplesError(
-            f"{int(wrong.sum()):,} samples have another label or group in the new version than in the old one, the "
-            f"first being number {row} of those matched. Check that the ids mean the same samples."
-        )
-
-
-def _check_alike_audits(old: ModelAudit, new: ModelAudit) -> None:
-    names = [{entry.name for entry in model.classes} for model in (old, new)]
-    if old.partition != new.partition:
-        raise OptionError(
-            f"{old.name} is audited by {old.partition} and {new.name} by {new.partition}. Audit both alike."
-        )
-    if len(names[0] & names[1]) < 2:
-        raise OptionError(
-            f"{old.name} and {new.name} share {len(names[0] & names[1])} {PLURALS[old.partition]}. Compare models of "
-            f"the same {PLURALS[old.partition]}."
-        )
-    settings = [(name, getattr(old.score, name), getattr(new.score, name)) for name in SCORED_ALIKE]
-    apart = [f"{name} {before} and {after}" for name, before, after in settings if before != after]
-    if apart:
-        raise OptionError(f"{old.name} and {new.name} were scored differently ({'; '.join(apart)}). Audit both alike.")
-    if old.interval.target != new.interval.target:
-        raise OptionError(
-            f"the intervals of {old.name} are about the target {old.interval.target} and those of {new.name} about "
-            f"{new.interval.target}. Audit both with the same --target."
-        )
-
-
 def _checked_tolerance(tolerance: float | None) -> float:
     if tolerance is None:
         return 0.0
     if not (np.isfinite(tolerance) and tolerance >= 0):
         raise OptionError(f"a tolerance of {tolerance} is no fall. Give a number of at least 0, such as 0.02.")
     return float(tolerance)
-
-
-def _classes_lost(versions: tuple[Samples, Samples], matched: Samples) -> tuple[str, ...]:
-    """Classes (or groups) that a version has samples of, but of which no sample was matched."""
-    codes, n_parts = matched.partition
-    there = np.zeros(n_parts, dtype=bool)
-    for samples in versions:
-        there[samples.partition[0]] = True
-    there[codes] = False
-    names = matched.class_names if matched.groups is None else matched.groups.names
-    return tuple(names[k] for k in np.flatnonzero(there))
-
-
-def _refuse_sorted(scores: tuple[LocalScores, LocalScores], codes: IntArray) -> None:
-    if follows_order(scores[0].values, scores[1].values, codes):
-        raise SamplesError(
-            "in both versions the order of the rows goes with their scores, as in files sorted by confidence, so it "
-            "does not tell which rows are the same samples. Give sample ids in both, or compare without matching "
-            "(--unpaired; in a gate, an audit.json as --baseline)."
-        )
 
 
 def _other_classes(gone: Sequence[str], why: str) -> Flag:

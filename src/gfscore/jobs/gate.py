@@ -1,19 +1,19 @@
 """``gate``: PASS, FAIL or UNDECIDED, by rules on the intervals of an audit; compare, judge, and say why."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from gfscore import views
 from gfscore.assemble import make_provenance
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.small_files import allow_also, extend_policy, read_policy
 from gfscore.jobs.adaptive import gate_runs
 from gfscore.jobs.calling import SILENT, Face, Job, listed
 from gfscore.jobs.compare import compare_audits, compare_samples
 from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, Options, Probabilities, RunOptions, Target
+from gfscore.jobs.policy_words import PolicyWords
 from gfscore.jobs.sources import Source, as_array, find_sources, provenance_of, watch
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores, score_samples
 from gfscore.judge import ROUND, check_thresholds, refuse_void
@@ -35,83 +35,6 @@ from gfscore.scores import LocalScores
 from gfscore.words import Word
 
 Baseline = Samples | ModelAudit
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyWords:
-    """Rules beside a policy, in place of the same rule there; several are texts ``NAME=NUMBER``, or a mapping."""
-
-    wcr: Annotated[float | None, Word(help="The worst class is at least this.")] = None
-    rdi: Annotated[float | None, Word(help="Best minus worst class is at most this.")] = None
-    nrgc: Annotated[float | None, Word(help="The Gini coefficient of the classes is at most this.")] = None
-    fp_great: Annotated[float | None, Word(help="FP-GREAT is at least this.")] = None
-    class_: Annotated[list[str] | None, Word(metavar="NAME=SCORE", help="The score of a class is at least this.")] = (
-        None
-    )
-    accuracy: Annotated[float | None, Word(help="Clean accuracy is at least this share.")] = None
-    class_accuracy: Annotated[
-        Any,
-        Word(
-            kind=list[str] | None,
-            metavar="NAME=SHARE",
-            help="The accuracy of a class (*: of every one) is at least this.",
-        ),
-    ] = None
-    refuted: Annotated[float | None, Word(help="The share of radii that were refuted is at most this.")] = None
-    rule: Annotated[
-        Any,
-        Word(
-            kind=list[str] | None,
-            metavar="METRIC=VALUE",
-            help="Any metric, such as theil=0.1 or one of a plug-in, is at least this where more is better, else at "
-            "most.",
-        ),
-    ] = None
-    change: Annotated[
-        Any,
-        Word(
-            kind=list[str] | None,
-            metavar="METRIC=CHANGE",
-            help="Against --baseline, a metric such as wcr changes for the worse by no more: wcr=-0.02, rdi=0.02.",
-        ),
-    ] = None
-    class_change: Annotated[
-        Any,
-        Word(
-            kind=list[str] | None,
-            metavar="NAME=CHANGE",
-            help="The same for a class (*: for every one), such as cat=-0.05.",
-        ),
-    ] = None
-    allow: Annotated[
-        list[str] | None,
-        Word(
-            metavar="FLAG",
-            help="Judge in spite of a flag: absent_classes, at_chance, all_zero or bounded_logits. May be given "
-            "several times.",
-        ),
-    ] = None
-
-    def over(self, policy: Policy | Mapping[str, Any] | Path | None) -> Policy:
-        """The policy with these rules over its own."""
-        if isinstance(policy, Policy):
-            return policy.allowing(self.allow or ())
-        table = read_policy(policy) if isinstance(policy, Path) else dict(policy or {})
-        plain = {
-            field.name: value for field in fields(self) if isinstance(value := getattr(self, field.name), float | int)
-        }
-        extend_policy(table, "rules", plain | _pairs(self.rule, "--rule"))
-        extend_policy(table, "class", _pairs(self.class_, "--class"))
-        extend_policy(table, "class_accuracy", _pairs(self.class_accuracy, "--class-accuracy"))
-        extend_policy(table, "change", _pairs(self.change, "--change"))
-        parts = _pairs(self.class_change, "--class-change")
-        if parts:
-            changes = dict(table.get("change", {}))
-            extend_policy(changes, "class", parts)
-            table["change"] = changes
-        allow_also(table, self.allow or [])
-        with naming(policy) if isinstance(policy, Path) else nullcontext():
-            return Policy.of(table)
 
 
 @Job
@@ -331,19 +254,3 @@ def _refuse_files(inputs: Sequence[Any], *files: Any) -> None:
             "--adaptive runs a model, and only as far as it must: give --model and --data, and no files, baseline or "
             "groups."
         )
-
-
-def _pairs(entries: Sequence[str] | Mapping[str, float] | None, option: str) -> dict[str, float]:
-    """``NAME=NUMBER`` texts, or a mapping, by name."""
-    if isinstance(entries, Mapping):
-        return dict(entries)
-    found = {}
-    for text in entries or []:
-        name, _, number = text.rpartition("=")
-        try:
-            found[name] = float(number)
-        except ValueError:
-            name = ""
-        if not name:
-            raise OptionError(f"{option} {text!r} is not a name and a number. Write {option} NAME=0.1.")
-    return found

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gfscore.assemble import make_provenance
-from gfscore.engines.first_order import score_first_order
+from gfscore.engines.first_order_radii import score_first_order
 from gfscore.engines.homes import Stored
 from gfscore.engines.loading import as_model, load
 from gfscore.engines.local import measured

@@ -31,7 +31,7 @@ from gfscore.storage import refuse_changed
 from gfscore.storage.store import ON_GPU, Recipe, Store
 
 if TYPE_CHECKING:
-    from gfscore.measures.base import Measure
+    from gfscore.measures.measure import Measure
 
 DEFAULT_BATCH = 128
 READ_ROWS = 256  # images that are read and preprocessed together, unless they are large

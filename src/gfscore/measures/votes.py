@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import ModelError
-from gfscore.measures.base import RowMeasure, RowsDone
+from gfscore.measures.measure import RowMeasure, RowsDone
 from gfscore.measures.run import Run, rows_together
 from gfscore.scores.smoothing import Noise
 

@@ -16,7 +16,7 @@ from gfscore import views
 from gfscore.errors import PLURALS
 from gfscore.outputs import sentences
 from gfscore.outputs.escaping import as_html, script_json, shorten
-from gfscore.outputs.report import words
+from gfscore.outputs.report import report_words as words
 from gfscore.outputs.terminal import OBJECTIVE_MEANINGS, calibration_rows
 from gfscore.results import Audit, Curves, ModelAudit, Provenance
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from gfscore import views
 from gfscore.outputs import sentences
 from gfscore.outputs.escaping import markdown_row, markdown_text, shorten
-from gfscore.outputs.report import words
+from gfscore.outputs.report import report_words as words
 from gfscore.results import Audit, ClassResult, ModelAudit, Provenance
 
 IMAGES, UNKNOWN = "image-classification", "other"  # tasks of the hub: logits alone do not tell what was classified
