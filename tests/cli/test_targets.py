@@ -7,7 +7,7 @@ import pytest
 from onnx import helper, numpy_helper
 from onnx_graphs import FLOAT, write
 
-from gfscore import Audit, GateResult, Samples
+from gfscore import Audit, Comparison, GateResult, Samples, read_samples
 from gfscore.cli.main import run
 from gfscore.jobs.options import Options
 from gfscore.jobs.stages import score_samples
@@ -142,3 +142,37 @@ def test_every_text_says_what_the_accuracy_is_of(unbalanced, capsys):
     capsys.readouterr()
     assert run(["table", "out/audit.json"]) == 0
     assert f"Score and accuracy of a model are of {of}." in capsys.readouterr().out.replace("\\", "")
+
+
+def test_a_logits_file_that_was_made_here_knows_what_it_is_a_part_of(unbalanced, capsys):
+    command = ["--model", "net.onnx", "--data", "images.npz", "--n-per-class", "100"]
+    assert run(["logits", *command, "-o", "part.safetensors", "--quiet"]) == 0
+    models = []
+    for source in (command, ["part.safetensors"], ["part.safetensors", "--stream"]):
+        capsys.readouterr()
+        assert run(["audit", *source, "--permutations", "0", "--json"]) == 0
+        models.append(Audit.from_json(capsys.readouterr().out).model)
+    assert {model.samples.weighted_by for model in models} == {"class_sizes"}
+    assert models[0].aggregate == models[1].aggregate == pytest.approx(models[2].aggregate, abs=1e-12)
+    assert run(["audit", "part.safetensors", "--target", "finite", "--permutations", "0", "--json"]) == 0
+    assert Audit.from_json(capsys.readouterr().out).model.interval.target == "finite"
+
+
+def test_rows_of_one_data_set_are_matched_whatever_their_order(unbalanced, capsys):
+    """The images are sorted from hard to easy, so that the scores of both versions rise with the row number."""
+    images = np.load("images.npz")
+    order = np.lexsort([images["images"].sum(axis=(1, 2, 3)), images["labels"]])
+    np.savez("sorted.npz", images=images["images"][order], labels=images["labels"][order])
+    data = ["--model", "net.onnx", "--data", "sorted.npz"]
+    for name, said in {"old": [], "new": ["--mean", "0.01", "--std", "1"]}.items():
+        assert run(["logits", *data, *said, "-o", f"{name}.safetensors", "--quiet"]) == 0
+    capsys.readouterr()
+    assert run(["compare", "old.safetensors", "new.safetensors", "--json"]) == 0
+    found = Comparison.from_json(capsys.readouterr().out)
+    assert found.pairing == "by row of one data set, which both versions were run on"
+    assert found.flags == ()
+    for name in ("old", "new"):  # as files from elsewhere, which do not say what they are of
+        samples = read_samples(f"{name}.safetensors")
+        np.savez(f"{name}.npz", logits=samples.logits, labels=samples.labels)
+    assert run(["compare", "old.npz", "new.npz"]) == 2
+    assert "the order of the rows goes with their scores" in capsys.readouterr().err

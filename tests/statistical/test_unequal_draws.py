@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, hypergeom
 
-from gfscore import audit
+from gfscore import Samples, audit, compare
 from gfscore.bounds import Strata, audit_intervals
 from gfscore.judge import accuracy_intervals
-from gfscore.scores import SCORE_MAX
+from gfscore.scores import SCORE_MAX, great_scores
 
 SIZES = np.array([5000, 200])
 
@@ -128,3 +128,41 @@ def test_expected_accuracy_of_a_set_rarely_stops_a_sound_run():
     for _ in range(30):  # each may be stopped with probability 0.001
         rows = np.concatenate([rng.choice(np.flatnonzero(labels == k), 100, replace=False) for k in (0, 1)])
         audit(logits[rows], labels[rows], class_sizes=SIZES, expect_accuracy=expected)
+
+
+def test_the_paired_change_of_the_whole_is_that_of_the_set():
+    """Forty comparisons of 100 + 100 of 5,000 + 200 samples: the small class rises as much as the large one falls."""
+    runs, rng = 40, np.random.default_rng(4)
+    logits, labels = a_set(rng)
+    later = logits + np.array([[-1.0, 0.0], [0.0, 2.0]])[labels]
+    change = plain_loop(later, labels)[0] - plain_loop(logits, labels)[0]
+    misses = dict.fromkeys(("weighed", "alike"), 0)
+    for _ in range(runs):
+        rows = np.concatenate([rng.choice(np.flatnonzero(labels == k), 100, replace=False) for k in (0, 1)])
+        for name, sizes in {"weighed": SIZES, "alike": None}.items():
+            versions = [Samples.of(each[rows], labels[rows], class_sizes=sizes) for each in (logits, later)]
+            found = compare(*versions, permutations=0).metrics["aggregate"]
+            misses[name] += not found.interval[0] <= change <= found.interval[1]
+            expected = [np.mean(great_scores(each).values[each.labels == k]) for k in (0, 1) for each in versions]
+            shares = np.array([0.5, 0.5]) if sizes is None else sizes / sizes.sum()
+            assert found.value == pytest.approx(shares @ [expected[1] - expected[0], expected[3] - expected[2]])
+    assert_no_more_than(0.05, misses["weighed"], runs)
+    assert misses["alike"] == runs  # why weights are needed
+
+
+def test_versions_of_one_set_of_which_one_knows_the_sizes_are_weighed_alike():
+    logits, labels = a_set(np.random.default_rng(0), np.array([60, 40]))
+    plain, known = Samples.of(logits, labels), Samples.of(logits, labels, class_sizes=[600, 41])
+    both = [compare(*pair, permutations=0).metrics["aggregate"] for pair in ((plain, known), (known, known))]
+    assert both[0] == both[1]
+    other = Samples.of(logits, labels, class_sizes=[600, 4100])  # nobody knows which of the two is right
+    alone = compare(plain, plain, permutations=0).metrics["aggregate"]
+    assert compare(known, other, permutations=0).metrics["aggregate"] == alone
+
+
+def test_a_change_has_no_interval_for_the_whole_where_a_class_of_the_set_has_no_sample():
+    logits, labels = np.eye(3)[np.arange(60) % 2] * 3.0, np.arange(60) % 2
+    samples = Samples.of(logits, labels, class_sizes=[300, 30, 5])
+    found = compare(samples, samples, permutations=0).metrics
+    assert found["aggregate"].interval is None
+    assert found["wcr"].interval is not None

@@ -40,6 +40,7 @@ class FakeData:
     layout: str = "NHWC"
     seed: int | None = None
     fingerprint: str = "fake-images"
+    class_sizes: np.ndarray | None = None
 
     def __post_init__(self):
         rng = np.random.default_rng(1)

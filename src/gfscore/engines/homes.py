@@ -14,8 +14,9 @@ from gfscore.arrays import FloatArray
 from gfscore.errors import RunError
 from gfscore.inputs.protocols import Dataset
 from gfscore.measures import Measure, RowMeasure, Run
+from gfscore.measures.run import facts_of
 from gfscore.measures.summary_files import SumLog
-from gfscore.storage.store import Entry, Recipe, Store, halved_batches, name_metadata
+from gfscore.storage.store import Entry, Recipe, Store, fact_metadata, halved_batches
 from gfscore.summaries import Look, Summary
 
 Progress = Callable[[int, int], None]  # rows done, rows in all
@@ -110,7 +111,7 @@ class RowsHome(Home[FloatArray, Stored]):
         """The finished file."""
         if not self._complete:
             data = self.plan.data
-            self._entry.finish(data.labels, name_metadata(data.class_names, data.sample_ids))
+            self._entry.finish(data.labels, fact_metadata(facts_of(data)))
             self._complete = True
         return Stored(path=self._entry.finished, name=self._entry.content)
 

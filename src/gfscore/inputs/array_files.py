@@ -45,6 +45,8 @@ class RawSamples:
     sample_ids: NDArray[Any] | Sequence[object] | None = None
     halved_batches: int = 0  # of the model that made the logits, that did not fit into memory
     table: TableNotes | None = None  # how the columns of a table were read
+    class_sizes: Sequence[int] | None = None  # of the set that the rows, or a random part of each class, are
+    data: str | None = None  # fingerprint of that set
 
 
 def read_npz(path: Path, *, probabilities: bool) -> RawSamples:
@@ -81,6 +83,8 @@ def read_safetensors(path: Path, *, probabilities: bool) -> RawSamples:
         groups=texts("groups"),
         sample_ids=texts("sample_ids"),
         halved_batches=halved_batches(metadata),
+        class_sizes=_json_sizes(metadata["class_sizes"]) if "class_sizes" in metadata else None,
+        data=metadata.get("data"),
     )
 
 
@@ -248,6 +252,16 @@ def _tensor(path: Path, name: str, entry: dict[str, Any], start: int) -> NDArray
     widened = values.astype(np.uint32)
     widened <<= 16  # bfloat16 is the upper half of a float32
     return widened.view(np.float32)
+
+
+def _json_sizes(text: str) -> list[int]:
+    try:
+        sizes = json.loads(text)
+    except (ValueError, RecursionError):
+        sizes = None
+    if not isinstance(sizes, list) or not all(type(size) is int and 0 <= size < 1 << 62 for size in sizes):
+        raise FileError("metadata 'class_sizes' is not a JSON list of whole numbers. Write one size per class.")
+    return sizes
 
 
 def _json_list(text: str, name: str) -> list[str]:

@@ -51,6 +51,8 @@ def read_samples(
             probabilities=probabilities,
             piece=piece,
             halved_batches=raw.halved_batches,
+            class_sizes=raw.class_sizes,
+            data=raw.data,
             table=raw.table,
         )
 

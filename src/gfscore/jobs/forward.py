@@ -7,8 +7,9 @@ from gfscore.errors import OptionError
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.options import DataSpecs, ModelSpecs, RunOptions
 from gfscore.jobs.sources import listed_objects, run_models
+from gfscore.measures.run import facts_of
 from gfscore.storage import to_write
-from gfscore.storage.store import export_logits, name_metadata
+from gfscore.storage.store import export_logits, fact_metadata
 from gfscore.words import Word
 
 
@@ -33,5 +34,5 @@ def logits(
         raise OptionError("one --model and one --data make one logits file. Call the command once for each.")
     for source in run_models(models, sets, run, face):
         if source.run is not None and source.path is not None:
-            export_logits(source.path, path, name_metadata(source.run.data.class_names, source.run.data.sample_ids))
+            export_logits(source.path, path, fact_metadata(facts_of(source.run.data)))
     return path

@@ -24,6 +24,7 @@ from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
 from gfscore.measures import Logits, Run
 from gfscore.measures.logits import SHARD_ROWS, forward_rows
+from gfscore.measures.run import facts_of
 from gfscore.results import Provenance
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
@@ -168,7 +169,7 @@ def _run_in_memory(model: Any, data: Any, options: RunOptions, *, probabilities:
         logits = np.concatenate([forward_rows(run, piece) for piece in pieces])
         run.refuse_changed()
         samples = Samples.of(
-            logits, run.data.labels, probabilities=probabilities, halved_batches=run.notes.take(), **run.data_facts
+            logits, run.data.labels, probabilities=probabilities, halved_batches=run.notes.take(), **facts_of(run.data)
         )
         return Source(name=run.name, samples=samples, run=run)
     runnable, (inputs, labels) = as_model(model), _pair(data)

@@ -6,9 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from gfscore import views
+from gfscore.arrays import IntArray
 from gfscore.bounds import Method
 from gfscore.engines.loading import load
 from gfscore.engines.local import summed
@@ -61,6 +63,7 @@ class StreamingAudit:
         self.name, self.source = name, source
         self.tally = Tally()
         self.left_out: tuple[str, ...] = ()  # columns of tables that were taken for no class
+        self.class_sizes: IntArray | None = None  # of the set that the samples are of, where all pieces say the same
 
     @property
     def n_samples(self) -> int:
@@ -84,6 +87,8 @@ class StreamingAudit:
     def add(self, samples: Samples) -> Self:
         """Take in samples that were checked before; a piece of a long file at a time."""
         self.left_out = tuple(dict.fromkeys((*self.left_out, *samples.table.left_out)))
+        sizes = samples.class_sizes
+        self.class_sizes = sizes if self.n_samples == 0 or _same(sizes, self.class_sizes) else None
         for piece in pieces_of(samples):
             local = score_samples(piece, self.options)
             self.tally.add(Summary.of(piece, local, first_row=self.n_samples, seed=self.options.seed))
@@ -106,7 +111,18 @@ class StreamingAudit:
     def result(self) -> ModelAudit:
         """The audit of everything, once all data that were meant to come have come."""
         origin = Origin(self.source)
-        return audit_summary(self.summary(), self.options, name=self.name, origin=origin, left_out=self.left_out)
+        return audit_summary(
+            self.summary(),
+            self.options,
+            name=self.name,
+            origin=origin,
+            class_sizes=self.class_sizes,
+            left_out=self.left_out,
+        )
+
+
+def _same(sizes: IntArray | None, others: IntArray | None) -> bool:
+    return sizes is not None and others is not None and np.array_equal(sizes, others)
 
 
 def early_look(summary: Summary, options: Options, *, name: str, source: str) -> ModelAudit:

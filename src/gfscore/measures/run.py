@@ -54,6 +54,17 @@ class Checked(NamedTuple):
     probe: FloatArray  # its logits on the first images and on noise, which tell it from other models
 
 
+def facts_of(data: Dataset) -> dict[str, Any]:
+    """What samples of some data know beside logits and labels: names, and which part of which set they are."""
+    sizes = data.class_sizes
+    return {
+        "class_names": data.class_names,
+        "sample_ids": data.sample_ids,
+        "class_sizes": None if sizes is None else sizes.tolist(),
+        "data": data.fingerprint,
+    }
+
+
 @dataclass(slots=True)
 class Notes:
     """What happened during forward passes that a reader of the numbers should know."""
@@ -162,12 +173,6 @@ class Run:
         """The model's logits on the data from a file: classes are named as here, whatever an earlier run said."""
         samples = read_samples(logits, probabilities=probabilities, groups=groups).named(self.data.class_names)
         return replace(samples, class_sizes=self.data.class_sizes, data=self.data.fingerprint)
-
-    @property
-    def data_facts(self) -> dict[str, Any]:
-        """What samples of the data know beside logits and labels, as :meth:`Samples.of` takes it."""
-        data = self.data
-        return {"class_names": data.class_names, "class_sizes": data.class_sizes, "data": data.fingerprint}
 
     def inputs(self, rows: slice | IntArray) -> Pixels:
         """Inputs of the model for some rows, in any order."""

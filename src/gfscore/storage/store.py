@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,7 +33,8 @@ LENGTH_BYTES = 8  # a safetensors file begins with the length of its JSON header
 # batches that did not fit into memory.
 DIGESTS, REST, HALVED = "shard_sha256", "rest_sha256", "halved_batches"
 ON_GPU = " on a GPU"  # after the fingerprint of a model: its logits differ there in their last digits
-NAMES = ("class_names", "sample_ids")  # metadata that makes it a logits file by itself, and decides no number
+# metadata that makes it a logits file by itself: names, and which part of which data its rows are
+FACTS = ("class_names", "sample_ids", "class_sizes", "data")
 UNREADABLE = (SafetensorError, OSError, ValueError, KeyError, IndexError)
 
 
@@ -207,10 +208,9 @@ class Store:
         remove_held(entry.path, LOCK)
 
 
-def name_metadata(class_names: Sequence[str] | None, sample_ids: Sequence[str] | None) -> dict[str, str]:
-    """What data call their classes and samples, for the metadata of a file: it can be audited by itself."""
-    named = zip(NAMES, (class_names, sample_ids), strict=True)
-    return {name: json.dumps(values) for name, values in named if values is not None}
+def fact_metadata(facts: Mapping[str, Any]) -> dict[str, str]:
+    """What is known of the data behind logits, for the metadata of a file: it can be audited by itself."""
+    return {name: json.dumps(facts[name]) for name in FACTS if facts.get(name) is not None}
 
 
 def export_logits(finished: Path, target: Path, names: Mapping[str, str]) -> None:
@@ -223,11 +223,11 @@ def export_logits(finished: Path, target: Path, names: Mapping[str, str]) -> Non
         ) from error
     with opened as file:
         stored, labels, logits = file.metadata() or {}, file.get_tensor("labels"), file.get_slice("logits")
-        if {key: stored[key] for key in NAMES if key in stored} == names:
+        if {key: stored[key] for key in FACTS if key in stored} == names:
             with atomic_file(target) as temporary:
                 shutil.copyfile(finished, temporary)
             return
-        about = {**names, **{key: stored[key] for key in sorted(stored) if key not in (*NAMES, REST)}}
+        about = {**names, **{key: stored[key] for key in sorted(stored) if key not in (*FACTS, REST)}}
         n_samples, n_classes = logits.get_shape()
         parts = (logits[rows] for rows in row_chunks(n_samples, n_classes))
         write_safetensors(target, parts, n_classes, labels, _sealed(labels, about))
