@@ -6,8 +6,8 @@ from scipy.stats import binomtest
 
 from gfscore.bounds import Evidence
 from gfscore.errors import OptionError
-from gfscore.gating import adaptive_rule, gate_adaptively, policy_of
-from gfscore.judge import adaptive_gate
+from gfscore.jobs.adaptive import adaptive_rule, gate_adaptively
+from gfscore.judge import Policy, adaptive_gate
 from gfscore.judge.adaptive_draws import next_draws
 from gfscore.results import ScoreInfo, Verdict
 
@@ -85,7 +85,7 @@ def test_the_result_says_how_many_passes_of_how_many():
     verdict = gate_adaptively(
         scoring(scores_of(MEANS)),
         LABELS,
-        policy_of({"rules": {"wcr": 0.6}}),
+        Policy.of({"rules": {"wcr": 0.6}}),
         name="m",
         class_names=["a", "b", "c", "d"],
         score_info=(score := ScoreInfo(name="mine", range=(0.0, 1.0))),
@@ -108,7 +108,7 @@ def test_absent_classes_are_left_out():
 def test_only_the_wcr_can_be_judged_adaptively():
     for table in ({"rules": {"rdi": 0.1}}, {"rules": {"wcr": 0.1, "rdi": 0.1}}, {"change": {"wcr": 0.1}}):
         with pytest.raises(OptionError, match="Give --wcr alone"):
-            adaptive_rule(policy_of(table))
+            adaptive_rule(Policy.of(table))
 
 
 def test_one_class_has_no_worst():

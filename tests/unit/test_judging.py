@@ -9,9 +9,11 @@ import pytest
 
 from gfscore import Options, Samples, audit_models, gate
 from gfscore.errors import OptionError
-from gfscore.gating import gate_adaptively, gate_audit, policy_of, row_scores
 from gfscore.integrations.pytest_plugin import assert_robust
-from gfscore.judge import ALLOWABLE, EVERY, UnsoundError
+from gfscore.jobs.adaptive import gate_adaptively, row_scores
+from gfscore.jobs.gate import gate_audit, gate_result, gate_scores
+from gfscore.jobs.stages import Origin, score_samples
+from gfscore.judge import ALLOWABLE, EVERY, Policy, UnsoundError
 from gfscore.outputs import ci_formats
 from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo, Verdict
 
@@ -90,7 +92,7 @@ def test_a_verdict_on_a_change_shows_the_flags_of_the_comparison():
 def adaptively(samples, threshold, **about):
     table = {"rules": {"wcr": threshold}, "allow": about.pop("allow", [])}
     score = row_scores(lambda rows: samples.logits[rows], samples.labels, QUICK, allow=table["allow"])
-    return gate_adaptively(score, samples.labels, policy_of(table), name="m", class_names=samples.class_names, **about)
+    return gate_adaptively(score, samples.labels, Policy.of(table), name="m", class_names=samples.class_names, **about)
 
 
 def test_the_adaptive_gate_has_no_verdict_on_absent_classes(absent):
@@ -111,7 +113,7 @@ def test_there_is_no_verdict_on_a_model_that_guesses():
     assert allowed.verdict is Verdict.PASS
     assert allowed.models[0].allowed == ("at_chance",)
     model = audit_models({"m": guesser}, QUICK).model
-    policy = policy_of({"rules": {"rdi": 0.9}})
+    policy = Policy.of({"rules": {"rdi": 0.9}})
     with pytest.raises(UnsoundError, match=r"^m: there is nothing to judge"):
         gate_audit(model, policy, 0.05)
     assert gate_audit(model, policy.allowing(["at_chance"]), 0.05)[1].verdict is Verdict.PASS
@@ -208,7 +210,7 @@ def test_the_scale_is_that_of_the_score():
     model = audit_models({"m": samples_of((4.0, 4.0))}, QUICK).model
     small = model.model_copy(update={"score": model.score.model_copy(update={"range": (0.0, 0.06)})})
     with pytest.raises(OptionError, match=r"^m: the threshold of WCR is 0\.1, off its scale, .* from 0 to 0\.06\."):
-        gate_audit(small, policy_of({"rules": {"wcr": 0.1}}), 0.05)
+        gate_audit(small, Policy.of({"rules": {"wcr": 0.1}}), 0.05)
 
 
 def run_with(preprocessing):
@@ -216,9 +218,14 @@ def run_with(preprocessing):
     return RunInfo(model=model, data=data, preprocessing=preprocessing)
 
 
+def gate_run(samples, run):
+    policy, local = Policy.of({"rules": {"accuracy": 0.5}}), score_samples(samples, QUICK)
+    return gate_result([gate_scores(samples, local, policy, QUICK, name="model", origin=Origin(run=run))[1]])
+
+
 def test_every_form_of_a_verdict_says_what_it_rests_on(absent):
     run = run_with(PreprocessingInfo(mean=(0.5,), std=(0.25,), layout="NCHW"))
-    result = gate(absent, {"rules": {"accuracy": 0.5}}, run=run)
+    result = gate_run(absent, run)
     model = json.loads(result.to_json())["models"][0]
     assert model["accuracy"]["interval"][0] < model["accuracy"]["value"] <= model["accuracy"]["interval"][1]
     assert model["absent_classes"] == ["cow"]
@@ -244,5 +251,5 @@ def test_every_form_of_a_verdict_says_what_it_rests_on(absent):
 
 def test_a_run_that_did_nothing_to_the_pixels_says_so(absent):
     run = run_with(PreprocessingInfo(mean=(0.0,), std=(1.0,), interpolation="bicubic"))  # of no resizing
-    assert gate(absent, {"rules": {"accuracy": 0.5}}, run=run).models[0].preprocessing == "none"
+    assert gate_run(absent, run).models[0].preprocessing == "none"
     assert gate(absent, {"rules": {"accuracy": 0.5}}).models[0].preprocessing is None

@@ -11,14 +11,14 @@ import pytest
 
 import gfscore
 from gfscore import Audit, Comparison, GateResult, Options, Samples, audit, audit_models, compare, gate, results
-from gfscore.assembling import make_provenance
-from gfscore.auditing import audit_first_order
-from gfscore.certifying import certify_given
+from gfscore.assemble import make_provenance
 from gfscore.errors import FileError, ResultError
+from gfscore.jobs.audit import audit_first_order
+from gfscore.jobs.certify import certify_given
+from gfscore.jobs.restate import at_temperature, reweighted
+from gfscore.jobs.stream import StreamingAudit
 from gfscore.paper import published_audit
-from gfscore.restating import at_temperature, reweighted
 from gfscore.results import FILES, Verdict
-from gfscore.streaming import StreamingAudit
 
 SCHEMAS = Path(gfscore.__file__).parent / "schemas"
 
