@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gfscore import assembling, auditing, calibrating, zoo
-from gfscore.attacks import Refuter, Subject, refute, with_refutation
+from gfscore.attacks import Refuter, ScoredRun, refute, with_refutation
 from gfscore.cli import options as shared
 from gfscore.cli import screens
 from gfscore.cli.options import RunOptions
@@ -77,7 +77,7 @@ def zoo_audit(data: Sequence[str], run_options: RunOptions) -> Audit:
     )
 
 
-def _tried(subject: Subject, options: auditing.Options) -> ModelAudit:
+def _tried(subject: ScoredRun, options: auditing.Options) -> ModelAudit:
     """The audit after forward passes alone have tried to refute it; on images that exist."""
     audited = audit_subject(subject, options)
     if subject.run.data.seed is not None:

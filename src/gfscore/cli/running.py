@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.progress import Progress
 
 from gfscore import auditing, views
-from gfscore.attacks import Subject
+from gfscore.attacks import ScoredRun
 from gfscore.auditing import LocalScores
 from gfscore.cli.options import RunOptions
 from gfscore.cli.screens import progress_bar
@@ -48,7 +48,7 @@ def audit_run(run: Run, logits: Path, options: auditing.Options) -> ModelAudit:
     return audit_subject(subject_of(run, logits, options), options)
 
 
-def audit_subject(subject: Subject, options: auditing.Options) -> ModelAudit:
+def audit_subject(subject: ScoredRun, options: auditing.Options) -> ModelAudit:
     """Audit the scores of a run."""
     run = subject.run
     with naming(run.name):
@@ -70,12 +70,12 @@ def subject_of(
     logits: Path,
     options: auditing.Options,
     score: Callable[[Run, Samples], LocalScores] | None = None,
-) -> Subject:
+) -> ScoredRun:
     """A run and its scores: GREAT's, or those that ``score`` finds."""
     samples = run.read(logits)
     with naming(run.name):
         local = auditing.score_samples(samples, options) if score is None else score(run, samples)
-    return Subject(run=run, samples=samples, local=local)
+    return ScoredRun(run=run, samples=samples, local=local)
 
 
 def advance(bar: Progress, description: str) -> Callable[[int, int], None]:
