@@ -15,11 +15,12 @@ from run import machine, row, seconds, verdict
 
 from gfscore import views
 from gfscore.attacks import Assault, ScoredRun, with_cross_check
-from gfscore.auditing import Options, audit_scores
 from gfscore.engines.first_order import score_first_order
 from gfscore.inputs.data import draw_per_class, load_data
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.jobs.options import Options
+from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Run
 from gfscore.outputs.verdicts import agreements
 from gfscore.results import CrossCheck, ModelAudit

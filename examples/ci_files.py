@@ -6,7 +6,7 @@ Run: python examples/ci_files.py
 from pathlib import Path
 
 import gfscore
-from gfscore.integrations.running import samples_of
+from gfscore.jobs.sources import samples_of
 from gfscore.outputs import ci_formats
 
 samples = samples_of("zoo:trades", "zoo:digits")

@@ -6,8 +6,8 @@ Run: pip install 'gfscore[mlflow]' && python examples/mlflow_logging.py && mlflo
 import mlflow
 
 import gfscore
-from gfscore.integrations.running import samples_of
 from gfscore.integrations.tracking import log_audit
+from gfscore.jobs.sources import samples_of
 
 audit = gfscore.audit_models({"trades": samples_of("zoo:trades", "zoo:digits")})
 with mlflow.start_run(run_name="trades"):

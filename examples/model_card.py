@@ -6,7 +6,7 @@ Run: python examples/model_card.py
 from pathlib import Path
 
 import gfscore
-from gfscore.integrations.running import samples_of
+from gfscore.jobs.sources import samples_of
 from gfscore.outputs import report
 
 audit = gfscore.audit_models({"trades": samples_of("zoo:trades", "zoo:digits")})

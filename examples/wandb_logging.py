@@ -6,8 +6,8 @@ Run: pip install 'gfscore[wandb]' && WANDB_MODE=offline python examples/wandb_lo
 import wandb
 
 import gfscore
-from gfscore.integrations.running import samples_of
 from gfscore.integrations.tracking import log_audit
+from gfscore.jobs.sources import samples_of
 
 audit = gfscore.audit_models({"trades": samples_of("zoo:trades", "zoo:digits")})
 with wandb.init(project="robustness", name="trades") as run:

@@ -24,9 +24,9 @@ from gfscore.inputs.protocols import Dataset
 from gfscore.measures import Logits, Run
 from gfscore.measures.logits import SHARD_ROWS
 from gfscore.measures.run import DEFAULT_BATCH
+from gfscore.measures.summary_files import summary_to_bytes
 from gfscore.scores import great_scores
 from gfscore.storage.store import Recipe, Store
-from gfscore.storage.summary_files import summary_to_bytes
 from gfscore.summaries import Summary, merge_summaries
 
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))

@@ -11,8 +11,9 @@ import numpy as np
 
 import calibration_tables
 from gfscore import Options, compare
-from gfscore.comparing import compare_scores
-from gfscore.judge import follows_order, order_correlation
+from gfscore.jobs.compare import compare_scores
+from gfscore.judge import follows_order
+from gfscore.judge.versions import order_correlation
 from gfscore.scores import great_scores
 from judge_simulations import compare_many, ordered_samples
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from PIL import Image
 
-from gfscore.cli.demo import TEST, zoo_audit
-from gfscore.cli.options import RunOptions
+from gfscore.jobs.options import RunOptions
+from gfscore.jobs.plan import audit_radii
+from gfscore.jobs.zoo_audit import TEST, audit_zoo
 from gfscore.outputs.figures import FIGURES, save
 from gfscore.paper import published_audit
-from gfscore.planning import audit_radii
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "figures"
 
@@ -25,7 +25,7 @@ def shrink(path: Path) -> None:
 def main() -> None:
     """One picture of each kind, small enough for a page."""
     with tempfile.TemporaryDirectory() as store:
-        zoo = zoo_audit([TEST], RunOptions(store=Path(store), quiet=True))
+        zoo = audit_zoo([TEST], RunOptions(store=Path(store)))
     cifar10, imagenet = published_audit("cifar10"), published_audit("imagenet")
     pictures = {
         "forest": (zoo["trades"], {}),

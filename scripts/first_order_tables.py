@@ -13,13 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from gfscore.auditing import Options, audit_scores
 from gfscore.engines.first_order import score_first_order
 from gfscore.engines.local import measured
-from gfscore.inputs.data import ArrayData, arrays_digest
+from gfscore.inputs.data import Data, arrays_digest
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Model
+from gfscore.jobs.options import Options
+from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Logits, Run
 from gfscore.measures.slopes import Gradients
 from gfscore.ranking import spearman
@@ -39,7 +40,7 @@ class Network:
     name: str
     model: Model
     preprocessing: Preprocessing
-    data: ArrayData
+    data: Data
     pgd: float
     pgd_classes: tuple[float, ...]
 
@@ -73,12 +74,12 @@ def networks(folder: Path, names: Sequence[str] | None = None, *, first: int | N
             continue
         figures = entry["pgd20_linf_2_255"]
         n = min(figures["first_n"], first or figures["first_n"])
-        data = ArrayData(
+        data = Data(
             source=f"the first {n} test images of CIFAR-10",
             labels=labels[:n],
             layout="NHWC",
             digest=arrays_digest(lambda n=n: (images[:n], labels[:n])),
-            pixels=images[:n],
+            read=images[:n].__getitem__,
         )
         preprocessing = Preprocessing(mean=tuple(entry["mean"]), std=tuple(entry["std"]))
         found.append(

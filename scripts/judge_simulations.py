@@ -10,7 +10,8 @@ import numpy as np
 
 from gfscore.bounds import Evidence, holm
 from gfscore.bounds.changes import TEST_SHARE, change_parts, fall_p_values
-from gfscore.judge import adaptive_gate, judge_evidence, next_draws
+from gfscore.judge import adaptive_gate
+from gfscore.judge.adaptive_draws import judge_evidence, next_draws
 from gfscore.results import Verdict
 from gfscore.samples import Samples
 from gfscore.scores import SCORE_MAX, great_scores

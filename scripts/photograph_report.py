@@ -10,8 +10,8 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 from draw_figures import shrink
-from gfscore.cli.demo import TEST, zoo_audit
-from gfscore.cli.options import RunOptions
+from gfscore.jobs.options import RunOptions
+from gfscore.jobs.zoo_audit import TEST, audit_zoo
 from gfscore.outputs import report
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "report"
@@ -34,7 +34,7 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as store, sync_playwright() as playwright:
         path = Path(store) / "report.html"
-        path.write_text(report.html(zoo_audit([TEST], RunOptions(store=Path(store), quiet=True))), encoding="utf-8")
+        path.write_text(report.html(audit_zoo([TEST], RunOptions(store=Path(store)))), encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
         for scheme in ("light", "dark"):
             page = browser.new_page(viewport=SIZE, color_scheme=scheme, device_scale_factor=1.5)

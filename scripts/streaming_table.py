@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from gfscore import Options, Samples
-from gfscore.auditing import audit_summary
 from gfscore.bounds import Method, PartScores, lower_bounds
+from gfscore.jobs.stages import audit_summary
+from gfscore.measures.summary_files import summary_to_bytes
 from gfscore.scores import great_scores
-from gfscore.storage.summary_files import summary_to_bytes
 from gfscore.summaries import Summary, merge_summaries
 from simulations import COINS, POPULATIONS, count_misses
 

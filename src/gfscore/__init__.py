@@ -1,13 +1,10 @@
 """Audit how evenly a classifier's robustness is spread over its classes, without attacks."""
 
-from gfscore import views
+import importlib
+import typing
+
 from gfscore.__about__ import __version__
-from gfscore.auditing import Options, audit, audit_first_order, audit_models
-from gfscore.calibrating import calibrate
-from gfscore.comparing import compare
 from gfscore.errors import GFScoreError
-from gfscore.gating import gate
-from gfscore.inputs.logits_files import read_samples
 from gfscore.metrics.formulas import (
     atkinson,
     atkinson_adjusted_mean,
@@ -19,12 +16,36 @@ from gfscore.metrics.formulas import (
     theil,
     wcr,
 )
+from gfscore.outputs import sentences
 from gfscore.results import Audit, Comparison, GateResult, ModelAudit
 from gfscore.samples import Samples
-from gfscore.scores.great import SCORE_MAX, local_scores
-from gfscore.streaming import StreamingAudit
 
-ModelAudit.show_as(text=views.model_text, html=views.model_html)
+if typing.TYPE_CHECKING:
+    from gfscore.inputs.logits_files import read_samples
+    from gfscore.jobs.audit import audit, audit_first_order, audit_models
+    from gfscore.jobs.calibrate import calibrate
+    from gfscore.jobs.certify import certify
+    from gfscore.jobs.check import check
+    from gfscore.jobs.compare import compare
+    from gfscore.jobs.gate import gate
+    from gfscore.jobs.options import Options
+    from gfscore.jobs.plan import plan
+    from gfscore.jobs.sources import samples_of
+    from gfscore.jobs.stream import StreamingAudit
+    from gfscore.scores import SCORE_MAX, local_scores
+
+ModelAudit.show_as(text=sentences.model_text, html=sentences.model_html)
+
+# What runs models is imported when it is asked for: it takes a second, and most commands need little of it.
+_LATE = {
+    **dict.fromkeys(("audit", "audit_first_order", "audit_models"), "gfscore.jobs.audit"),
+    **{name: f"gfscore.jobs.{name}" for name in ("calibrate", "certify", "check", "compare", "gate", "plan")},
+    **dict.fromkeys(("SCORE_MAX", "local_scores"), "gfscore.scores"),
+    "Options": "gfscore.jobs.options",
+    "StreamingAudit": "gfscore.jobs.stream",
+    "read_samples": "gfscore.inputs.logits_files",
+    "samples_of": "gfscore.jobs.sources",
+}
 
 __all__ = [
     "SCORE_MAX",
@@ -43,6 +64,8 @@ __all__ = [
     "audit_first_order",
     "audit_models",
     "calibrate",
+    "certify",
+    "check",
     "compare",
     "fp_great",
     "fp_great_curve",
@@ -50,8 +73,21 @@ __all__ = [
     "generalised_entropy",
     "local_scores",
     "nrgc",
+    "plan",
     "rdi",
     "read_samples",
+    "samples_of",
     "theil",
     "wcr",
 ]
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name not in _LATE:
+        raise AttributeError(f"module 'gfscore' has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(_LATE[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})

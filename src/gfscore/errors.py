@@ -16,7 +16,7 @@
     │   ├── ResultError                          a result that does not hold what is asked of it
     │   └── PluginError                          an installed package whose metrics or scores cannot be used
     ├── RunError (also a RuntimeError)           a run that failed on the way; what was finished before is kept
-    │   └── TransferError                        an object store that failed: the same may work later
+    │   └── TransferError                        an object store that failed: another try may work
     └── MissingExtraError (also an ImportError)  an optional dependency that is not installed
 
 Each message is one line: what, where, what to do. ``source`` names the file it was found in, once that is known.
@@ -61,7 +61,7 @@ class InvalidInputError(GFScoreError, ValueError):
     source: str | None = None
 
     def found_in(self, source: object) -> Self:
-        """The same error, naming the file it was found in (the innermost name stays)."""
+        """An error that names the file it was found in (the innermost name stays)."""
         if self.source is None:
             self.source = str(source)
         return self
@@ -155,7 +155,7 @@ class RunError(GFScoreError, RuntimeError):
 
 
 class TransferError(RunError):
-    """An object store that could not be reached, or failed on the way; the same may work later."""
+    """An object store that could not be reached, or failed on the way; another try may work."""
 
 
 class MissingExtraError(GFScoreError, ImportError):

@@ -82,22 +82,22 @@ def drawn_from(class_sizes: ArrayLike | None, counts: IntArray, *, groups: bool 
     return Draw(sizes, "unequal_draws" if (sizes[counts == 0] > 0).any() else "class_sizes")
 
 
-def drawn_samples(samples: Samples, class_sizes: ArrayLike | None) -> Draw:
-    """The same for samples, whose parts are their groups where they have any."""
+def drawn_samples(samples: Samples) -> Draw:
+    """How samples, whose parts are their groups where they have any, stand for the set they were drawn from."""
     counts = np.bincount(samples.labels, minlength=samples.n_classes)
-    return drawn_from(class_sizes, counts, groups=samples.groups is not None)
+    return drawn_from(samples.class_sizes, counts, groups=samples.groups is not None)
 
 
-def class_profile(samples: Samples, local: LocalScores, *, class_sizes: ArrayLike | None = None) -> ClassProfile:
+def class_profile(samples: Samples, local: LocalScores) -> ClassProfile:
     r"""Profile over the classes, or over the groups when the samples have any.
 
     .. math:: \Omega_k = \frac{1}{n_k} \sum_{i \in S_k} g(x_i),
               \qquad \Omega = \sum_k \frac{n_k}{N}\,\Omega_k = \frac{1}{N} \sum_i g(x_i)
 
-    With ``class_sizes`` (K,) of the set that the samples were drawn from, not in proportion, the sizes take the place
+    Where the samples know the class sizes of the set they were drawn from, not in proportion, the sizes take the place
     of :math:`n_k` in the second formula: it is then an estimate for the set. See :func:`drawn_from`.
     """
-    draw = drawn_samples(samples, class_sizes)
+    draw = drawn_samples(samples)
     groups = samples.groups
     codes, names = (samples.labels, samples.class_names) if groups is None else (groups.codes, groups.names)
     partition = "class" if groups is None else "group"

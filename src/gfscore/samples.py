@@ -88,6 +88,8 @@ class Samples:
     row_sums: RowSums | None = None  # what tells whether the rows are probabilities; None where they cannot be
     halved_batches: int = 0  # of the model that made the logits, that did not fit into memory
     table: TableNotes = TableNotes()
+    class_sizes: IntArray | None = None  # of the fixed set that these, or a random part of each class, are; by label
+    data: str | None = None  # fingerprint of the data they are of, row by row, where that is known
 
     @classmethod
     def of(
@@ -102,6 +104,8 @@ class Samples:
         piece: bool = False,
         halved_batches: int = 0,
         table: TableNotes | None = None,
+        class_sizes: ArrayLike | None = None,
+        data: str | None = None,
     ) -> Self:
         """Check everything that can be wrong with the arrays, and say in one line what it is.
 
@@ -127,6 +131,8 @@ class Samples:
             row_sums=row_sums,
             halved_batches=halved_batches,
             table=table or TableNotes(),
+            class_sizes=None if class_sizes is None else np.asarray(class_sizes),
+            data=data,
         )
 
     @property

@@ -57,7 +57,7 @@ def test_an_error_inside_is_a_line_and_exit_code_four(monkeypatch, capsys, tmp_p
         raise RuntimeError("boom")
 
     build, _ = CASES["nan"]
-    monkeypatch.setattr("gfscore.cli.sources.read_samples", fail)
+    monkeypatch.setattr("gfscore.jobs.sources.read_samples", fail)
     assert run(build(tmp_path)) == 4
     assert capsys.readouterr().err.startswith("gfscore: failed inside (RuntimeError: boom). Set GFSCORE_DEBUG=1")
 
@@ -67,6 +67,6 @@ def test_an_interrupt_is_exit_code_130(monkeypatch, capsys, tmp_path):
         raise KeyboardInterrupt
 
     build, _ = CASES["nan"]
-    monkeypatch.setattr("gfscore.cli.sources.read_samples", interrupt)
+    monkeypatch.setattr("gfscore.jobs.sources.read_samples", interrupt)
     assert run(build(tmp_path)) == 130
     assert capsys.readouterr().err == "gfscore: interrupted.\n"

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from gfscore import Audit, Options
-from gfscore.certifying import Noise, certify_given, certify_lipschitz, certify_smoothing
 from gfscore.cli.main import run
-from gfscore.inputs.chains import layers
+from gfscore.inputs import chains
+from gfscore.jobs.certify import certify_given, certify_lipschitz, certify_smoothing
 from gfscore.measures import votes
+from gfscore.scores.smoothing import Noise
 
 SMOOTHING = ["certify", "--method", "smoothing", "--n0", "10", "--n", "60", "--n-per-class", "4", "--permutations", "0"]
 ZOO = ["--model", "zoo:noise", "--data", "zoo:digits", "--store", "store"]
@@ -173,7 +174,7 @@ def test_a_constant_below_what_is_seen_is_refused(here, capsys, monkeypatch):
     inputs = ["--lipschitz", "0.25", "--of-inputs", "--mean", "0.5", "--std", "0.5"]
     assert run([*OF_A_NETWORK, "--model", "zoo:noise", *inputs, "-q"]) == 2
     assert f"Lipschitz constant 0.5 is none: {told}" in capsys.readouterr().err
-    monkeypatch.setattr(layers, "linear_norm", lambda weight: 1e-3)
+    monkeypatch.setattr(chains, "linear_norm", lambda weight: 1e-3)
     assert run([*OF_A_NETWORK, "--model", "zoo:noise", "-q"]) == 2
     error = capsys.readouterr().err
     assert f"as the product of its spectral norms, but {told}" in error

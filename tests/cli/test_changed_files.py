@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from gfscore import Audit
-from gfscore.cli import compare, gate, sources, stream
 from gfscore.cli.main import run
 from gfscore.inputs import logits_files
+from gfscore.jobs import compare, gate, sources, stream
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import pytest
 
 from gfscore import Audit, Comparison, GateResult, audit, read_samples
 from gfscore.cli.main import run
-from gfscore.gating import gate
+from gfscore.jobs.gate import gate
 from gfscore.storage.store import Store
 from judge_simulations import ordered_samples
 

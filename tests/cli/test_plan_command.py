@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gfscore.cli.main import run
-from gfscore.planning import plan
+from gfscore.jobs.plan import plan
 
 
 def planned(capsys, *options):
@@ -44,6 +44,6 @@ def test_the_table_says_for_which_scores(capsys):
 
 def test_the_function_agrees_with_the_command(capsys):
     from_command = planned(capsys, "--classes", "5", "--n", "300")
-    assert {entry.method: entry.radius for entry in plan(n=300, n_classes=5)} == pytest.approx(
+    assert {entry.method: entry.radius for entry in plan(n=300, classes=5)} == pytest.approx(
         {name: entry["radius"] for name, entry in from_command.items()}
     )

@@ -8,8 +8,9 @@ from onnx import helper, numpy_helper
 from onnx_graphs import FLOAT, write
 
 from gfscore import Audit, GateResult, Samples
-from gfscore.auditing import Options, score_samples
 from gfscore.cli.main import run
+from gfscore.jobs.options import Options
+from gfscore.jobs.stages import score_samples
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from terminals import HIDE_CURSOR, PROMPT, SHOW_CURSOR, Seen, Terminals, executed
 
+from gfscore.cli.binding import Terminal
 from gfscore.cli.main import main, run
-from gfscore.cli.running import advance
 from gfscore.cli.screens import progress_bar
 from gfscore.outputs import report
 from gfscore.results import Audit
@@ -227,16 +227,16 @@ def test_colours_in_pipes(variable, tmp_path, monkeypatch, capfd):
 
 @pytest.mark.parametrize("name", ["resnet[/v2]", "net[bold red]v2", ":dog:", f"{HOSTILE}[/]"])
 def test_names_are_no_markup(name, tmp_path, monkeypatch, capsys):
-    class Terminal(io.StringIO):
+    class Screen(io.StringIO):
         def isatty(self):
             return True
 
     for variable in ("CI", "GITHUB_ACTIONS"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(sys, "stderr", Screen())
     with progress_bar(quiet=False) as bar:
-        advance(bar, name)(1, 2)
+        Terminal(bar, quiet=False).bar(name)(1, 2)
     shown = name.replace("\x1b", r"\x1b").replace("\x07", r"\x07")
     assert shown in sys.stderr.getvalue()
     monkeypatch.chdir(tmp_path)

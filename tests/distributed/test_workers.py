@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from gfscore import read_samples
-from gfscore.auditing import Options, audit_models, audit_summary
 from gfscore.cli.main import run
 from gfscore.engines import ray_driver
 from gfscore.engines.homes import Plan, RowsHome, rows_home, sum_home
@@ -20,6 +19,9 @@ from gfscore.engines.ray_driver import Order
 from gfscore.engines.workers import TRIES, Job, ShardWorker, Work
 from gfscore.errors import OptionError, RunError
 from gfscore.inputs.probes import to_bytes
+from gfscore.jobs.audit import audit_models
+from gfscore.jobs.options import Options
+from gfscore.jobs.stages import audit_summary
 from gfscore.measures import Logits, Sums
 from gfscore.storage.store import Store
 

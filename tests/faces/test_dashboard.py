@@ -13,14 +13,16 @@ import numpy as np
 import pytest
 
 import gfscore
-from gfscore import auditing, certifying, comparing, views
+from gfscore import views
 from gfscore.cli.main import run
 from gfscore.dashboard import serving
 from gfscore.dashboard.controls import TEMPERATURES
-from gfscore.dashboard.downloads import figures
-from gfscore.dashboard.subjects import Subject, file_subjects, told_apart, uploaded_subject
-from gfscore.dashboard.text import JOINER, plain
+from gfscore.dashboard.page import zip_figures
+from gfscore.dashboard.subjects import Subject, file_subjects, tell_apart, uploaded_subject
 from gfscore.errors import FileError
+from gfscore.jobs.audit import verdicts
+from gfscore.jobs.certify import certify_given, certify_lipschitz
+from gfscore.outputs.escaping import JOINER, plain_text
 from gfscore.samples import Samples
 
 testing = pytest.importorskip("streamlit.testing.v1")
@@ -120,7 +122,7 @@ def test_the_temperature_that_is_shown_is_the_one_that_is_computed(logits_file):
     assert [float(option) for option in shown.options] == list(TEMPERATURES)
     shown.set_value(2).run()
     samples = gfscore.read_samples(logits_file)
-    assert cards(app) == expected_cards(gfscore.audit_models({"net": samples}, auditing.Options(temperature=2)).model)
+    assert cards(app) == expected_cards(gfscore.audit_models({"net": samples}, gfscore.Options(temperature=2)).model)
 
 
 def test_the_threshold_is_judged_by_intervals(logits_file):
@@ -140,7 +142,7 @@ def test_the_threshold_is_judged_by_intervals(logits_file):
         slider(app, "Threshold τ").set_value(round(threshold, 2)).run()
         assert f"**{verdict}**: {said.format(round(threshold, 2))}" in sentences(app)
         table = app.dataframe[0].value
-        assert list(table["verdict"]) == [str(each) for each in auditing.verdicts(model, round(threshold, 2))[1]]
+        assert list(table["verdict"]) == [str(each) for each in verdicts(model, round(threshold, 2))[1]]
 
 
 def radius_audits() -> dict[str, gfscore.Audit]:
@@ -150,7 +152,7 @@ def radius_audits() -> dict[str, gfscore.Audit]:
     pixels = 0.02 * rng.random((200, 4)) + 0.03 * weights[labels]
     samples = samples_of()
     return {
-        "first-order": auditing.audit_first_order(
+        "first-order": gfscore.audit_first_order(
             lambda x: x @ weights,
             pixels,
             labels,
@@ -159,10 +161,8 @@ def radius_audits() -> dict[str, gfscore.Audit]:
             gradients=lambda _, y, rivals: weights[y][:, None] - weights[rivals],
             name="first",
         ),
-        "lipschitz": certifying.certify_lipschitz(samples.logits, samples.labels, 10.0, name="second"),
-        "given": certifying.certify_given(
-            samples.logits, samples.labels, 0.03 * rng.random(200), norm="linf", name="third"
-        ),
+        "lipschitz": certify_lipschitz(samples.logits, samples.labels, 10.0, name="second"),
+        "given": certify_given(samples.logits, samples.labels, 0.03 * rng.random(200), norm="linf", name="third"),
     }
 
 
@@ -261,7 +261,7 @@ def test_models_are_compared_side_by_side(tmp_path):
     assert warning in [caption.value for caption in app.caption]
     assert list(table["RDI"]) == [views.estimate(model.rdi.value, model.rdi.interval) for model in wanted.models]
     samples = {name: gfscore.read_samples(tmp_path / f"{name}.npz") for name in ("one", "two")}
-    change = comparing.compare(samples["one"], samples["two"])
+    change = gfscore.compare(samples["one"], samples["two"])
     assert change.paired
     assert list(app.dataframe[1].value["lower"]) == [
         views.floored(entry.change.interval[0], 3) for entry in change.classes
@@ -280,11 +280,11 @@ def test_a_stored_audit_follows_what_it_can_and_says_what_not(logits_file, tmp_p
     assert slider(app, "Error level δ").disabled
     slider(app, "Fairness weight λ").set_value(1.0).run()
     assert cards(app) == expected_cards(
-        gfscore.audit_models({"net": samples}, auditing.Options(fairness_weight=1)).model
+        gfscore.audit_models({"net": samples}, gfscore.Options(fairness_weight=1)).model
     )
     slider(app, "Temperature T").set_value(T).run()
     wanted = expected_cards(
-        gfscore.audit_models({"net": samples}, auditing.Options(fairness_weight=1, temperature=T)).model
+        gfscore.audit_models({"net": samples}, gfscore.Options(fairness_weight=1, temperature=T)).model
     )
     assert cards(app) == {name: (value, "no interval") for name, (value, _) in wanted.items()}
     assert "no intervals and no noise floor without the samples" in sentences(app)
@@ -293,7 +293,7 @@ def test_a_stored_audit_follows_what_it_can_and_says_what_not(logits_file, tmp_p
 
 def test_a_stored_audit_opens_with_its_own_weight_and_temperature(logits_file, tmp_path):
     samples = gfscore.read_samples(logits_file)
-    audit = gfscore.audit_models({"net": samples}, auditing.Options(fairness_weight=1.23, temperature=3))
+    audit = gfscore.audit_models({"net": samples}, gfscore.Options(fairness_weight=1.23, temperature=3))
     audit.save(tmp_path / "audit.json")
     for others in ([], [logits_file]):
         app = opened(tmp_path, *others)
@@ -302,7 +302,7 @@ def test_a_stored_audit_opens_with_its_own_weight_and_temperature(logits_file, t
     assert cards(app) == expected_cards(gfscore.audit_models({"net": samples}).model)
     slider(app, "Fairness weight λ").set_value(2.0).run()
     app.selectbox[0].select_index(0).run()
-    wanted = auditing.Options(fairness_weight=2, temperature=3)
+    wanted = gfscore.Options(fairness_weight=2, temperature=3)
     assert cards(app) == expected_cards(gfscore.audit_models({"net": samples}, wanted).model)
 
 
@@ -383,7 +383,7 @@ def test_what_should_not_happen_is_a_sentence_too(logits_file, monkeypatch):
     def fails(*_arguments):
         raise RuntimeError("lost *it*")
 
-    monkeypatch.setattr("gfscore.dashboard.page.audited", fails)
+    monkeypatch.setattr("gfscore.dashboard.page.audit_at", fails)
     app = opened(logits_file)
     assert "failed inside (RuntimeError: lost *it*). The log has the traceback: report it." in sentences(app)
     assert not app.exception
@@ -394,7 +394,7 @@ def test_models_of_one_name_are_told_apart(logits_file, tmp_path):
     for folder in "abc":
         audit.save(tmp_path / folder / "audit.json")
     subjects, broken = file_subjects([str(tmp_path), str(tmp_path / "a")])
-    names = [subject.name for subject in told_apart(subjects)]
+    names = [subject.name for subject in tell_apart(subjects)]
     assert len(set(names)) == len(names) == 3  # a file that is named twice is opened once
     assert broken == []
 
@@ -417,7 +417,7 @@ def test_uploads_of_a_name_that_is_open_stay_beside_it(logits_file):
 def test_a_number_that_is_taken_is_not_given_again():
     sample = Subject(name="a", key="k", source="s")
     names = ["a", "a", "a (s) 2"]
-    assert [each.name for each in told_apart([replace(sample, name=name) for name in names])] == [
+    assert [each.name for each in tell_apart([replace(sample, name=name) for name in names])] == [
         "a (s)",
         "a (s) 2",
         "a (s) 2 2",
@@ -429,17 +429,17 @@ def test_a_number_that_is_taken_is_not_given_again():
 )
 def test_the_archive_holds_every_figure(suffix):
     audit = gfscore.audit_models({name: samples_of(seed=seed) for seed, name in enumerate(["a/b", "a b"])})
-    with zipfile.ZipFile(io.BytesIO(figures(audit, suffix))) as archive:
+    with zipfile.ZipFile(io.BytesIO(zip_figures(audit, suffix))) as archive:
         names = archive.namelist()
     assert {f"forest-a-b{suffix}", f"forest-a-b-2{suffix}", f"heatmap{suffix}", f"noise{suffix}"} <= set(names)
 
 
 def test_markdown_shows_text_as_it_is():
-    assert plain("a *b* <c> $d$ #e") == r"a \*b\* \<c\> \$d\$ \#e"
+    assert plain_text("a *b* <c> $d$ #e") == r"a \*b\* \<c\> \$d\$ \#e"
     for sign in (":smile:", ":red[x]", "https://x.example", "www.x.example", "a@x.example"):
-        assert JOINER in plain(sign)
-    assert JOINER not in plain("score: 0.5")
-    assert "\n" not in plain("a\nb")
+        assert JOINER in plain_text(sign)
+    assert JOINER not in plain_text("score: 0.5")
+    assert "\n" not in plain_text("a\nb")
 
 
 def test_the_server_is_told_to_stay_at_home(monkeypatch, tmp_path):

@@ -10,9 +10,10 @@ import pytest
 from PIL import Image
 
 from gfscore import Samples, audit_models
-from gfscore.cli.figures import Format
 from gfscore.cli.main import run
+from gfscore.cli.output_commands import FigureFormat
 from gfscore.errors import OptionError, ResultError
+from gfscore.jobs.plan import audit_radii
 from gfscore.outputs.figures import (
     FIGURES,
     SUFFIXES,
@@ -31,7 +32,6 @@ from gfscore.outputs.figures import (
 from gfscore.outputs.figures.model_ranks import Box, place_labels
 from gfscore.outputs.figures.style import TEXT_SIZE, width_of
 from gfscore.paper import published_audit
-from gfscore.planning import audit_radii
 from gfscore.results import Audit, Calibration, Curves, ModelAudit
 from gfscore.temperature.stored import ALL_CLASSES, LOWEST_CLASSES
 
@@ -297,7 +297,7 @@ def test_unknown_models_and_endings_are_refused(results, tmp_path):
         radar(results["cifar10"], names=["x"])
     with pytest.raises(OptionError, match=r"cannot be written as 'figure.gif'. End its name in .png"):
         save(class_heatmap(results["cifar10"]), tmp_path / "figure.gif")
-    assert {f".{form}" for form in Format} == set(SUFFIXES)
+    assert {f".{form}" for form in FigureFormat} == set(SUFFIXES)
 
 
 def few_samples(names, n: int = 5) -> Audit:

@@ -12,7 +12,7 @@ from injected import DONE
 from safetensors.numpy import load
 
 from gfscore import audit
-from gfscore.storage.summary_files import SUM, summary_from_bytes
+from gfscore.measures.summary_files import SUM, summary_from_bytes
 
 HERE = Path(__file__).parent
 OLD = "an older result\n"  # stands where a result will be written: it stays, or is replaced as a whole

@@ -20,8 +20,7 @@ import scipy.stats  # noqa: F401 (loaded here, so that no run has to)
 from injected import SIGNALS, inject, note
 
 from gfscore.cli.main import application, run
-from gfscore.measures import logits, slopes, votes
-from gfscore.storage import summary_files
+from gfscore.measures import logits, slopes, summary_files, votes
 
 SHARD_ROWS = 64
 application()  # loads every command, for runs that may not be able to

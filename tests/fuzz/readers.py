@@ -20,12 +20,12 @@ from PIL import Image
 from safetensors.numpy import save
 
 from gfscore import Audit, Options, Samples, audit, read_samples
-from gfscore.auditing import score_samples
-from gfscore.gating import policy_of
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models.onnx_model import external_files, load_onnx
 from gfscore.inputs.small_files import read_class_names, read_groups, read_policy, read_reference
-from gfscore.storage.summary_files import read_summary, summary_to_bytes
+from gfscore.jobs.stages import score_samples
+from gfscore.judge import Policy
+from gfscore.measures.summary_files import read_summary, summary_to_bytes
 from gfscore.summaries import Summary
 
 LOGITS = np.array([[3.0, 0.0, 1.0], [0.5, 2.0, -1.0], [0.0, 1.0, 4.0], [2.0, 0.0, 5.0]], dtype=np.float32)
@@ -188,7 +188,7 @@ def policy_seeds() -> list[bytes]:
 
 
 def read_rules(path: Path) -> None:
-    for rule in policy_of(read_policy(path)).rules:
+    for rule in Policy.of(read_policy(path)).rules:
         assert "\n" not in rule.text
 
 

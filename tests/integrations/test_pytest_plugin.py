@@ -13,7 +13,7 @@ import pytest
 from gfscore import Samples
 from gfscore.errors import OptionError
 from gfscore.integrations.pytest_plugin import assert_robust
-from gfscore.integrations.running import samples_of
+from gfscore.jobs.sources import samples_of
 
 ROOT = Path(__file__).parents[2]
 

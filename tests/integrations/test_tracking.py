@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from gfscore import Samples, audit_models
-from gfscore.auditing import Options
 from gfscore.errors import OptionError
-from gfscore.integrations.running import samples_of
 from gfscore.integrations.tracking import log_audit
+from gfscore.jobs.options import Options
+from gfscore.jobs.sources import samples_of
 
 ROOT = Path(__file__).parents[2]
 # What W&B keeps offline: records of LevelDB's log format, in blocks of 32 KB, after a header of 7 bytes.

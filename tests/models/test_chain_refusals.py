@@ -8,8 +8,7 @@ from onnx_graphs import FLOAT, chain_graph
 
 from gfscore.errors import ModelError
 from gfscore.inputs import chains
-from gfscore.inputs.chains import chain_bound
-from gfscore.inputs.chains.layers import linear
+from gfscore.inputs.chains import chain_bound, linear
 from gfscore.inputs.models import CallableModel, wrap_module
 
 torch = pytest.importorskip("torch")

@@ -10,8 +10,9 @@ import pytest
 from scipy.special import softmax
 from timing import TRIES, quickest
 
-from gfscore import SCORE_MAX, audit_models, read_samples, views
+from gfscore import SCORE_MAX, audit_models, read_samples
 from gfscore.cli.main import run
+from gfscore.outputs import sentences
 from gfscore.outputs.report import words
 from gfscore.scores import great_scores
 
@@ -31,7 +32,7 @@ def test_the_headline_and_the_table_of_imagenet_say_the_same(imagenet):
     assert model.noise.nrgc.p_holm <= 0.05
     said = "differ by more than chance, but the data cannot tell which is worst."
     assert words.verdict(model).headline == f"The classes {said}"
-    assert said in views.noise_text(model)
+    assert said in sentences.noise_text(model)
     floors = {line.key: line.floor for line in words.metric_lines(model)}
     assert floors["rdi"].endswith(": by itself it may be noise")
     assert floors["nrgc"].endswith(": more than noise")

@@ -11,12 +11,13 @@ import pytest
 from gfscore.attacks import Refuter, ScoredRun, refute, with_refutation
 from gfscore.attacks.gradient_attacks import autoattack, confidence_gradients, minimal_attacks, pgd
 from gfscore.attacks.witnesses import Targets, verify
-from gfscore.auditing import Options, audit_scores
 from gfscore.errors import ModelError, OptionError
-from gfscore.inputs.data import ArrayData, load_data
+from gfscore.inputs.data import Data, load_data
 from gfscore.inputs.models import CallableModel, load_model, wrap_module
 from gfscore.inputs.models.gradients import TOLERANCE, differentiable, rounding_errors
 from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.jobs.options import Options
+from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Run
 from gfscore.samples import Samples
 from gfscore.scores import great_scores, local_scores
@@ -33,7 +34,9 @@ def subject(run, n, **scoring):
 
 
 def images(pixels, labels):
-    return ArrayData(source="made up", labels=labels, layout="NCHW", digest=lambda: "made-up", pixels=pixels)
+    return Data(
+        source="made up", labels=labels, layout="NCHW", digest=lambda: "made-up", read=lambda rows: pixels[rows]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +121,7 @@ def test_the_same_network_is_refuted_when_its_score_is_blown_up(lipschitz, drawn
     found = refute(tested, [Refuter.PREMISE], per_class=20)
     targets = Targets(
         classify=tested.run.logits_of,
-        pixels=tested.run.data.pixels[found.rows],
+        pixels=tested.run.data.images(slice(None))[found.rows],
         labels=found.labels,
         radii=tested.local.values[found.rows],
     )
@@ -198,7 +201,7 @@ def linear(weights):
 @needs_attacks
 def test_the_gradient_of_the_margin_is_its_slope():
     tested = linear(0.1 * np.random.default_rng(0).standard_normal((5, 64)).astype(np.float32))
-    pixels, labels = tested.run.data.pixels, tested.samples.labels
+    pixels, labels = tested.run.data.images(slice(None)), tested.samples.labels
     targets = Targets(classify=tested.run.logits_of, pixels=pixels, labels=labels, radii=tested.local.values)
     direction = np.random.default_rng(1).standard_normal(pixels.shape).astype(np.float32)
     logits_of, module = tested.run.logits_of, tested.run.differentiable()
@@ -215,7 +218,7 @@ def test_the_gradient_of_the_margin_is_its_slope():
 @needs_attacks
 def test_rounding_of_logits_is_measured_in_double_precision_or_bounded_by_what_was_checked():
     tested = linear(np.random.default_rng(0).standard_normal((5, 64)).astype(np.float32))
-    pixels, logits, module = tested.run.data.pixels, tested.samples.logits, tested.run.differentiable()
+    pixels, logits, module = tested.run.data.images(slice(None)), tested.samples.logits, tested.run.differentiable()
     exact = pixels.reshape(20, 64).astype(np.float64) @ module.inner[1].weight.detach().numpy().astype(np.float64).T
     np.testing.assert_allclose(
         rounding_errors(module, pixels, logits), np.abs(logits - exact).max(axis=1), rtol=0, atol=1e-13
@@ -233,7 +236,7 @@ def test_attacks_of_a_size_break_what_lies_within_it_and_nothing_else(norm):
     """A linear network: which samples lie within eps of another class is known exactly."""
     weights = np.random.default_rng(0).standard_normal((5, 64)).astype(np.float32)
     tested = linear(weights)
-    pixels, labels, logits = tested.run.data.pixels, tested.samples.labels, tested.samples.logits
+    pixels, labels, logits = tested.run.data.images(slice(None)), tested.samples.labels, tested.samples.logits
     apart = weights[labels][:, None] - weights
     norms = np.abs(apart).sum(axis=2) if norm == "linf" else np.linalg.norm(apart, axis=2)
     with np.errstate(invalid="ignore"):
@@ -351,6 +354,6 @@ def test_samples_are_drawn_by_seed():
 
 def test_without_a_correct_sample_there_is_nothing_to_refute():
     tested = dark_or_bright()
-    wrong = images(tested.run.data.pixels, 1 - tested.run.data.labels)
+    wrong = images(tested.run.data.images(slice(None)), 1 - tested.run.data.labels)
     with pytest.raises(OptionError, match="no sample has a positive radius"):
         refute(subject(replace(tested.run, data=wrong), 60))

@@ -12,14 +12,13 @@ import pytest
 from onnx_graphs import linear
 from scipy.special import expit, softmax
 
-from gfscore import SCORE_MAX, Audit, Options, audit_models, read_samples
+from gfscore import SCORE_MAX, Audit, Options, audit, audit_models, read_samples
 from gfscore.cli.main import run
 from gfscore.dashboard.subjects import zoo_subjects
 from gfscore.engines.local import measured
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model, shims
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.integrations.running import samples_and_run
 from gfscore.measures import Logits, Run
 from gfscore.storage.store import Store
 
@@ -50,7 +49,7 @@ def plain_scores(logits, labels, activation):
 
 def test_a_run_is_described_alike_whoever_made_it(here, capsys):
     what = ("--model", "zoo:standard", "--data", "zoo:digits", "--json")
-    runs = [samples_and_run("zoo:standard", "zoo:digits")[1]]
+    runs = [audit(model="zoo:standard", data="zoo:digits").model.run]
     for how in ([], ["--stream"]):
         assert run(["audit", *what, *how]) == 0
         runs.append(Audit.from_json(capsys.readouterr().out).model.run)

@@ -20,9 +20,10 @@ from gfscore.bounds.changes import (
     largest_mean_difference,
     metric_changes,
 )
-from gfscore.comparing import BY_ID, BY_ORDER, compare_audits
 from gfscore.errors import InvalidInputError, OptionError, SamplesError
-from gfscore.judge import follows_order, order_correlation
+from gfscore.jobs.compare import BY_ID, BY_ORDER, compare_audits
+from gfscore.judge import follows_order
+from gfscore.judge.versions import order_correlation
 from gfscore.metrics import formulas
 from gfscore.results import Comparison, Verdict
 from judge_simulations import ordered_samples
@@ -109,7 +110,7 @@ def versions(seed=0, n=1200, fall=0.8, names=("a", "b", "c"), **extra):
 
 
 def test_a_fall_behind_a_better_mean_is_named():
-    found = compare(*versions(), QUICK)
+    found = compare(*versions(), options=QUICK)
     assert found.paired
     assert found.pairing == BY_ORDER
     assert (found.worse, found.better) == (("a",), ("b", "c"))
@@ -123,14 +124,14 @@ def test_a_fall_behind_a_better_mean_is_named():
 
 def test_the_way_back_hides_nothing():
     old, new = versions()
-    found = compare(new, old, QUICK)
+    found = compare(new, old, options=QUICK)
     assert (found.worse, found.better) == (("b", "c"), ("a",))
     assert found.hidden is None
 
 
 def test_the_same_model_did_not_change():
     old, _ = versions()
-    found = compare(old, old, QUICK)
+    found = compare(old, old, options=QUICK)
     assert found.worse == found.better == ()
     assert found.verdict is Verdict.PASS
     assert all(entry.change.value == 0 and entry.p_value == 1 for entry in found.classes)
@@ -143,8 +144,8 @@ def test_the_same_model_did_not_change():
 def test_a_tolerance_leaves_room_for_undecided(tolerance, verdict):
     old, new = versions()
     if tolerance == "middle":
-        tolerance = -compare(old, new, QUICK).classes[0].change.value
-    found = compare(old, new, QUICK, tolerance=tolerance)
+        tolerance = -compare(old, new, options=QUICK).classes[0].change.value
+    found = compare(old, new, options=QUICK, tolerance=tolerance)
     assert found.verdict == verdict
     assert found.tolerance == tolerance
 
@@ -160,19 +161,19 @@ def test_samples_are_joined_by_id_whatever_their_order():
         class_names=new.class_names,
         sample_ids=[ids[row] for row in shuffled],
     )
-    found = compare(first, second, QUICK)
+    found = compare(first, second, options=QUICK)
     assert (found.pairing, found.n) == (BY_ID, 1100)
     assert found.flags[0].message.startswith("100 samples are in one version only")
     expected = [new.logits[shuffled], old.logits[shuffled]]
     kept = [Samples.of(logits, new.labels[shuffled], class_names=new.class_names) for logits in expected]
-    again = compare(kept[1], kept[0], QUICK)
+    again = compare(kept[1], kept[0], options=QUICK)
     assert [entry.change for entry in found.classes] == [entry.change for entry in again.classes]
 
 
 def test_samples_that_cannot_be_matched_are_compared_unpaired_and_it_is_said():
     old, _ = versions()
     _, new = versions(seed=1, n=1500, fall=1.9)
-    found = compare(old, new, QUICK)
+    found = compare(old, new, options=QUICK)
     assert not found.paired
     assert found.delta == pytest.approx(0.05)
     assert [flag.code for flag in found.flags] == ["unpaired"]
@@ -182,7 +183,7 @@ def test_samples_that_cannot_be_matched_are_compared_unpaired_and_it_is_said():
 
 def test_pairing_narrows():
     old, new = versions()
-    paired = compare(old, new, QUICK)
+    paired = compare(old, new, options=QUICK)
     audits = [audit_models({"m": each}, replace(QUICK, delta=0.025)).model for each in (old, new)]
     unpaired = compare_audits(*audits)
     for one, other in zip(paired.classes, unpaired.classes, strict=True):
@@ -192,7 +193,7 @@ def test_pairing_narrows():
 
 def test_groups_are_compared_as_classes_are():
     groups = np.where(np.arange(1200) % 2 == 0, "day", "night")
-    found = compare(*versions(groups=groups), QUICK)
+    found = compare(*versions(groups=groups), options=QUICK)
     assert found.partition == "group"
     assert [entry.name for entry in found.classes] == ["day", "night"]
 
@@ -200,14 +201,14 @@ def test_groups_are_compared_as_classes_are():
 def test_what_cannot_be_compared_is_refused():
     old, new = versions()
     with pytest.raises(InvalidInputError, match="their names are not the same"):
-        compare(old, versions(names=("a", "b", "x"))[1], QUICK)
+        compare(old, versions(names=("a", "b", "x"))[1], options=QUICK)
     with pytest.raises(InvalidInputError, match="a tolerance of -1"):
-        compare(old, new, QUICK, tolerance=-1)
+        compare(old, new, options=QUICK, tolerance=-1)
     ids = list(range(1200))
     turned = Samples.of(new.logits, (new.labels + 1) % 3, class_names=new.class_names, sample_ids=ids)
     known = Samples.of(old.logits, old.labels, class_names=old.class_names, sample_ids=ids)
     with pytest.raises(InvalidInputError, match="1,200 samples have another label"):
-        compare(known, turned, QUICK)
+        compare(known, turned, options=QUICK)
     cold = audit_models({"m": old}, replace(QUICK, temperature=2.0)).model
     with pytest.raises(InvalidInputError, match="were scored differently"):
         compare_audits(audit_models({"m": old}, QUICK).model, cold)
@@ -225,8 +226,8 @@ def without(samples, lost):
 @pytest.mark.parametrize("lost", ["a", "b"])
 def test_a_class_that_vanished_is_named_and_leaves_the_metrics_open(lost, tolerance):
     old, new = versions(fall=0.0)
-    assert compare(old, new, QUICK, tolerance=0.9).verdict is Verdict.PASS
-    found = compare(old, without(new, lost), QUICK, tolerance=tolerance)
+    assert compare(old, new, options=QUICK, tolerance=0.9).verdict is Verdict.PASS
+    found = compare(old, without(new, lost), options=QUICK, tolerance=tolerance)
     assert not found.paired
     assert found.not_compared == (lost,)
     assert found.verdict is Verdict.UNDECIDED
@@ -237,12 +238,12 @@ def test_a_class_that_vanished_is_named_and_leaves_the_metrics_open(lost, tolera
         assert (metric.value, metric.interval) == (None, None)
         assert metric.reason == "the two versions have samples of different classes"
         assert None not in (metric.old, metric.new)
-    assert compare(without(old, lost), new, QUICK).flags[1].message.endswith(f"only new has any of {lost}.")
+    assert compare(without(old, lost), new, options=QUICK).flags[1].message.endswith(f"only new has any of {lost}.")
 
 
 def test_a_class_that_fell_fails_though_another_vanished():
     old, new = versions(n=6000, fall=1.9)
-    found = compare(old, without(new, "b"), QUICK)
+    found = compare(old, without(new, "b"), options=QUICK)
     assert (found.verdict, found.worse) == (Verdict.FAIL, ("a",))
 
 
@@ -254,7 +255,7 @@ def test_a_class_without_a_common_id_is_not_compared():
         Samples.of(each.logits, each.labels, class_names=each.class_names, sample_ids=list(known))
         for each, known in ((old, ids), (new, other))
     ]
-    found = compare(*named, QUICK, tolerance=0.9)
+    found = compare(*named, options=QUICK, tolerance=0.9)
     assert found.paired
     assert found.not_compared == ("b",)
     assert found.verdict is Verdict.UNDECIDED
@@ -297,20 +298,20 @@ def test_rows_that_are_matched_by_order_are_flagged_and_sorted_ones_refused():
     rng = np.random.default_rng(0)
     old, new = (ordered_samples(rng, 0.0) for _ in range(2))
     with pytest.raises(SamplesError, match="Give sample ids in both, or compare without matching"):
-        compare(old, new, QUICK)
+        compare(old, new, options=QUICK)
     ids = list(range(2000))
     named = [Samples.of(each.logits, each.labels, sample_ids=ids) for each in (old, new)]
-    assert compare(*named, QUICK).flags == ()
-    assert not compare(old, new, QUICK, unpaired=True).paired
+    assert compare(*named, options=QUICK).flags == ()
+    assert not compare(old, new, options=QUICK, unpaired=True).paired
     turned = Samples.of(new.logits[::-1], new.labels[::-1])
     straight = Samples.of(old.logits, old.labels)
     backwards = Samples.of(old.logits[::-1], old.labels[::-1])
     with pytest.raises(SamplesError, match="Give sample ids"):
-        compare(backwards, turned, QUICK)
-    found = compare(*(ordered_samples(rng, 100.0) for _ in range(2)), QUICK)
+        compare(backwards, turned, options=QUICK)
+    found = compare(*(ordered_samples(rng, 100.0) for _ in range(2)), options=QUICK)
     assert found.paired
     assert [flag.code for flag in found.flags] == ["matched_by_order"]
-    half = compare(straight, ordered_samples(rng, 100.0), QUICK)  # one order alone pairs at random
+    half = compare(straight, ordered_samples(rng, 100.0), options=QUICK)  # one order alone pairs at random
     assert half.paired
 
 
@@ -321,10 +322,10 @@ def test_two_samples_of_one_law_are_not_found_worse_whatever_their_order(blur):
     for _ in range(runs):
         old, new = (ordered_samples(rng, blur) for _ in range(2))
         try:
-            found = compare(old, new, QUICK)
+            found = compare(old, new, options=QUICK)
         except SamplesError:
             refused += 1
-            found = compare(old, new, QUICK, unpaired=True)
+            found = compare(old, new, options=QUICK, unpaired=True)
         false += found.verdict is Verdict.FAIL
     assert binomtest(false, runs, 0.05, alternative="greater").pvalue > 1e-3
     assert refused == runs if blur == 0 else refused < runs
@@ -341,13 +342,13 @@ def test_chance_does_not_look_like_an_order():
 def test_the_summary_says_when_classes_rose():
     old, new = versions(fall=0.0)
     risen = Samples.of(new.logits + 2 * np.eye(3)[new.labels], new.labels, class_names=new.class_names)
-    found = compare(old, risen, QUICK)
+    found = compare(old, risen, options=QUICK)
     assert found.better == ("a", "b", "c")
     assert found.reason == "All 3 classes are shown to have risen."
     one = Samples.of(
         old.logits + 2 * np.eye(3)[old.labels] * (old.labels == 0)[:, None], old.labels, class_names=old.class_names
     )
-    assert compare(old, one, QUICK).reason == (
+    assert compare(old, one, options=QUICK).reason == (
         "None of 3 classes is shown to have fallen, and 1 to have risen; smaller falls may be there."
     )
 

@@ -266,7 +266,7 @@ class TestParquet:
         data = load_data(write())
         for row in range(6):
             data.images(slice(row, row + 1))
-            assert list(data.held) == [row // 2]
+            assert list(data.read.encoded.held) == [row // 2]
 
     def test_shards_follow_each_other(self, write, tmp_path):
         write("test-00000-of-00002.parquet")

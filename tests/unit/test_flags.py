@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from gfscore import Options, Samples, audit
-from gfscore.auditing import audit_scores, audit_summary, score_samples
+from gfscore.jobs.stages import audit_scores, audit_summary, score_samples
 from gfscore.judge import Decisions, is_at_chance
 from gfscore.summaries import Summary
 

@@ -13,8 +13,7 @@ import pytest
 from fakes import FakeData, FakeModel
 from safetensors import safe_open
 
-from gfscore import Options, audit, read_samples, streaming
-from gfscore.auditing import audit_scores, score_samples
+from gfscore import Options, StreamingAudit, audit, read_samples
 from gfscore.engines.local import measured
 from gfscore.errors import ModelError, OptionError, RunError
 from gfscore.inputs.models import CallableModel
@@ -28,9 +27,10 @@ from gfscore.inputs.models.forward_passes import (
     pad,
 )
 from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.jobs.stages import audit_scores, score_samples
 from gfscore.measures import Logits, Run, logits
+from gfscore.measures.summary_files import summary_from_bytes, summary_to_bytes
 from gfscore.storage.store import Store
-from gfscore.storage.summary_files import summary_from_bytes, summary_to_bytes
 
 PLAIN = Preprocessing()
 
@@ -198,8 +198,8 @@ def test_the_count_is_kept_with_the_logits_and_becomes_a_flag(tmp_path, monkeypa
         flags = audit_scores(found, score_samples(found, Options()), Options(), name="m").flags
         (flag,) = (flag for flag in flags if flag.code == "halved_batches")
         assert flag.message.startswith("2 batches did not fit into memory and were run in halves: numbers may differ")
-        monkeypatch.setattr(streaming, "PIECE_ROWS", 7)
-        streamed = streaming.StreamingAudit().add(found)
+        monkeypatch.setattr("gfscore.jobs.stream.PIECE_ROWS", 7)
+        streamed = StreamingAudit().add(found)
         again = summary_from_bytes(summary_to_bytes(streamed.summary()))
         assert again.halved_batches == 2  # once, in however many pieces
         assert flag in streamed.result().flags

@@ -12,11 +12,11 @@ from PIL import Image
 
 from gfscore.cli.main import run
 from gfscore.errors import FileError
-from gfscore.inputs import reading
 from gfscore.inputs.data import image_files, load_data
 from gfscore.inputs.data.image_files import MOST_PIXELS
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.measures import Logits, Run
+from gfscore.measures import run as measures_run
 from gfscore.measures.logits import forward_rows
 
 
@@ -96,7 +96,7 @@ def checked(run):
 def test_batches_shrink_to_what_fits_and_logits_stay_the_same(monkeypatch, room, largest):
     data, model = FakeData(), FakeModel()
     expected = FakeModel()(Preprocessing().apply(data.all, "NHWC", "NCHW"))
-    monkeypatch.setattr(reading, "READ_BYTES", room * 4 * 9)
+    monkeypatch.setattr(measures_run, "READ_BYTES", room * 4 * 9)
     batch_size = 8 if room == 11 else 4
     run = checked(Run(model=model, data=data, batch_size=batch_size))
     np.testing.assert_array_equal(Logits().compute(run, slice(0, 50)), expected)
@@ -106,7 +106,7 @@ def test_batches_shrink_to_what_fits_and_logits_stay_the_same(monkeypatch, room,
 
 
 def test_a_fixed_batch_is_never_cut(monkeypatch):
-    monkeypatch.setattr(reading, "READ_BYTES", 4 * 9)
+    monkeypatch.setattr(measures_run, "READ_BYTES", 4 * 9)
     model = FakeModel(fixed_batch=10)
     Logits().compute(checked(Run(model=model, data=FakeData())), slice(0, 50))
     assert set(model.batches) == {10}

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import gfscore
-from gfscore import plugins, restating, score_titles, views
+from gfscore import plugins, score_titles, views
 from gfscore.cli.main import run
 from gfscore.errors import OptionError, PluginError, ResultError
 from gfscore.integrations.sklearn_scorer import RobustnessScorer
+from gfscore.jobs.restate import at_temperature
 from gfscore.metrics import BUILT_IN, METRICS, ModelMetric, Unit, register
 from gfscore.outputs import report
 from gfscore.outputs.figures import disparity_bars
@@ -91,7 +92,7 @@ class TestMetric:
         again = Audit.from_json(audit.to_json()).model
         assert again.metric("median") == audit.model.metrics["median"]
         assert len(again.curves.metrics["median"]) == len(again.curves.temperature)
-        elsewhere = restating.at_temperature(again, again.curves.temperature[3])
+        elsewhere = at_temperature(again, again.curves.temperature[3])
         assert elsewhere.metric("median").value == pytest.approx(again.curves.metrics["median"][3], abs=1e-6)
 
     def test_everything_that_shows_metrics_shows_it(self, logits, capsys):
@@ -212,8 +213,8 @@ class TestScore:
         assert message in capsys.readouterr().err
 
     def test_radii_are_no_scores_of_logits(self, logits):
-        with pytest.raises(OptionError, match="the score 'first-order' takes the model itself, not logits alone"):
-            gfscore.audit(*logits, score="first-order")
+        with pytest.raises(OptionError, match="holds logits, and a radius takes the model itself"):
+            gfscore.audit(*logits, score="first-order", norm="l2")
 
     def test_values_out_of_the_range_are_refused(self, logits):
         register_score(

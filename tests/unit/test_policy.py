@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gfscore import Options, Samples, audit_models, gate, views
 from gfscore.errors import InvalidInputError, OptionError
-from gfscore.gating import gate_audit
+from gfscore.jobs.gate import gate_audit
 from gfscore.judge import EVERY, Kind, Policy, Rule, judge, samples_needed
 from gfscore.results import Verdict
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from gfscore import Options, audit, read_samples
 from gfscore.errors import ProbabilitiesError
+from gfscore.jobs.stream import StreamingAudit
+from gfscore.measures.summary_files import summary_from_bytes, summary_to_bytes
 from gfscore.probabilities import FULL, RowSums, add_rows
 from gfscore.samples import Samples
 from gfscore.scores import SCORE_MAX, local_scores
-from gfscore.storage.summary_files import summary_from_bytes, summary_to_bytes
-from gfscore.streaming import StreamingAudit
 
 
 def drawn(n=600, n_classes=10, seed=0, spread=2.0):

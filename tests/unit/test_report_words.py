@@ -6,8 +6,8 @@ import yaml
 from huggingface_hub.repocard import ModelCard
 
 from gfscore import Options, Samples, audit_models, views
-from gfscore.auditing import audit_first_order
-from gfscore.outputs import report
+from gfscore.jobs.audit import audit_first_order
+from gfscore.outputs import report, sentences
 from gfscore.outputs.report import words
 from gfscore.results import Audit, Claim, CrossCheck, Flag, Metric, ModelAudit
 
@@ -54,7 +54,7 @@ class TestLevels:
         return model.model_copy(update={"claim": claim, "cross_check": check if attacked else None})
 
     def test_an_audit_by_itself_has_one_level(self, uneven):
-        assert views.brackets(uneven) == (
+        assert sentences.brackets(uneven) == (
             "Brackets: all intervals together hold with probability 0.95 (betting, population)."
         )
         assert "All of a model hold together with probability 0.95" in words.claimed(uneven)[1]
@@ -72,7 +72,7 @@ class TestLevels:
         first = (
             "Brackets: all intervals of scores and metrics together hold with probability 0.95 (betting, population)."
         )
-        assert views.brackets(model) == f"{first} {expected}"
+        assert sentences.brackets(model) == f"{first} {expected}"
         assert "Those of a model's scores and metrics hold together with probability 0.95" in words.claimed(model)[1]
         assert expected in words.claimed(model)
         for form in (report.html, report.markdown):
@@ -113,7 +113,7 @@ class TestVerdict:
     def test_a_normal_approximation_is_not_called_exact(self, uneven):
         normal = uneven.noise.model_copy(update={"kind": "normal"})
         reaching = uneven.rdi.model_copy(update={"interval": (0.0, 1.0)})
-        text = views.noise_text(uneven.model_copy(update={"noise": normal, "rdi": reaching}))
+        text = sentences.noise_text(uneven.model_copy(update={"noise": normal, "rdi": reaching}))
         assert "exact" not in text
         assert text.endswith("and where scores are nearly all 0 or at the maximum.")
 
@@ -127,7 +127,7 @@ class TestVerdict:
         model = uneven.model_copy(update={"noise": uneven.noise.model_copy(update={"rdi": weak, "nrgc": weak})})
         assert words.verdict(model).headline.startswith("The classes are not protected alike.")
         assert all(line.floor.endswith("more than noise") for line in words.metric_lines(model) if line.floor)
-        assert "more than noise: the interval of the RDI leaves 0 out" in views.noise_text(model)
+        assert "more than noise: the interval of the RDI leaves 0 out" in sentences.noise_text(model)
 
     @pytest.mark.parametrize(
         ("candidates", "expected"),

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from gfscore import calibrating
-from gfscore.auditing import Options, audit_scores, score_samples
 from gfscore.errors import OptionError, ResultError
-from gfscore.restating import at_temperature, reweighted
+from gfscore.jobs.calibrate import curve_of, with_calibration
+from gfscore.jobs.options import Options
+from gfscore.jobs.restate import at_temperature, reweighted
+from gfscore.jobs.stages import audit_scores, score_samples
 from gfscore.samples import Samples
 
 
@@ -18,7 +19,7 @@ def made_samples(n_classes: int = 6, n: int = 60) -> Samples:
 def audited(samples: Samples, **options):
     chosen = Options(permutations=0, **options)
     model = audit_scores(samples, score_samples(samples, chosen), chosen, name="m")
-    return calibrating.with_calibration(model, samples, calibrating.curve_of(samples, chosen), None, chosen)
+    return with_calibration(model, samples, curve_of(samples, chosen), chosen, None)
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.2, 1.0, 3.0])

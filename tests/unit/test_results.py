@@ -10,17 +10,17 @@ import pydantic
 import pytest
 
 import gfscore
-from gfscore import Audit, Options, Samples, audit, audit_models, results
-from gfscore.assembling import make_provenance
-from gfscore.auditing import audit_first_order
-from gfscore.certifying import certify_given
+from gfscore import Audit, Comparison, GateResult, Options, Samples, audit, audit_models, compare, gate, results
+from gfscore.assemble import make_provenance
 from gfscore.errors import FileError, ResultError
+from gfscore.jobs.audit import audit_first_order
+from gfscore.jobs.certify import certify_given
+from gfscore.jobs.restate import at_temperature, reweighted
+from gfscore.jobs.stream import StreamingAudit
 from gfscore.paper import published_audit
-from gfscore.restating import at_temperature, reweighted
-from gfscore.results import FILES
-from gfscore.streaming import StreamingAudit
+from gfscore.results import FILES, Verdict
 
-SCHEMA_FILE = Path(gfscore.__file__).parent / "schemas" / "audit.schema.json"
+SCHEMAS = Path(gfscore.__file__).parent / "schemas"
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +71,7 @@ def test_the_contract_of_the_file(result):
 
 
 def test_the_file_fits_the_published_schema(result, two_models):
-    schema = json.loads(SCHEMA_FILE.read_text())
-    assert schema == Audit.model_json_schema(mode="serialization"), "run: python scripts/write_schema.py"
+    schema = json.loads((SCHEMAS / "audit.schema.json").read_text())
     for audited in (result, two_models):
         jsonschema.validate(json.loads(audited.to_json()), schema)
 
@@ -278,3 +277,39 @@ def test_classes_that_contradict_themselves_are_refused(changes, complaint):
     model["samples"]["n"] = sum(entry["n"] for entry in model["classes"])
     with pytest.raises(ResultError, match=complaint):
         Audit.from_json(json.dumps(data))
+
+
+@pytest.fixture(scope="module")
+def files():
+    labels = np.arange(60) % 2
+    logits = 3 * np.eye(2)[labels]
+    samples = Samples.of(logits, labels)
+    return {
+        "audit": audit(logits, labels),
+        "gate": gate(samples, {"rules": {"wcr": 0.5, "accuracy": 0.5}}),
+        "comparison": compare(samples, samples),
+    }
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_fit_their_published_schema_and_come_back_as_they_were(files, name, tmp_path):
+    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+    assert schema == FILES[name].model_json_schema(mode="serialization"), "run: python scripts/write_schema.py"
+    jsonschema.validate(json.loads(files[name].to_json()), schema)
+    files[name].save(tmp_path / "r.json")
+    assert FILES[name].load(tmp_path / "r.json") == files[name]
+
+
+def test_one_kind_of_file_is_not_another(files):
+    with pytest.raises(FileError, match=r"has schema 'gfscore.gate/1'; this version reads 'gfscore.comparison/1'"):
+        Comparison.from_json(files["gate"].to_json())
+    with pytest.raises(FileError, match=r"Give the gate\.json that gfscore wrote"):
+        GateResult.from_json("{")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "together"),
+    [("PASS PASS", "PASS"), ("PASS UNDECIDED", "UNDECIDED"), ("UNDECIDED FAIL PASS", "FAIL"), ("FAIL", "FAIL")],
+)
+def test_all_must_pass_and_one_may_fail(verdicts, together):
+    assert Verdict.all_of([Verdict(each) for each in verdicts.split()]) is Verdict(together)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +14,11 @@ from fakes import LOOKED_AT, LOOKS, FakeData, FakeModel
 from scipy.stats import beta, norm
 
 from gfscore import Options, Samples
-from gfscore.auditing import audit_scores, sample_table
 from gfscore.bounds import audit_intervals
 from gfscore.engines.local import measured
 from gfscore.errors import ModelError, OptionError, RunError, SamplesError
+from gfscore.jobs.audit import sample_table
+from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Run, Votes, votes
 from gfscore.scores import Noise, certified_radii, smoothing_scores
 from gfscore.scores.smoothing import largest_radius, vote_shares
@@ -217,8 +218,9 @@ def test_lower_ends_give_up_alpha_of_the_largest_radius(audited):
 
 def test_radii_that_may_be_too_large_say_nothing_about_a_fixed_set(audited):
     samples, local, _ = audited
+    sized = replace(samples, class_sizes=np.array([1000, 1000, 1000]))
     with pytest.raises(OptionError) as error:
-        audit_scores(samples, local, Options(), name="m", class_sizes=[1000, 1000, 1000])
+        audit_scores(sized, local, Options(), name="m", finite=True)
     assert str(error.value) == (
         "scores that may be too large (here with probability 0.01) have intervals for fresh samples only, not for a "
         "fixed data set. Leave the class sizes out."

@@ -13,8 +13,8 @@ from gfscore import Options, Samples, audit_models
 from gfscore.cli.main import run
 from gfscore.errors import OptionError, ProbabilitiesError, TooFewClassesError
 from gfscore.inputs.logits_files import read_samples
+from gfscore.jobs.stream import StreamingAudit, pieces_of
 from gfscore.storage.store import write_safetensors
-from gfscore.streaming import StreamingAudit, pieces_of
 
 FAST = Options(permutations=0)
 
@@ -279,8 +279,7 @@ def test_what_a_stream_cannot_do_is_said_in_one_line(arguments, message, tmp_pat
 WATCHED = """
     import sys
     import numpy as np
-    from gfscore.auditing import Options
-    from gfscore.streaming import StreamingAudit
+    from gfscore import Options, StreamingAudit
     from watching import peak
 
     n, k = int(sys.argv[1]), 1000

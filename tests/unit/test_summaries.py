@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gfscore import Options, Samples, audit_models
-from gfscore.auditing import audit_summary, score_samples
 from gfscore.bounds import Method, noise_floor, normal_floor
 from gfscore.errors import FileError, OptionError, SamplesError
+from gfscore.jobs.stages import audit_summary, score_samples
+from gfscore.measures.summary_files import read_summary, summary_from_bytes, summary_to_bytes, write_summary
 from gfscore.results import ModelAudit
 from gfscore.score_grid import high_and_low, ratios
 from gfscore.scores import great_scores
-from gfscore.storage.summary_files import read_summary, summary_from_bytes, summary_to_bytes, write_summary
 from gfscore.summaries import Summary, Tally, merge_summaries
 
 K = 6

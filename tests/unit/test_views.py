@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gfscore import Options, views
-from gfscore.certifying import certify_given
-from gfscore.outputs import report
+from gfscore.jobs.certify import certify_given
+from gfscore.outputs import report, sentences
 from gfscore.outputs.report.html_report import page_data
 from gfscore.outputs.tables import Layout, TableFormat, render_table
 
@@ -70,7 +70,7 @@ def test_certified_radii_are_never_shown_larger(certificate):
     model = certificate.model
     assert views.score_text(model, model.aggregate) == "0.099"
     assert views.estimate(model.aggregate, None) == "0.100"  # as another score would be shown
-    shown = {name: value.split(" ")[0] for name, value, _ in views.metric_rows(model)}
+    shown = {name: value.split(" ")[0] for name, value, _ in sentences.metric_rows(model)}
     assert {shown[name] for name in ("given score", "class mean", "WCR")} == {"0.099"}
     everywhere = [render_table(certificate, layout=layout, form=TableFormat.MARKDOWN) for layout in Layout]
     everywhere += [repr(model), model._repr_html_(), report.markdown(certificate)]

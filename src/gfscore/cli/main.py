@@ -6,14 +6,13 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import FrameType
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
 from gfscore import views
+from gfscore.__about__ import __version__
 from gfscore.cli import streams
-from gfscore.cli.places import placed
-from gfscore.cli.version import version_option
 from gfscore.errors import GFScoreError, RunError
 from gfscore.storage import FULL, redact
 
@@ -21,11 +20,24 @@ UNUSABLE_INPUT, FAILED_INSIDE, INTERRUPTED = 2, 4, 130
 # typer carries its own copy of click; its usage errors have this base, which has no public name.
 UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
-# each in a module of its name, in the order of the help
-COMMANDS = (
-    *("demo", "audit", "logits", "store", "calibrate", "certify", "gate", "compare"),
-    *("check", "plan", "report", "figures", "table", "dashboard", "reproduce"),
-)
+# where each is, in the order of the help
+COMMANDS = {
+    "demo": "experiment_commands",
+    "audit": "audit_commands",
+    "logits": "audit_commands",
+    "store": "store_commands",
+    "calibrate": "audit_commands",
+    "certify": "audit_commands",
+    "gate": "verdict_commands",
+    "compare": "verdict_commands",
+    "check": "audit_commands",
+    "plan": "plan_command",
+    "report": "output_commands",
+    "figures": "output_commands",
+    "table": "output_commands",
+    "dashboard": "output_commands",
+    "reproduce": "experiment_commands",
+}
 
 _interrupts: list[int] = []  # signals that came
 
@@ -42,12 +54,26 @@ def application(*names: str) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     for name in names or COMMANDS:
-        module = import_module(f"gfscore.cli.{name}")
+        module = import_module(f"gfscore.cli.{COMMANDS[name]}")
         if name == "store":
             app.add_typer(module.store_app, name=name)
         else:
-            app.command(name)(placed(getattr(module, f"{name}_command")))
+            app.command(name)(getattr(module, f"{name}_command"))
     return app
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gfscore {__version__}")
+        raise typer.Exit
+
+
+def version_option(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Take the options that stand before any command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

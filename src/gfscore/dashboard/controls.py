@@ -7,12 +7,13 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gfscore.auditing import Options, asked_score, scores_of_samples
 from gfscore.dashboard.numbers import DEFAULTS, Settings
 from gfscore.dashboard.subjects import Subject, kind_of, uploaded_subject
-from gfscore.dashboard.text import plain
 from gfscore.errors import GFScoreError
 from gfscore.inputs.logits_files import SUFFIXES
+from gfscore.jobs.options import Options, known_scores
+from gfscore.jobs.stages import asked_score
+from gfscore.outputs.escaping import plain_text
 from gfscore.score_titles import title_of
 
 # 0.01 to 10, some twenty to a decade; rounded, so that what is shown is what is computed.
@@ -48,21 +49,21 @@ def uploads(place: DeltaGenerator) -> list[Subject]:
                     st.session_state[MODEL] = known[key].key  # what was just uploaded is what is looked at
                 found.append(known[key])
             except GFScoreError as error:
-                st.error(plain(str(error)))
+                st.error(plain_text(str(error)))
         st.session_state[UPLOADS] = {key: known[key] for key in known if known[key] in found}
         return found
 
 
-def asked_for(place: DeltaGenerator, subjects: Sequence[Subject]) -> list[Subject]:
+def choose_score(place: DeltaGenerator, subjects: Sequence[Subject]) -> list[Subject]:
     """The models with the score that is chosen for those with samples: in a box, where there are several of them.
 
     Stored audits keep the score that they were made with.
     """
-    names = scores_of_samples()
+    names = known_scores()
     if len(names) == 1 or not any(subject.samples is not None for subject in subjects):
         return list(subjects)
     with place:
-        name = st.selectbox("Score", names, key="score", format_func=lambda name: plain(title_of(name).title))
+        name = st.selectbox("Score", names, key="score", format_func=lambda name: plain_text(title_of(name).title))
     asked = asked_score(Options(score=name))
     return [replace(subject, asked=asked) for subject in subjects]
 
@@ -76,15 +77,15 @@ def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:
     with place:
         temperature = None
         if tempered:
-            temperature = _chosen(
+            temperature = _choose(
                 "Temperature T",
                 TEMPERATURES,
-                DEFAULTS.temperature,
+                DEFAULTS.divisor,
                 stored=stored,
                 disabled=not (computed or curves),
                 meaning="Divides the logits. It changes every score, but no decision of the model.",
             )
-        weight = _chosen(
+        weight = _choose(
             "Fairness weight λ",
             WEIGHTS,
             DEFAULTS.fairness_weight,
@@ -106,7 +107,7 @@ def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:
     return Settings(temperature=temperature, fairness_weight=weight, thresholds=thresholds, delta=delta)
 
 
-def _chosen(
+def _choose(
     label: str, choices: Sequence[float], usual: float, *, stored: bool, meaning: str, disabled: bool = False
 ) -> float | None:
     """What a slider says; None, at first where there are stored audits, leaves each of them as it is."""
@@ -132,7 +133,7 @@ def _thresholds(subjects: Sequence[Subject]) -> dict[str, float]:
     for kind, top in largest.items():
         step, decimals = _step(top)
         found[kind] = st.slider(
-            "Threshold τ" if len(largest) == 1 else f"Threshold τ ({plain(kind)})",
+            "Threshold τ" if len(largest) == 1 else f"Threshold τ ({plain_text(kind)})",
             0.0,
             round(math.floor(top / step) * step, decimals),
             round(STEPS_UP * step, decimals),

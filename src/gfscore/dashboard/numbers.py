@@ -7,10 +7,15 @@ from typing import Any
 
 import streamlit as st
 
-from gfscore import assembling, auditing, calibrating, comparing, restating
-from gfscore.auditing import Options
+from gfscore.assemble import make_provenance, ranking_of
 from gfscore.dashboard.subjects import Subject, kind_of
 from gfscore.errors import ResultError
+from gfscore.jobs.audit import sample_table
+from gfscore.jobs.calibrate import curve_of, with_calibration
+from gfscore.jobs.compare import compare, compare_audits
+from gfscore.jobs.options import Options
+from gfscore.jobs.restate import at_temperature, reweighted
+from gfscore.jobs.stages import Origin, audit_scores, score_samples
 from gfscore.results import Audit, Comparison, ModelAudit
 from gfscore.samples import Samples
 
@@ -33,32 +38,32 @@ class Settings:
         return self.thresholds[kind_of(model.score)]
 
 
-def audited(subject: Subject, settings: Settings) -> tuple[ModelAudit, list[str]]:
+def audit_at(subject: Subject, settings: Settings) -> tuple[ModelAudit, list[str]]:
     """The model's audit at the settings, and a sentence for each of them that it cannot follow."""
     notes: list[str] = []
     if subject.samples is not None:
-        model = _computed(subject.key, _options(settings, subject), subject, subject.samples)
+        model = _compute(subject.key, _options(settings, subject), subject, subject.samples)
     elif subject.stored is not None:
-        model, notes = _restated(subject.stored, settings)
+        model, notes = _restate(subject.stored, settings)
     else:
         raise ResultError(f"{subject.name} has neither samples nor a stored audit.")
     return model.model_copy(update={"name": subject.name}), notes  # others of its name may have come since
 
 
-def compared(old: Subject, new: Subject, settings: Settings) -> Comparison:
+def compare_at(old: Subject, new: Subject, settings: Settings) -> Comparison:
     """What changes from one model to another: sample by sample, or from their intervals where one has no samples."""
     if old.samples is None or new.samples is None:
-        return comparing.compare_audits(audited(old, settings)[0], audited(new, settings)[0])
+        return compare_audits(audit_at(old, settings)[0], audit_at(new, settings)[0])
     names = (old.name, new.name)
-    return _compared((old.key, new.key), _options(settings, new), names, (old.samples, new.samples))
+    return _compare((old.key, new.key), _options(settings, new), names, (old.samples, new.samples))
 
 
-def audit_of(models: Sequence[ModelAudit]) -> Audit:
+def result_of(models: Sequence[ModelAudit]) -> Audit:
     """A result to save or to draw."""
     return Audit(
         models=tuple(models),
-        ranking=assembling.ranking_of(tuple(models)),
-        provenance=assembling.make_provenance(command="gfscore dashboard"),
+        ranking=ranking_of(tuple(models)),
+        provenance=make_provenance(command="gfscore dashboard"),
     )
 
 
@@ -82,13 +87,13 @@ def confusions(samples: Sequence[Mapping[str, Any]], most: int = 5) -> list[tupl
 def _options(settings: Settings, subject: Subject) -> Options:
     return Options(
         score=subject.asked.name,
-        temperature=DEFAULTS.temperature if settings.temperature is None else settings.temperature,
+        temperature=None if subject.asked.temperature is None else settings.temperature,
         fairness_weight=DEFAULTS.fairness_weight if settings.fairness_weight is None else settings.fairness_weight,
         delta=settings.delta,
     )
 
 
-def _restated(stored: ModelAudit, settings: Settings) -> tuple[ModelAudit, list[str]]:
+def _restate(stored: ModelAudit, settings: Settings) -> tuple[ModelAudit, list[str]]:
     """What a stored audit can say at the settings."""
     notes = []
     model = stored
@@ -96,7 +101,7 @@ def _restated(stored: ModelAudit, settings: Settings) -> tuple[ModelAudit, list[
         notes.append(f"The temperature does not apply: the score of {stored.name} has none.")
     elif settings.temperature is not None:
         try:
-            model = restating.at_temperature(stored, settings.temperature)
+            model = at_temperature(stored, settings.temperature)
         except ResultError as error:
             notes.append(f"The temperature does not apply: {error}")
     if settings.delta != stored.interval.delta:
@@ -104,38 +109,36 @@ def _restated(stored: ModelAudit, settings: Settings) -> tuple[ModelAudit, list[
             f"Delta does not apply: these intervals are for {stored.interval.delta:g}; others need the samples."
         )
     weight = stored.fp_great.weight if settings.fairness_weight is None else settings.fairness_weight
-    return restating.reweighted(model, weight), notes
+    return reweighted(model, weight), notes
 
 
 # What follows is remembered by key and options; arguments with a leading underscore are not looked at.
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _computed(key: str, options: Options, _subject: Subject, _samples: Samples) -> ModelAudit:
-    local = auditing.score_samples(_samples, options)
-    model = auditing.audit_scores(
-        _samples, local, options, name=_subject.name, source=_subject.source, run=_subject.run
-    )
+def _compute(key: str, options: Options, _subject: Subject, _samples: Samples) -> ModelAudit:
+    local, origin = score_samples(_samples, options), Origin(_subject.source, run=_subject.run)
+    model = audit_scores(_samples, local, options, name=_subject.name, origin=origin)
     if model.score.temperature is None:
         return model
-    return calibrating.with_calibration(model, _samples, _curve(key, _samples), None, options)
+    return with_calibration(model, _samples, _curve(key, _samples), options, None)
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
 def _curve(key: str, _samples: Samples) -> Any:  # noqa: ARG001 (the key is what is remembered)
-    return calibrating.curve_of(_samples, Options())
+    return curve_of(_samples, Options())
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _compared(
+def _compare(
     keys: tuple[str, str],  # noqa: ARG001 (what is remembered)
     options: Options,
     names: tuple[str, str],
     _samples: tuple[Samples, Samples],
 ) -> Comparison:
-    return comparing.compare(*_samples, options, names=names)
+    return compare(*_samples, options=options, names=names)
 
 
 @st.cache_resource(max_entries=TABLES, show_spinner=False)
 def _sample_table(key: str, options: Options, _samples: Samples) -> dict[str, list[Any]]:
-    return auditing.sample_table(_samples, auditing.score_samples(_samples, options), name=key)
+    return sample_table(_samples, score_samples(_samples, options), name=key)

@@ -1,14 +1,17 @@
-"""Start Streamlit on the page: on this machine only unless told otherwise, and asking no other host for anything."""
+"""Start Streamlit on the page: on this machine only unless told otherwise, and asking no other host for anything.
+
+This file is also the script that Streamlit runs, with the arguments that the command had.
+"""
 
 import errno
 import json
 import socket
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from gfscore.errors import OptionError, require
 
-APP = Path(__file__).with_name("app.py")
 PORT_ERRORS = (errno.EADDRINUSE, errno.EACCES)  # all others are about the host
 WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 (named, to be told apart)
 
@@ -30,7 +33,7 @@ def serve(paths: Sequence[Path], *, data: str | None, host: str, port: int, uplo
         "theme.primaryColor": "#0072B2",
     }
     flags = [f"--{name}={value}" for name, value in options.items()]
-    cli.main(["run", str(APP), *flags, "--", json.dumps([[str(path) for path in paths], data])], standalone_mode=False)
+    cli.main(["run", __file__, *flags, "--", json.dumps([[str(path) for path in paths], data])], standalone_mode=False)
 
 
 def arguments_of(arguments: Sequence[str]) -> tuple[list[str], str | None]:
@@ -66,3 +69,9 @@ def check_address(host: str, port: int) -> None:
         raise OptionError(
             f"the dashboard cannot listen at {host}, port {port} ({reason}). Choose another with {option}."
         ) from error
+
+
+if __name__ == "__main__":
+    from gfscore.dashboard.page import show  # Streamlit, which a command that only asks for help does not need
+
+    show(*arguments_of(sys.argv[1:]))

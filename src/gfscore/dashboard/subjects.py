@@ -7,13 +7,14 @@ from itertools import chain, count
 from pathlib import Path
 
 from gfscore import views, zoo
-from gfscore.auditing import Options, asked_score
 from gfscore.engines.local import measured
 from gfscore.errors import FileError, GFScoreError, InvalidInputError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.logits_files import SUFFIXES, read_samples
 from gfscore.inputs.models import load_model
 from gfscore.inputs.protocols import Dataset
+from gfscore.jobs.options import Options
+from gfscore.jobs.stages import asked_score
 from gfscore.measures import Logits, Run
 from gfscore.results import Audit, ModelAudit, RunInfo, ScoreInfo
 from gfscore.samples import Samples
@@ -133,7 +134,7 @@ def _stored(path: Path) -> list[Subject]:
     ]
 
 
-def told_apart(subjects: Sequence[Subject]) -> list[Subject]:
+def tell_apart(subjects: Sequence[Subject]) -> list[Subject]:
     """The subjects with a name each: the file's before the model's where several have the same, then a number."""
     names = [subject.name for subject in subjects]
     named = [

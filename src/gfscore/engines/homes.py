@@ -14,8 +14,8 @@ from gfscore.arrays import FloatArray
 from gfscore.errors import RunError
 from gfscore.inputs.protocols import Dataset
 from gfscore.measures import Measure, RowMeasure, Run
+from gfscore.measures.summary_files import SumLog
 from gfscore.storage.store import Entry, Recipe, Store, halved_batches, name_metadata
-from gfscore.storage.summary_files import SumLog
 from gfscore.summaries import Look, Summary
 
 Progress = Callable[[int, int], None]  # rows done, rows in all
@@ -144,5 +144,5 @@ def rows_home(plan: Plan, store: Store, progress: Progress) -> Iterator[RowsHome
 @contextmanager
 def sum_home(plan: Plan, store: Store, progress: Progress, look: Look) -> Iterator[SumHome]:
     """The sum of a plan in the store, which no other process adds to meanwhile."""
-    with SumLog(store.root, plan.recipe, look, class_names=plan.data.class_names) as log:
+    with SumLog(store.root, plan.recipe, look, class_names=plan.data.class_names).open() as log:
         yield SumHome(plan, progress, log)

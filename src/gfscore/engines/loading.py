@@ -1,38 +1,69 @@
 """From model and data specs to what can be run: the same on this machine and on every worker of a cluster."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from gfscore.errors import OptionError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.generators import GENERATOR
-from gfscore.inputs.models import load_model, on_gpu
+from gfscore.inputs.models import CallableModel, load_model, on_gpu, wrap_module
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
 from gfscore.measures.run import DEFAULT_BATCH, Run
 from gfscore.storage.store import Store
+from gfscore.words import Word
+
+PREPROCESSING = ("preset", "mean", "std", "layout", "resize", "crop", "interpolation", "grey")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loading:
     """How specs are understood: plain values, so that a worker elsewhere can be told all of it."""
 
-    trust_model: bool = False
-    form: str | None = None
-    output: str | None = None
-    model_dir: str | None = None
-    preprocessing: Mapping[str, Any] = field(default_factory=dict)  # as ``Preprocessing.from_options`` takes it
-    batch_size: int = DEFAULT_BATCH
-    split: str | None = None
-    n_per_class: int | None = None
-    classes: int | None = None
-    class_names: Sequence[str] | None = None
-    seed: int = 0
-    threads: int | None = None  # that an ONNX graph may use; all cores by default
+    trust_model: Annotated[bool, Word(help="Load model formats that hold code (.pt2, TorchScript).")] = False
+    format: Annotated[str | None, Word(help="torchscript, when the ending of the file does not say so.")] = None
+    output: Annotated[str | None, Word(help="Name or position of the output that holds the logits.")] = None
+    model_dir: Annotated[Path | None, Word(help="Where RobustBench keeps its weights.")] = None
+    preset: Annotated[
+        str | None, Word(help="Mean and std by name: imagenet, cifar10, cifar100, mnist or half (0.5).")
+    ] = None
+    mean: Annotated[str | None, Word(help="Subtracted from [0, 1] pixels, such as 0.49,0.48,0.45.")] = None
+    std: Annotated[str | None, Word(help="Divides them then, such as 0.25,0.24,0.26.")] = None
+    layout: Annotated[str | None, Word(help="NHWC or NCHW, when the shape of the images does not tell.")] = None
+    resize: Annotated[str | None, Word(help="Shorter side in pixels, or height x width (224x224).")] = None
+    crop: Annotated[str | None, Word(help="Side of the middle that stays, in pixels.")] = None
+    interpolation: Annotated[str | None, Word(help="nearest, bilinear, bicubic, lanczos or box.")] = None
+    grey: Annotated[bool, Word(help="One channel instead of three.")] = False
+    range: Annotated[str | None, Word(help="What stands for black and white in float images, such as -1,1.")] = None
+    batch_size: Annotated[
+        int, Word(least=1, help="Images a forward pass; a model with a fixed batch keeps its own.")
+    ] = DEFAULT_BATCH
+    split: Annotated[str | None, Word(help="Which part of a data folder that has several: train or test.")] = None
+    n_per_class: Annotated[
+        int | None,
+        Word(
+            least=1,
+            help="Images a generator draws of each class (100), or a random part of each class of other data (all).",
+        ),
+    ] = None
+    classes: Annotated[int | None, Word(least=2, help="Classes of a generator that does not say so.")] = None
+    threads: Annotated[
+        int | None,
+        Word(least=1, help="Threads an ONNX graph may use.  [default: all cores; 1 a worker with --engine ray]"),
+    ] = None
+    class_names: Any = None  # one for each class
+    seed: Annotated[int, Word(least=0, help="Of everything random.")] = 0
     gpu: bool = False
+
+    @property
+    def preprocessing(self) -> dict[str, Any]:
+        """What was said about preprocessing, as ``Preprocessing.from_options`` takes it."""
+        said = {name: getattr(self, name) for name in PREPROCESSING} | {"value_range": self.range}
+        return {name: value for name, value in said.items() if value not in (None, False)}
 
 
 class Loader:
@@ -46,12 +77,12 @@ class Loader:
         self._model = lru_cache(maxsize=models)(self._open_model)
         self._data = lru_cache(maxsize=data)(self._open_data)
 
-    def open(self, model_spec: str, data_spec: str) -> Run:
+    def open(self, model_spec: Any, data_spec: str) -> Run:
         """A model on a data set, preprocessed as the model or the user says."""
         self._model(model_spec)  # so that the runs that are kept are of the models that are kept
         return self._run(model_spec, data_spec)
 
-    def _open_run(self, model_spec: str, data_spec: str) -> Run:
+    def _open_run(self, model_spec: Any, data_spec: str) -> Run:
         model = self._model(model_spec)
         preprocessing = _preprocessing(self.how.preprocessing, model)
         return Run(
@@ -64,14 +95,16 @@ class Loader:
             gpu=self.how.gpu,
         )
 
-    def _open_model(self, spec: str) -> Model:
+    def _open_model(self, spec: Any) -> Model:
         how = self.how
+        if not isinstance(spec, str | Path):
+            return as_model(spec)
         model = load_model(
             spec,
             trust=how.trust_model,
             output=_position(how.output),
-            format=how.form,
-            model_dir=None if how.model_dir is None else Path(how.model_dir),
+            format=how.format,
+            model_dir=how.model_dir,
             threads=how.threads,
         )
         return on_gpu(model) if how.gpu else model
@@ -89,19 +122,29 @@ class Loader:
         )
 
 
-def load(models: Sequence[str], data: Sequence[str], how: Loading, store: Store | None = None) -> Iterator[Run]:
+def as_model(model: Any) -> Model:
+    """A model from a spec, a torch module or a function of inputs."""
+    if isinstance(model, str | Path):
+        return load_model(model)
+    torch = sys.modules.get("torch")  # whoever has a module has imported it
+    if torch is not None and isinstance(model, torch.nn.Module):
+        return wrap_module(model, name="model")
+    return CallableModel(model, name="model")
+
+
+def load(models: Sequence[Any], data: Sequence[str | Path], how: Loading, store: Store | None = None) -> Iterator[Run]:
     """Every model on every data set, one after the other."""
     loader = Loader(how, store, data=len(data), several=len(data) > 1)
     for model_spec, data_spec in pairs(models, data):
         yield loader.open(model_spec, data_spec)
 
 
-def pairs(models: Sequence[str], data: Sequence[str]) -> list[tuple[str, str]]:
+def pairs(models: Sequence[Any], data: Sequence[str | Path]) -> list[tuple[Any, str]]:
     """Each model's spec with each data set's; refused where there is only one kind."""
     if not models or not data:
         given, missing = ("--model", "--data") if models else ("--data", "--model")
         raise OptionError(f"{given} is given without {missing}. Running a model takes both.")
-    return [(model, each) for model in models for each in data]
+    return [(model, str(each)) for model in models for each in data]
 
 
 def _position(output: str | None) -> str | int | None:

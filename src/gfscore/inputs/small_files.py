@@ -13,8 +13,6 @@ from gfscore.inputs.table_files import SAMPLE_ID, csv_table
 from gfscore.names import listing, shorten
 from gfscore.storage import refuse_unreadable, to_read
 
-ROBUSTBENCH = "robustbench:"
-
 Ids = Sequence[object] | NDArray[Any] | None
 GroupNames = Sequence[str] | Mapping[str, Sequence[str]]
 
@@ -78,13 +76,8 @@ def join_rows(rows: list[list[Any]], column: int, sample_ids: Ids, what: str) ->
     return [by_id[sample_id] for sample_id in wanted]
 
 
-def read_reference(spec: str, column: str = "autoattack") -> dict[str, float]:
-    """A number per model: a CSV with the columns ``model`` and ``value``, a JSON object, or ``robustbench:cifar10/L2``.
-
-    From RobustBench comes the accuracy under AutoAttack, or with ``column`` "clean" the clean accuracy, in percent.
-    """
-    if spec.startswith(ROBUSTBENCH):
-        return _robustbench(spec, column)
+def read_reference(spec: str) -> dict[str, float]:
+    """A number per model: a CSV with the columns ``model`` and ``value``, or a JSON object."""
     path = to_read(spec)
     with naming(spec):
         refuse_unreadable(path)
@@ -105,20 +98,6 @@ def for_models(values: Mapping[str, float], names: Iterable[str], source: str) -
     if missing:
         raise OptionError(f"{source} has no value for model {missing[0]!r}; it has {listing(list(values))}.")
     return {name: values[name] for name in names}
-
-
-def _robustbench(spec: str, column: str) -> dict[str, float]:
-    from gfscore.paper.published_numbers import leaderboard  # here: the room judges the paper, too, which few ask for
-
-    dataset, _, threat = spec.removeprefix(ROBUSTBENCH).partition("/")
-    entries = [entry for entry in leaderboard() if (entry.dataset, entry.threat) == (dataset, threat)]
-    if not entries:
-        known = sorted({f"{entry.dataset}/{entry.threat}" for entry in leaderboard()})
-        raise OptionError(f"the RobustBench table has nothing about {spec!r}. It has {listing(known)}.")
-    chosen = {
-        entry.model: entry.clean_accuracy if column == "clean" else entry.autoattack_accuracy for entry in entries
-    }
-    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def _json_pairs(path: Path) -> list[tuple[str, Any]]:

@@ -6,11 +6,11 @@ from typing import Any, Literal, get_args
 
 import pytest
 
-from gfscore import gating
-from gfscore.auditing import Options
 from gfscore.errors import OptionError
 from gfscore.inputs.small_files import extend_policy, read_policy
-from gfscore.integrations.running import Data, Subject, samples_and_run
+from gfscore.jobs.gate import Baseline, gate
+from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.sources import source_of
 from gfscore.outputs.ci_formats import flag_text, grounds_text
 from gfscore.results import GateResult, Verdict
 from gfscore.storage import to_read
@@ -20,12 +20,12 @@ TABLES = {"class_": "class", "class_accuracy": "class_accuracy", "change": "chan
 
 
 def assert_robust(
-    model: Subject,
-    data: Data = None,
+    model: Any,
+    data: Any = None,
     *,
     policy: str | Path | Mapping[str, Any] | None = None,
     undecided: Undecided = "fail",
-    baseline: gating.Baseline | None = None,
+    baseline: Baseline | None = None,
     options: Options | None = None,
     name: str | None = None,
     allow: Sequence[str] = (),
@@ -39,7 +39,7 @@ def assert_robust(
     otherwise. Where there is nothing to judge, as at the accuracy of guessing, an error says so, unless ``allow`` names
     its flag.
 
-    ``model`` and ``data`` are as in :func:`~gfscore.integrations.running.samples_of`; where class names,
+    ``model`` and ``data`` are as in :func:`~gfscore.jobs.sources.samples_of`; where class names,
     probabilities or preprocessing must be told, give what that function returns as the model.
 
     >>> import numpy as np
@@ -56,9 +56,9 @@ def assert_robust(
     if undecided not in get_args(Undecided):
         raise OptionError(f"undecided is {undecided!r}. Choose 'fail', 'skip' or 'pass'.")
     name = name or (str(model) if isinstance(model, str | Path) else "model")
-    judged = gating.policy_of(_tables(policy, rules))
-    samples, run = samples_and_run(model, data, name=name)
-    result = gating.gate(samples, judged, options, baseline=baseline, name=name, allow=allow, run=run)
+    source = source_of(model, data, run=RunOptions())
+    tables, judged_as = _tables(policy, rules), options or Options()
+    result = gate(source, tables, baseline=baseline, name=name, allow=list(allow), options=judged_as)
     verdict = result.models[0]
     flags = [f"! {flag_text(verdict, flag)}" for flag in verdict.flags]
     reasons = "\n".join(f"  {line}" for line in (*verdict.reasons, grounds_text(verdict), *flags))

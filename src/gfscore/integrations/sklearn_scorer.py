@@ -6,8 +6,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gfscore.auditing import Options, audit_scores, score_samples
 from gfscore.errors import OptionError, SamplesError
+from gfscore.jobs.options import Options
+from gfscore.jobs.stages import audit_scores, score_samples
 from gfscore.metrics import all_metrics, find_metric
 from gfscore.samples import Samples
 

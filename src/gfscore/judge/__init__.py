@@ -17,8 +17,6 @@ from gfscore.judge.adaptive_draws import (
     describe_draws,
     drawn_decisions,
     explain_draws,
-    judge_evidence,
-    next_draws,
     rows_to_make_sure,
 )
 from gfscore.judge.flags import (
@@ -36,7 +34,6 @@ from gfscore.judge.versions import (
     follows_order,
     hidden_fall,
     judge_changes,
-    order_correlation,
     paired_classes,
     paired_metrics,
     unpaired_classes,
@@ -77,11 +74,8 @@ __all__ = [
     "is_at_chance",
     "judge",
     "judge_changes",
-    "judge_evidence",
     "judge_interval",
     "known_flags",
-    "next_draws",
-    "order_correlation",
     "paired_classes",
     "paired_metrics",
     "refuse_void",

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.inputs.reading import READ_ROWS, rows_together
 from gfscore.measures.base import RowMeasure, RowsDone
-from gfscore.measures.run import Run
+from gfscore.measures.run import READ_ROWS, Run, rows_together
 
 SHARD_ROWS = 2048  # about; rounded to whole batches
 

@@ -2,15 +2,17 @@
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import naming
+from gfscore.inputs.data import take
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models.forward_passes import (
     Batched,
@@ -23,7 +25,6 @@ from gfscore.inputs.models.forward_passes import (
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
 from gfscore.inputs.probes import NOISE, name_of, noise_inputs
 from gfscore.inputs.protocols import Dataset, Model, change_layout
-from gfscore.inputs.reading import read_images, read_inputs, rows_together
 from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo
 from gfscore.samples import Samples
 from gfscore.storage import refuse_changed
@@ -33,6 +34,17 @@ if TYPE_CHECKING:
     from gfscore.measures.base import Measure
 
 DEFAULT_BATCH = 128
+READ_ROWS = 256  # images that are read and preprocessed together, unless they are large
+READ_BYTES = 1 << 28  # that these take at most as floats, unless one alone takes more
+
+
+def rows_together(data: Dataset, wanted: int = READ_ROWS) -> int:
+    """How many images may be in memory at once: as many as are wanted, unless they are large.
+
+    Only the first is looked at: all images of a data set have one size.
+    """
+    values = data.images(slice(0, 1)).size
+    return max(1, min(wanted, READ_BYTES // (4 * values)))
 
 
 class Checked(NamedTuple):
@@ -148,17 +160,32 @@ class Run:
 
     def read(self, logits: Path, *, probabilities: bool = False, groups: Path | None = None) -> Samples:
         """The model's logits on the data from a file: classes are named as here, whatever an earlier run said."""
-        return read_samples(logits, probabilities=probabilities, groups=groups).named(self.data.class_names)
+        samples = read_samples(logits, probabilities=probabilities, groups=groups).named(self.data.class_names)
+        return replace(samples, class_sizes=self.data.class_sizes, data=self.data.fingerprint)
+
+    @property
+    def data_facts(self) -> dict[str, Any]:
+        """What samples of the data know beside logits and labels, as :meth:`Samples.of` takes it."""
+        data = self.data
+        return {"class_names": data.class_names, "class_sizes": data.class_sizes, "data": data.fingerprint}
 
     def inputs(self, rows: slice | IntArray) -> Pixels:
         """Inputs of the model for some rows, in any order."""
-        return read_inputs(self.model, self.data, self.preprocessing, rows)
+        with naming(self.data.source):
+            return self.preprocessing.apply(self._images(rows), self.data.layout, self.model.layout)
 
     def pixels(self, rows: slice | IntArray) -> Pixels:
         """Images of some rows, in any order, as [0, 1] pixels in the model's layout: the unit of every radius."""
         with naming(self.data.source):
-            unit = self.preprocessing.to_unit(read_images(self.data, self.preprocessing, rows))
+            unit = self.preprocessing.to_unit(self._images(rows))
         return np.ascontiguousarray(change_layout(unit, self.data.layout, self.model.layout))
+
+    def _images(self, rows: slice | IntArray) -> NDArray[Any]:
+        """Images as they are stored; refused, with their rows, when values are outside their range."""
+        images = self.data.images(rows) if isinstance(rows, slice) else take(self.data, rows)
+        numbers = range(*rows.indices(self.n_samples)) if isinstance(rows, slice) else rows
+        self.preprocessing.check_rows(images, numbers)
+        return images
 
     def logits_of(self, pixels: Pixels) -> FloatArray:
         """Logits (n, K) of any [0, 1] pixels (n, ...) in the model's layout."""

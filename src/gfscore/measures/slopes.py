@@ -9,9 +9,8 @@ import numpy as np
 
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import MissingExtraError, ModelError, OptionError
-from gfscore.inputs.reading import rows_together
 from gfscore.measures.base import RowMeasure, RowsDone
-from gfscore.measures.run import Run
+from gfscore.measures.run import Run, rows_together
 from gfscore.samples import Samples
 from gfscore.scores import FirstOrder, forward_only_norms, gradient_norms, is_leading, strongest_rivals
 

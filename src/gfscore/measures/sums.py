@@ -8,9 +8,9 @@ from gfscore.errors import naming
 from gfscore.measures.base import Measure, RowsDone
 from gfscore.measures.logits import Logits
 from gfscore.measures.run import Run
+from gfscore.measures.summary_files import summary_from_bytes, summary_to_bytes
 from gfscore.samples import Samples
 from gfscore.scores import great_scores
-from gfscore.storage.summary_files import summary_from_bytes, summary_to_bytes
 from gfscore.summaries import Summary
 
 

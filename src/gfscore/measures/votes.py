@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import ModelError
-from gfscore.inputs.reading import rows_together
 from gfscore.measures.base import RowMeasure, RowsDone
-from gfscore.measures.run import Run
+from gfscore.measures.run import Run, rows_together
 from gfscore.scores.smoothing import Noise
 
 SHARD_PASSES = 1 << 15  # forward passes after which something is kept, about

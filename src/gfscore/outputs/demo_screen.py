@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gfscore import views
+from gfscore.outputs import sentences
 from gfscore.outputs.terminal import column_table, fit_columns
 from gfscore.results import Audit, Calibration, ModelAudit
 from gfscore.storage import redact
@@ -76,7 +77,7 @@ def _zoo_table(
             views.number(drawn.aggregate),
             f"{test.wcr.class_}: {worst}",
             views.number(test.rdi.value),
-            "–" if test.noise is None else f"{views.adjusted(test.noise.rdi):.3f}",
+            "–" if test.noise is None else f"{sentences.adjusted(test.noise.rdi):.3f}",
             views.number(radius, 2),
             views.percent(known.attack_accuracy),
         )
@@ -95,7 +96,7 @@ def _findings(test: Audit, zoo: Sequence[ZooModel], radii: Sequence[float]) -> l
             f"against {views.number(uneven.class_mean)} on average. The intervals leave "
             f"{' and '.join(uneven.worst_set)} as candidates for the worst.",
         ),
-        Text.assemble(("Is it noise? ", "bold"), views.noise_text(uneven) or "not tested."),
+        Text.assemble(("Is it noise? ", "bold"), sentences.noise_text(uneven) or "not tested."),
         Text.assemble(
             ("Beware: ", "bold red"),
             f"“{known.name}” has the highest score, {views.number(highest.aggregate)}, but an attack of L2 radius "

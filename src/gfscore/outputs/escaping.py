@@ -66,10 +66,10 @@ def markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def streamlit_markdown(text: str) -> str:
+def plain_text(text: str) -> str:
     r"""Markdown that shows ``text`` and nothing else where Streamlit reads it, which knows more signs than others.
 
-    >>> streamlit_markdown("<b> *x* [y](z)")
+    >>> plain_text("<b> *x* [y](z)")
     '\\<b\\> \\*x\\* \\[y\\]\\(z\\)'
     """
     return SIGNS.sub(lambda found: found.group() + JOINER, shorten(text, SENTENCE_LIMIT)).translate(PUNCTUATION)

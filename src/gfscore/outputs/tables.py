@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from gfscore import views
 from gfscore.errors import OptionError, require
 from gfscore.metrics import Unit
+from gfscore.outputs import sentences
 from gfscore.outputs.escaping import markdown_cell, markdown_row, write_csv
 from gfscore.results import Audit, ClassResult, ModelAudit
 from gfscore.storage import atomic_file
@@ -125,11 +126,13 @@ def _caption(audit: Audit) -> str:
     settings = ", ".join(views.settings(model.score))
     how = f" ({settings})" if settings else ""
     certificate = model.claim.premise if model.claim.certified else "The score is not a certificate."
-    tried = [f"{each.name}: {text}" if several else text for each in audit.models for text in views.tried_texts(each)]
+    tried = [
+        f"{each.name}: {text}" if several else text for each in audit.models for text in sentences.tried_texts(each)
+    ]
     return views.printable(
         f"{views.score_name(model.score)}{how}, at most {model.score.range[1]:.3f}. Brackets: "
         f"{model.interval.method} intervals that hold together with probability {1 - model.interval.delta:g}. "
-        + " ".join([*views.weighed_notes(audit.models), certificate, *tried])
+        + " ".join([*sentences.weighed_notes(audit.models), certificate, *tried])
     )
 
 

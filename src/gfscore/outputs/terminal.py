@@ -10,6 +10,7 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.errors import PLURALS
+from gfscore.outputs import sentences
 from gfscore.results import Agreement, Audit, Calibrated, Calibration, ClassResult, Flag, LeftOut, ModelAudit
 
 Entry = TypeVar("Entry")
@@ -41,12 +42,13 @@ def column_table(first: str, *numbers: str, fold: bool = True) -> Table:
     return table
 
 
-def add_ends(table: Table, low: Sequence[Entry], high: Sequence[Entry], left_out: str, row: RowMaker[Entry]) -> Table:
-    """The table with a row for each entry, and a line on those left out before the highest, where there are some."""
+def add_ends(table: Table, ordered: Sequence[Entry], row: RowMaker[Entry], more: str = "more") -> Table:
+    """The table with a row for each entry; of many for those at both ends, and a line that counts the others."""
+    low, high = sentences.both_ends(ordered)
     for entry in low:
         table.add_row(*row(entry))
     if high:
-        table.add_row(Text(f"… {left_out}", style="dim"))
+        table.add_row(Text(f"… {len(ordered) - len(low) - len(high):,} {more}", style="dim"))
     for entry in high:
         table.add_row(*row(entry))
     return table
@@ -107,10 +109,10 @@ def show_audit(audit: Audit, console: Console) -> None:
 
 
 def _one(model: ModelAudit, console: Console) -> RenderableType:
-    noise = views.noise_text(model)
+    noise = sentences.noise_text(model)
     return Group(
-        Text(views.printable(views.headline(model)), style="bold"),
-        Text(views.brackets(model)),
+        Text(views.printable(sentences.headline(model)), style="bold"),
+        Text(sentences.brackets(model)),
         Text(),
         fit_columns(console, _class_table(model), SPARE_CLASS_COLUMNS),
         Text(),
@@ -119,20 +121,22 @@ def _one(model: ModelAudit, console: Console) -> RenderableType:
         _worst(model),
         *([] if noise is None else [Text.assemble(("Is it noise? ", "bold"), noise)]),
         *flag_lines(model.flags),
-        Text(views.claim_text(model), style="dim"),
+        Text(sentences.claim_text(model), style="dim"),
     )
 
 
 def _many(audit: Audit, console: Console) -> RenderableType:
-    tried = [f"{views.printable(model.name)}: {text}" for model in audit.models for text in views.tried_texts(model)]
+    tried = [
+        f"{views.printable(model.name)}: {text}" for model in audit.models for text in sentences.tried_texts(model)
+    ]
     return Group(
         _model_table(console, [(model, model) for model in audit.models]),
         Text(),
-        *map(Text, views.weighed_notes(audit.models)),
+        *map(Text, sentences.weighed_notes(audit.models)),
         *map(Text, _ranking(audit)),
         *(line for model in audit.models for line in flag_lines(model.flags, f"{model.name}: ")),
         *map(Text, tried),
-        Text(views.premise_text(audit.models[0]), style="dim"),
+        Text(sentences.premise_text(audit.models[0]), style="dim"),
     )
 
 
@@ -173,8 +177,8 @@ def _model_table(console: Console, models: Sequence[tuple[ModelAudit, ModelAudit
 
 def _class_table(model: ModelAudit) -> Table:
     """A row per class; beside the scores robust accuracy, shrunken scores when there are many classes, or bars."""
-    robust, low, high = model.robust_accuracy is not None, *views.lowest_and_highest(model)
-    beside = "robust accuracy" if robust else "shrunken" if high else ""
+    robust, many = model.robust_accuracy is not None, len(model.classes) > 2 * sentences.END_ROWS
+    beside = "robust accuracy" if robust else "shrunken" if many else ""
     table = column_table(model.partition, "n")
     table.add_column("score", no_wrap=True)
     table.add_column(beside, justify="right" if beside else "left", no_wrap=True)
@@ -185,7 +189,7 @@ def _class_table(model: ModelAudit) -> Table:
     def cell_beside(entry: ClassResult) -> Text:
         if robust:
             return Text(views.share_text(entry.robust_accuracy))
-        if high:  # extremes of many classes are mostly luck, which shrunken scores show better than bars
+        if many:  # extremes of many classes are mostly luck, which shrunken scores show better than bars
             return Text(views.number(entry.shrunken, views.digits_of(model.score)))
         return Text(_bar(entry.score / model.score.range[1]), style="cyan")
 
@@ -203,7 +207,7 @@ def _class_table(model: ModelAudit) -> Table:
             Text(confused),
         ]
 
-    return add_ends(table, low, high, f"{len(model.classes) - len(low) - len(high):,} more", row)
+    return add_ends(table, sentences.by_score(model), row)
 
 
 def _bar(share: float) -> str:
@@ -216,7 +220,7 @@ def _metric_table(model: ModelAudit) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value, meaning in views.metric_rows(model):
+    for name, value, meaning in sentences.metric_rows(model):
         table.add_row(name, Text(value), Text(views.printable(meaning), style="dim"))
     return table
 

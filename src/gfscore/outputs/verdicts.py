@@ -9,6 +9,7 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.errors import PLURALS
+from gfscore.outputs import sentences
 from gfscore.outputs.ci_formats import flag_text, grounds_text
 from gfscore.outputs.terminal import add_ends, column_table, fit_columns, flag_lines
 from gfscore.results import (
@@ -78,7 +79,7 @@ def _adaptive(run: AdaptiveRun, digits: int) -> Table:
     """Where the forward passes went: the classes that took most."""
     table = column_table("class", "samples", "of", "mean score", "accuracy")
     most = sorted(run.classes, key=lambda entry: -entry.n)
-    for entry in most[: 2 * views.SHOWN]:
+    for entry in most[: 2 * sentences.END_ROWS]:
         table.add_row(
             Text(views.printable(entry.name)),
             f"{entry.n:,}",
@@ -86,8 +87,8 @@ def _adaptive(run: AdaptiveRun, digits: int) -> Table:
             views.number(entry.score, digits),
             views.percent(entry.accuracy),
         )
-    if len(most) > 2 * views.SHOWN:
-        table.add_row(Text(f"… {len(most) - 2 * views.SHOWN:,} more", style="dim"))
+    if len(most) > 2 * sentences.END_ROWS:
+        table.add_row(Text(f"… {len(most) - 2 * sentences.END_ROWS:,} more", style="dim"))
     return table
 
 
@@ -122,8 +123,7 @@ def _changes(comparison: Comparison) -> Table:
     table = column_table(comparison.partition, "n", "old", "new", "change", FALL, "accuracy")
     table.add_column("", no_wrap=True)
     ordered = sorted(comparison.classes, key=lambda entry: entry.change.value or 0.0)
-    digits, left_out = views.digits_of(comparison.score), len(ordered) - 2 * views.SHOWN
-    low, high = (ordered[: views.SHOWN], ordered[-views.SHOWN :]) if left_out > 0 else (ordered, [])
+    digits = views.digits_of(comparison.score)
 
     def row(entry: ClassChange) -> list[Text | str]:
         return [
@@ -137,7 +137,7 @@ def _changes(comparison: Comparison) -> Table:
             Text(entry.verdict, style=CHANGE_COLOURS[entry.verdict]),
         ]
 
-    return add_ends(table, low, high, f"{left_out:,} more {PLURALS[comparison.partition]}", row)
+    return add_ends(table, ordered, row, f"more {PLURALS[comparison.partition]}")
 
 
 def _unknown(comparison: Comparison) -> list[tuple[str, str]]:
@@ -167,7 +167,7 @@ def _metrics(comparison: Comparison) -> Table:
 def show_check(audit: Audit, folder: Path | None, console: Console) -> None:
     """Radii refuted and accuracy under attack of each model; then where the result and the pictures are."""
     for model in audit.models:
-        console.print(Text(views.printable(views.headline(model)), style="bold"))
+        console.print(Text(views.printable(sentences.headline(model)), style="bold"))
         if model.claim.tried_by:
             console.print(_refutation(model))
         if model.cross_check is not None:
@@ -188,7 +188,7 @@ def _refutation(model: ModelAudit) -> RenderableType:
             "radii refuted": lambda entry: views.share_text(entry.refuted),
         }
         parts = [_class_columns(model, columns), Text()]
-    parts += [Text(text, style="bold") for text in views.tried_texts(model)]
+    parts += [Text(text, style="bold") for text in sentences.tried_texts(model)]
     if claim.witnesses:
         strongest = claim.witnesses[0]
         where = f" ({strongest.image}; exact pixels: {strongest.data})" if strongest.image else ""
@@ -204,7 +204,7 @@ def _refutation(model: ModelAudit) -> RenderableType:
             "scores. A radius that stands is not proved."
         )
         parts.append(Text(about, style="dim"))
-    return Group(*parts, Text(views.premise_text(model), style="dim"))
+    return Group(*parts, Text(sentences.premise_text(model), style="dim"))
 
 
 def _cross_check(model: ModelAudit, found: CrossCheck) -> RenderableType:
@@ -237,13 +237,11 @@ def agreements(found: CrossCheck) -> dict[str, Agreement]:
 
 
 def _class_columns(model: ModelAudit, columns: Columns) -> Table:
-    low, high = views.lowest_and_highest(model)
-
     def row(entry: ClassResult) -> list[Text]:
         return [Text(views.printable(entry.name)), *(Text(cell(entry)) for cell in columns.values())]
 
     table = column_table(model.partition, *columns)
-    return add_ends(table, low, high, f"{len(model.classes) - len(low) - len(high):,} more", row)
+    return add_ends(table, sentences.by_score(model), row)
 
 
 def _time(seconds: float) -> str:

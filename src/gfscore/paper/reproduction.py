@@ -5,7 +5,7 @@ from pydantic import Field
 
 from gfscore import results
 from gfscore.arrays import FloatArray
-from gfscore.assembling import make_provenance, metric_block
+from gfscore.assemble import make_provenance, metric_block
 from gfscore.bounds import box, hoeffding_intervals
 from gfscore.metrics import ClassScores, all_metrics
 from gfscore.paper.claims_on_classes import ON_CLASSES, Judgement, Standing, grade

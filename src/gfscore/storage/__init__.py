@@ -1,7 +1,7 @@
 """Where bytes live: files written whole, files held by one process, copies of what stands in an object store.
 
 What is kept between runs has modules of its own, as it needs safetensors: :mod:`~gfscore.storage.store` for rows,
-:mod:`~gfscore.storage.journals` for scores, :mod:`~gfscore.storage.summary_files` for sums.
+:mod:`~gfscore.storage.journals` for scores, :mod:`~gfscore.measures.summary_files` for sums.
 """
 
 from gfscore.storage.addresses import address_of, is_address, local_folder, redact

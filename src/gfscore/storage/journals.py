@@ -8,9 +8,8 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, ClassVar, Self
 
 import numpy as np
@@ -28,7 +27,7 @@ Score = Callable[[IntArray], tuple[FloatArray, IntArray]]
 
 
 class Journal:
-    """One such folder; as a context, nobody else works on it."""
+    """One such folder."""
 
     label: ClassVar[str] = "about.json"
     lock: ClassVar[str] = LOCK  # the file that is held
@@ -55,24 +54,6 @@ class Journal:
         """Whether the folder says what it is."""
         return (self.path / self.label).exists()
 
-    def __enter__(self) -> Self:
-        with ExitStack() as until_ready:
-            self._begin(until_ready.enter_context(self.hold()))
-            self._held = until_ready.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        with self._held:
-            self._end()
-
-    def _begin(self, file: IO[bytes]) -> None:
-        """Read what earlier runs left; ``file`` is the one that is held."""
-
-    def _end(self) -> None:
-        """Write what should be there for later ones."""
-
 
 def remove_journals(root: Path, folder: str, lock: str = LOCK) -> int:
     """Delete all folders of one kind below a store, each once nobody works on it; says how many there were."""
@@ -98,15 +79,18 @@ class ScoreLog(Journal):
         self.known: dict[int, tuple[float, int]] = {}
         self.reused = 0  # rows that were asked for and known from an earlier run
 
-    def _begin(self, file: IO[bytes]) -> None:
-        """Every sound record; a torn one at the end is cut off, so that the next begins where it should."""
-        self.file = file
-        file.seek(0)
-        stored = file.read()
-        whole = len(stored) - len(stored) % RECORD.itemsize
-        file.truncate(whole)
-        records = np.frombuffer(stored[:whole], dtype=RECORD)
-        self._know(records[records["checksum"] == _checksums(records)])
+    @contextmanager
+    def open(self) -> Iterator[Self]:
+        """Know every sound record; a torn one at the end is cut off, so that the next begins where it should."""
+        with self.hold() as file:
+            self.file = file
+            file.seek(0)
+            stored = file.read()
+            whole = len(stored) - len(stored) % RECORD.itemsize
+            file.truncate(whole)
+            records = np.frombuffer(stored[:whole], dtype=RECORD)
+            self._know(records[records["checksum"] == _checksums(records)])
+            yield self
 
     def remember(self, score: Score) -> Score:
         """The scores, each row of which is computed once, and kept before it is used."""

@@ -100,7 +100,6 @@ def temperature_curve(
     temperature_range: tuple[float, float] = DEFAULT_RANGE,
     powers: int | None = None,
     threads: int | None = None,
-    class_sizes: ArrayLike | None = None,
 ) -> TemperatureCurve:
     r"""Curves :math:`\Omega_k(T)` of all classes (or groups) over a range of temperatures.
 
@@ -114,15 +113,13 @@ def temperature_curve(
     The logits are read in chunks whose size depends on their shape alone, and sums are added in the order of the
     chunks: ``threads`` changes no bit of the result. More than six are not used, since each needs memory of its own.
 
-    ``class_sizes`` are what the aggregate weighs classes by: see :func:`~gfscore.profile.drawn_from`.
-
     >>> samples = Samples.of([[2.0, 0.5], [0.1, 0.3], [1.0, 3.0]], [0, 1, 1])
     >>> temperature_curve(samples).scores([0.5, 1.0, 2.0]).round(4)
     array([[1.1344, 0.7278],
            [0.796 , 0.5397],
            [0.4491, 0.3209]])
     """
-    activation, draw = check_activation(activation, samples), drawn_samples(samples, class_sizes)
+    activation, draw = check_activation(activation, samples), drawn_samples(samples)
     low, high = checked_range(temperature_range)
     groups = samples.groups
     names, codes = (samples.class_names, samples.labels) if groups is None else (groups.names, groups.codes)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from gfscore.errors import FileError, OptionError, naming
 from gfscore.inputs.data.base import (
-    ArrayData,
     Data,
     arrays_digest,
     draw_per_class,
@@ -20,7 +19,7 @@ from gfscore.inputs.data.base import (
 )
 from gfscore.inputs.data.cifar import find_cifar, open_cifar
 from gfscore.inputs.data.image_arrays import find_idx, from_torch_dataset, open_idx, open_npz_images
-from gfscore.inputs.data.image_files import EncodedData, open_folder
+from gfscore.inputs.data.image_files import open_folder
 from gfscore.inputs.data.parquet_images import find_parquet, open_parquet
 from gfscore.inputs.generators import GENERATOR, open_generator
 from gfscore.inputs.preprocessing import Preprocessing
@@ -29,7 +28,7 @@ from gfscore.inputs.small_files import refuse_moved
 from gfscore.storage import to_read
 
 __all__ = [
-    "ArrayData",
+    "Data",
     "arrays_digest",
     "draw_per_class",
     "from_torch_dataset",
@@ -70,7 +69,7 @@ def load_data(
     with naming(spec):
         if spec.startswith(GENERATOR):
             refuse_split(split, spec)
-            data: Dataset = open_generator(
+            drawn = open_generator(
                 spec,
                 n_per_class=n_per_class,
                 seed=seed,
@@ -78,16 +77,14 @@ def load_data(
                 class_names=class_names,
                 layout=preprocessing.layout,
             )
-        else:
-            if n_classes is not None:
-                raise OptionError("the number of classes is given, but only generators need it. Leave it out.")
-            data = _open(spec, preprocessing, split, class_names)
-        if preprocessing.reshapes and not isinstance(data, EncodedData):  # these were shaped as they were decoded
-            data = reshape_images(data, preprocessing)
-        return draw_per_class(data, n_per_class, seed) if n_per_class is not None and data.seed is None else data
+            return reshape_images(drawn, preprocessing)
+        if n_classes is not None:
+            raise OptionError("the number of classes is given, but only generators need it. Leave it out.")
+        data = _open(spec, preprocessing, split, class_names)
+        return data if n_per_class is None else draw_per_class(data, n_per_class, seed)
 
 
-def _open(spec: str, preprocessing: Preprocessing, split: str | None, class_names: Sequence[str] | None) -> Data:
+def _open(spec: str, preprocessing: Preprocessing, split: str | None, class_names: Sequence[str] | None) -> Dataset:
     path = to_read(spec, folder=True)
     found_cifar, found_idx = find_cifar(path), find_idx(path)
     tables = find_parquet(path) if path.is_dir() else [path] if path.suffix.lower() == PARQUET else []
@@ -104,32 +101,22 @@ def _open(spec: str, preprocessing: Preprocessing, split: str | None, class_name
     else:
         refuse_split(split, spec)
         data = _open_file(path, spec, preprocessing)
-    if class_names is None:
-        return data
-    if data.class_names is not None:
-        refuse_moved(class_names, data.class_names)
-    return replace(data, class_names=names_for_labels(class_names, data.labels))
+    if class_names is not None:
+        if data.class_names is not None:
+            refuse_moved(class_names, data.class_names)
+        data = replace(data, class_names=names_for_labels(class_names, data.labels))
+    return reshape_images(data, preprocessing)  # encoded images are shaped as they are decoded
 
 
 def _open_file(path: Path, spec: str, preprocessing: Preprocessing) -> Data:
     if spec == ZOO_DIGITS:
-        return _zoo_digits()
+        images, labels, names = importlib.import_module("gfscore.zoo").test_set()
+        digest = arrays_digest(lambda: (images, labels))
+        return Data(
+            source=spec, labels=labels, layout="NCHW", read=images.__getitem__, digest=digest, class_names=tuple(names)
+        )
     if path.suffix.lower() == ".npz":
         return open_npz_images(path, layout=preprocessing.layout)
     if not path.exists():
         raise FileError(f"does not exist. Check the path; data are {FORMS}.")
     raise FileError(f"has the ending {path.suffix!r}. Data are {FORMS}.")
-
-
-def _zoo_digits() -> Data:
-    """The test images of the embedded zoo."""
-    zoo = importlib.import_module("gfscore.zoo")
-    images, labels, class_names = zoo.test_set()
-    return ArrayData(
-        source=ZOO_DIGITS,
-        labels=labels,
-        layout="NCHW",
-        digest=arrays_digest(lambda: (images, labels)),
-        class_names=tuple(class_names),
-        pixels=images,
-    )

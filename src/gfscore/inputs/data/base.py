@@ -4,7 +4,6 @@ And data seen differently: some of their rows, their images in another shape, or
 """
 
 import hashlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,45 +25,36 @@ from gfscore.storage import Watched, changed_file, refuse_changed, sha256
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: the fingerprint is cached in the instance
-class Data(ABC):
+class Data:
     """A :class:`~gfscore.inputs.protocols.Dataset` of images that exist."""
 
     source: str
     labels: IntArray
     layout: Layout
+    read: Callable[[slice], NDArray[Any]] = field(repr=False)  # what gives the images
     digest: Callable[[], str]  # computes the fingerprint; reading every byte takes time, so only when asked
     class_names: tuple[str, ...] | None = None
     sample_ids: tuple[str, ...] | None = None
     seed: int | None = None
+    whole: Dataset | None = None  # data of which these are a random part, or which these show in another shape
 
-    @abstractmethod
     def images(self, rows: slice) -> NDArray[Any]:
         """Images of some rows, (n, ...) in ``layout``: uint8, or floats as they were stored."""
+        return self.read(rows)
 
     @property
     def class_sizes(self) -> IntArray:
-        """Images of each class in the fixed set that these stand for, (highest label + 1,)."""
-        return np.bincount(self.labels).astype(np.int64)
+        """Images of each class in the fixed set that these, or a random part of it, are, (highest label + 1,)."""
+        return np.bincount(self.labels if self.whole is None else self.whole.labels).astype(np.int64)
 
     def changed_file(self) -> Path | None:
         """A file behind it that changed since it was opened, if there is one."""
-        return changed_file(self.digest)
+        return changed_file(self.digest if self.whole is None else self.whole)
 
     @cached_property
     def fingerprint(self) -> str:
         """Hash of all images and labels."""
         return self.digest()
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ArrayData(Data):
-    """Images of one size in one array, in memory or mapped from a file."""
-
-    pixels: NDArray[Any] = field(repr=False)  # (N, H, W, C) or (N, C, H, W)
-
-    def images(self, rows: slice) -> NDArray[Any]:
-        """Images of some rows: a view, read from the disk when it is looked at."""
-        return self.pixels[rows]
 
 
 def check_labels(labels: ArrayLike, n_images: int | None = None) -> IntArray:
@@ -135,11 +125,15 @@ def test_or_train(split: str | None) -> str:
 
 
 class FilesDigest(Watched):
-    """Hashes one file, or several by name (below ``root``) and content, as they were before they were opened."""
+    """Hashes one file, or several by name (below ``root``) and content, as they were before they were opened.
 
-    def __init__(self, paths: Sequence[Path], root: Path | None = None, extra: bytes = b"") -> None:
+    The version of Pillow decides pixels too: where that is what has ``decoded`` them, it is part of the hash.
+    """
+
+    def __init__(self, paths: Sequence[Path], root: Path | None = None, *, decoded: bool = False) -> None:
         super().__init__(paths)
-        self.paths, self.root, self.extra = paths, root, extra
+        self.paths, self.root, self.decoded = paths, root, decoded
+        self.extra = b""
 
     def __call__(self) -> str:
         """The hash; refused where a file has changed since this was made, as something else was read from it then."""
@@ -152,7 +146,7 @@ class FilesDigest(Watched):
                 total.update(f"{self._hash(path)} {name}\n".encode())
             digest = total.hexdigest()
         refuse_changed(self)
-        return digest
+        return _with_pillow(digest) if self.decoded else digest
 
     def _hash(self, path: Path) -> str:
         try:
@@ -160,6 +154,10 @@ class FilesDigest(Watched):
         except FileNotFoundError:
             refuse_changed(self)
             raise
+
+
+def _with_pillow(digest: str) -> str:
+    return hash_texts(digest, f"Pillow {PIL.__version__}")
 
 
 def arrays_digest(blocks: Callable[[], Iterable[NDArray[Any]]]) -> Callable[[], str]:
@@ -175,45 +173,22 @@ def arrays_digest(blocks: Callable[[], Iterable[NDArray[Any]]]) -> Callable[[], 
     return digest
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _View(Data):
-    """Data seen differently."""
-
-    whole: Dataset
-
-    def changed_file(self) -> Path | None:
-        """A file of the whole that changed."""
-        return changed_file(self.whole)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Subset(_View):
-    """Some rows of a data set, in its order."""
-
-    rows: IntArray  # ascending
-
-    @property
-    def class_sizes(self) -> IntArray:
-        """Images of each class in the whole set, of which these are a random part."""
-        return np.bincount(self.whole.labels).astype(np.int64)
-
-    def images(self, rows: slice) -> NDArray[Any]:
-        """Images of some rows."""
-        return np.concatenate([self.whole.images(run) for run in _runs(self.rows[rows])])
-
-
 def draw_per_class(data: Dataset, n_per_class: int, seed: int) -> Data:
     """At most ``n_per_class`` random images of each class, without replacement."""
     rows = random_rows(data.labels, n_per_class, seed)
-    return _Subset(
+
+    def read(wanted: slice) -> NDArray[Any]:
+        return np.concatenate([data.images(run) for run in _runs(rows[wanted])])
+
+    return Data(
         source=f"{data.source} (at most {n_per_class} per class, seed {seed})",
         labels=data.labels[rows],
         layout=data.layout,
+        read=read,
         digest=lambda: hashlib.sha256(data.fingerprint.encode() + rows.tobytes()).hexdigest(),
         class_names=data.class_names,
         sample_ids=None if data.sample_ids is None else tuple(data.sample_ids[row] for row in rows),
         whole=data,
-        rows=rows,
     )
 
 
@@ -238,22 +213,10 @@ def random_rows(labels: IntArray, n_per_class: int, seed: int) -> IntArray:
     return np.sort(np.concatenate(chosen)).astype(np.int64)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Reshaped(_View):
-    """Images of a data set in the shape that a preprocessing asks for."""
-
-    preprocessing: Preprocessing
-
-    def images(self, rows: slice) -> NDArray[Any]:
-        """Images of some rows, (n, H, W, C) uint8."""
-        images = change_layout(self.whole.images(rows), self.whole.layout, "NHWC")
-        # each by itself: all of them in their first size may take much more memory
-        fitted = [np.asarray(self.preprocessing.fit(_picture(image))) for image in images]
-        return np.stack([image[..., None] if image.ndim == 2 else image for image in fitted])
-
-
-def reshape_images(data: Dataset, preprocessing: Preprocessing) -> Data:
-    """The data, resized and cropped as they are read; for uint8 images of one size."""
+def reshape_images(data: Dataset, preprocessing: Preprocessing) -> Dataset:
+    """The data, resized and cropped as they are read where that is asked for; for uint8 images of one size."""
+    if not preprocessing.reshapes:
+        return data
     images = data.images(slice(0, 1))
     if images.dtype != np.uint8:
         raise OptionError(
@@ -263,16 +226,23 @@ def reshape_images(data: Dataset, preprocessing: Preprocessing) -> Data:
         raise OptionError(
             f"resize, crop and grey need 1 or 3 channels; {data.source} has images of {images.shape[1:]}."
         )
-    return _Reshaped(
+
+    def read(rows: slice) -> NDArray[Any]:
+        whole = change_layout(data.images(rows), data.layout, "NHWC")
+        # each by itself: all of them in their first size may take much more memory
+        fitted = [np.asarray(preprocessing.fit(_picture(image))) for image in whole]
+        return np.stack([image[..., None] if image.ndim == 2 else image for image in fitted])
+
+    return Data(
         source=data.source,
         labels=data.labels,
         layout="NHWC",
-        digest=lambda: hash_texts(data.fingerprint, f"Pillow {PIL.__version__}"),  # which resizes, each in its way
+        read=read,
+        digest=lambda: _with_pillow(data.fingerprint),  # which resizes, each version in its way
         class_names=data.class_names,
         sample_ids=data.sample_ids,
         seed=data.seed,
         whole=data,
-        preprocessing=preprocessing,
     )
 
 

@@ -7,9 +7,8 @@ NumPy array, and even these are stood in for by objects that keep what they are 
 import io
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from gfscore.errors import FileError, naming
 from gfscore.inputs.array_files import refuse_too_large
 from gfscore.inputs.data.base import (
-    ArrayData,
+    Data,
     FilesDigest,
     check_labels,
     names_for_labels,
@@ -29,8 +28,7 @@ SHAPE = (3, 32, 32)
 N_PIXELS = 3 * 32 * 32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Version:
+class _Version(NamedTuple):
     """Where one of the four distributions keeps what."""
 
     folder: str
@@ -42,25 +40,12 @@ class _Version:
 
 
 TRAIN_10 = tuple(f"data_batch_{number}" for number in range(1, 6))
+BINARY_10 = tuple(f"{name}.bin" for name in TRAIN_10)
 VERSIONS = (
-    _Version(folder="cifar-10-batches-py", test=("test_batch",), train=TRAIN_10, names="batches.meta", label="label"),
-    _Version(folder="cifar-100-python", test=("test",), train=("train",), names="meta", label="fine_label"),
-    _Version(
-        folder="cifar-10-batches-bin",
-        test=("test_batch.bin",),
-        train=tuple(f"{name}.bin" for name in TRAIN_10),
-        names="batches.meta.txt",
-        label="label",
-        label_bytes=1,
-    ),
-    _Version(
-        folder="cifar-100-binary",
-        test=("test.bin",),
-        train=("train.bin",),
-        names="fine_label_names.txt",
-        label="fine_label",
-        label_bytes=2,
-    ),
+    _Version("cifar-10-batches-py", ("test_batch",), TRAIN_10, "batches.meta", "label"),
+    _Version("cifar-100-python", ("test",), ("train",), "meta", "fine_label"),
+    _Version("cifar-10-batches-bin", ("test_batch.bin",), BINARY_10, "batches.meta.txt", "label", 1),
+    _Version("cifar-100-binary", ("test.bin",), ("train.bin",), "fine_label_names.txt", "fine_label", 2),
 )
 
 
@@ -68,14 +53,13 @@ def find_cifar(path: Path) -> tuple[Path, _Version] | None:
     """The folder at or below ``path`` that holds a version of CIFAR, if any does."""
     for version in VERSIONS:
         for folder in (path, path / version.folder):
-            if (folder / version.names).is_file() and any(
-                (folder / name).is_file() for name in version.test + version.train
-            ):
+            batches = [folder / name for name in version.test + version.train]
+            if (folder / version.names).is_file() and any(path.is_file() for path in batches):
                 return folder, version
     return None
 
 
-def open_cifar(found: tuple[Path, _Version], source: str, *, split: str | None) -> ArrayData:
+def open_cifar(found: tuple[Path, _Version], source: str, *, split: str | None) -> Data:
     """Images (N, 3, 32, 32) and labels of one split; ``test`` unless ``train`` is asked for. CIFAR-100: fine labels."""
     folder, version = found
     names = version.test if test_or_train(split) == "test" else version.train
@@ -87,19 +71,19 @@ def open_cifar(found: tuple[Path, _Version], source: str, *, split: str | None) 
     read = _read_binary if version.label_bytes else _read_pickled
     batches = [read(path, version) for path in paths]
     labels = check_labels(np.concatenate([batch.labels for batch in batches]))
-    return ArrayData(
+    pixels = batches[0].pixels if len(batches) == 1 else np.concatenate([batch.pixels for batch in batches])
+    return Data(
         source=source,
         labels=labels,
         layout="NCHW",
         digest=digest,
         class_names=names_for_labels(_class_names(folder / version.names, version), labels),
         sample_ids=unique_ids([name for batch in batches for name in batch.ids], len(labels)),
-        pixels=batches[0].pixels if len(batches) == 1 else np.concatenate([batch.pixels for batch in batches]),
+        read=lambda rows: pixels[rows],
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Batch:
+class _Batch(NamedTuple):
     pixels: NDArray[np.uint8]
     labels: NDArray[Any]
     ids: tuple[str, ...]
@@ -183,6 +167,23 @@ LOADERS: dict[int, Callable[..., None]] = pickle._Unpickler.dispatch
 HASHING = (pickle.EMPTY_SET, pickle.ADDITEMS, pickle.FROZENSET)  # ways to hash that no CIFAR file has
 
 
+# Where the keys of a dictionary stand among what is being built, for each way to fill one.
+KEYS = {
+    pickle.DICT[0]: slice(None, None, 2),
+    pickle.SETITEM[0]: slice(-2, -1),
+    pickle.SETITEMS[0]: slice(None, None, 2),
+}
+
+
+def _checking_keys(code: int, where: slice) -> Callable[..., None]:
+    def load(unpickler: "_ArraysOnly") -> None:
+        if not all(type(key) in (str, bytes, int) for key in unpickler.stack[where]):
+            raise FileError("holds a dictionary with keys that are no text. Download it again.")
+        LOADERS[code](unpickler)
+
+    return load
+
+
 class _ArraysOnly(pickle._Unpickler):
     """An unpickler that knows the four names by which an array is written, and no other.
 
@@ -195,21 +196,7 @@ class _ArraysOnly(pickle._Unpickler):
         code: load for code, load in LOADERS.items() if bytes([code]) not in HASHING
     }
 
-    def _load_item(self) -> None:
-        _check_keys(self.stack[-2:-1])
-        LOADERS[pickle.SETITEM[0]](self)
-
-    def _load_items(self) -> None:
-        _check_keys(self.stack[::2])
-        LOADERS[pickle.SETITEMS[0]](self)
-
-    def _load_dict(self) -> None:
-        _check_keys(self.stack[::2])
-        LOADERS[pickle.DICT[0]](self)
-
-    dispatch[pickle.DICT[0]] = _load_dict
-    dispatch[pickle.SETITEM[0]] = _load_item
-    dispatch[pickle.SETITEMS[0]] = _load_items
+    dispatch |= {code: _checking_keys(code, where) for code, where in KEYS.items()}
 
     def find_class(self, module: str, name: str) -> Any:
         """The stand-in of a name, or a refusal: any other name may run code."""
@@ -233,11 +220,6 @@ def _unpickled(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise FileError(f"holds a {type(content).__name__}, not a dictionary. Download it again.")
     return {_text(key): value for key, value in content.items()}
-
-
-def _check_keys(keys: list[Any]) -> None:
-    if not all(type(key) in (str, bytes, int) for key in keys):
-        raise FileError("holds a dictionary with keys that are no text. Download it again.")
 
 
 def _text(value: object) -> str:

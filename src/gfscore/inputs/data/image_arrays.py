@@ -11,7 +11,6 @@ import math
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,7 +29,6 @@ from gfscore.inputs.array_files import (
     refuse_too_large,
 )
 from gfscore.inputs.data.base import (
-    ArrayData,
     Data,
     FilesDigest,
     arrays_digest,
@@ -50,7 +48,7 @@ FOLDERS = (".", "raw", "MNIST/raw", "FashionMNIST/raw", "KMNIST/raw")  # where d
 BYTES = 8  # the type code of unsigned bytes
 
 
-def open_npz_images(path: Path, *, layout: Layout | None) -> ArrayData:
+def open_npz_images(path: Path, *, layout: Layout | None) -> Data:
     """Map or read the images; optional ``class_names`` and ``sample_ids`` are taken along."""
     refuse_unreadable(path)
     digest = FilesDigest([path])  # before it is read
@@ -65,14 +63,14 @@ def open_npz_images(path: Path, *, layout: Layout | None) -> ArrayData:
         class_names = name_strings(read_member(archive, "class_names")) if "class_names" in names else None
         sample_ids = read_member(archive, "sample_ids").tolist() if "sample_ids" in names else ()
     pixels, layout = with_channels(pixels, layout)
-    return ArrayData(
+    return Data(
         source=redact(path),
         labels=labels,
         layout=layout,
         digest=digest,
         class_names=names_for_labels(class_names, labels),
         sample_ids=unique_ids(sample_ids, len(labels)),
-        pixels=pixels,
+        read=lambda rows: pixels[rows],
     )
 
 
@@ -91,7 +89,7 @@ def find_idx(path: Path) -> Path | None:
     return None
 
 
-def open_idx(folder: Path, source: str, *, split: str | None) -> ArrayData:
+def open_idx(folder: Path, source: str, *, split: str | None) -> Data:
     """Images (N, H, W, 1) and labels of one split; ``test`` unless ``train`` is asked for."""
     split = test_or_train(split)
     prefix = PREFIXES[split]
@@ -102,12 +100,12 @@ def open_idx(folder: Path, source: str, *, split: str | None) -> ArrayData:
         raise FileError(f"has no {missing} (or {missing}.gz) for split {split!r}. Put it beside the others.")
     digest = FilesDigest(paths)  # before they are read
     images, labels = (_read_idx(path, axes) for path, axes in zip(paths, (3, 1), strict=True))
-    return ArrayData(
+    return Data(
         source=source,
         labels=check_labels(labels, len(images)),
         layout="NHWC",
         digest=digest,
-        pixels=images[..., None],
+        read=lambda rows: images[rows, ..., None],
     )
 
 
@@ -168,24 +166,7 @@ class MapDataset(Protocol):
         """The pair (image, label)."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TorchData(Data):
-    """Items of a data set, fetched one by one and stacked."""
-
-    dataset: MapDataset
-
-    def images(self, rows: slice) -> NDArray[Any]:
-        """Images of some rows."""
-        fetched = [_array(self.dataset[row][0]) for row in range(*rows.indices(len(self.labels)))]
-        if len({image.shape for image in fetched}) > 1:
-            shapes = sorted({image.shape for image in fetched})
-            raise OptionError(
-                f"{self.source} gives images of shape {shapes[0]} and {shapes[1]}. Resize in its transform."
-            )
-        return with_channels(np.stack(fetched), self.layout)[0]
-
-
-def from_torch_dataset(dataset: MapDataset, *, source: str | None = None, layout: Layout | None = None) -> TorchData:
+def from_torch_dataset(dataset: MapDataset, *, source: str | None = None, layout: Layout | None = None) -> Data:
     """Use a torch ``Dataset`` of (image, label): tensors, arrays or Pillow images, in its own order.
 
     Labels are taken from ``dataset.targets`` where it has them and does not transform them, and otherwise by going
@@ -207,15 +188,23 @@ def from_torch_dataset(dataset: MapDataset, *, source: str | None = None, layout
         layout = with_channels(first[None], layout)[1]
         labels = check_labels(_labels(dataset), len(dataset))
         names = getattr(dataset, "classes", None)
-        data = TorchData(
-            source=source,
-            labels=labels,
-            layout=layout,
-            digest=arrays_digest(lambda: _blocks(data)),
-            class_names=None if names is None else names_for_labels([str(name) for name in names], labels),
-            dataset=dataset,
-        )
-        return data
+        class_names = None if names is None else names_for_labels([str(name) for name in names], labels)
+
+    def read(rows: slice) -> NDArray[Any]:
+        fetched = [_array(dataset[row][0]) for row in range(*rows.indices(len(labels)))]
+        shapes = sorted({image.shape for image in fetched})
+        if len(shapes) > 1:
+            raise OptionError(f"{source} gives images of shape {shapes[0]} and {shapes[1]}. Resize in its transform.")
+        return with_channels(np.stack(fetched), layout)[0]
+
+    def blocks() -> Iterator[NDArray[Any]]:
+        yield labels
+        for row in range(len(labels)):
+            yield read(slice(row, row + 1))
+
+    return Data(
+        source=source, labels=labels, layout=layout, read=read, digest=arrays_digest(blocks), class_names=class_names
+    )
 
 
 def _labels(dataset: MapDataset) -> IntArray:
@@ -223,12 +212,6 @@ def _labels(dataset: MapDataset) -> IntArray:
     if targets is not None and len(targets) == len(dataset) and getattr(dataset, "target_transform", None) is None:
         return _array(targets)
     return np.array([int(dataset[row][1]) for row in range(len(dataset))])
-
-
-def _blocks(data: TorchData) -> Iterator[NDArray[Any]]:
-    yield data.labels
-    for row in range(len(data.labels)):
-        yield data.images(slice(row, row + 1))
 
 
 def _array(value: Any) -> NDArray[Any]:

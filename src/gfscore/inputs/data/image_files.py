@@ -7,21 +7,17 @@ it leads to a file inside the folder, and refused otherwise.
 import io
 import os
 import warnings
-from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import PIL
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from gfscore.errors import FileError, InvalidInputError, OptionError, first_line, naming
 from gfscore.inputs.data.base import Data, FilesDigest, check_labels, class_order
-from gfscore.inputs.models.fingerprints import hash_texts
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.names import listing
 
@@ -32,19 +28,20 @@ SPLITS = ("test", "train", "val", "valid", "validation")
 DEEP_MODES = ("I", "F")  # more than 8 bits a channel, which Pillow would clip; "I;16" begins alike
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class EncodedData(Data):
-    """Images that are decoded, and brought to their shape, one batch at a time."""
+class DecodedImages:
+    """Images that are decoded, and brought to their shape, one batch at a time; all must have the size of the first.
 
-    preprocessing: Preprocessing
+    ``encoded`` gives for a row what it is called in a message, and its file or its bytes.
+    """
 
-    @abstractmethod
-    def encoded(self, row: int) -> tuple[str, Path | bytes]:
-        """What an image is called in a message, and its file or its bytes."""
+    def __init__(
+        self, encoded: Callable[[int], tuple[str, Path | bytes]], n_images: int, preprocessing: Preprocessing
+    ) -> None:
+        self.encoded, self.n_images, self.preprocessing = encoded, n_images, preprocessing
 
-    def images(self, rows: slice) -> NDArray[Any]:
-        """Images of some rows, (n, H, W, C) uint8; all must have the size of the first."""
-        wanted = range(*rows.indices(len(self.labels)))
+    def __call__(self, rows: slice) -> NDArray[Any]:
+        """Images of some rows, (n, H, W, C) uint8."""
+        wanted = range(*rows.indices(self.n_images))
         batch = np.empty((len(wanted), *self.first.shape), dtype=np.uint8)
         for place, row in enumerate(wanted):
             name, image = self.encoded(row)
@@ -56,11 +53,6 @@ class EncodedData(Data):
                 ).found_in(name)
             batch[place] = pixels
         return batch
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Hash of all files and labels, and of the version of what decodes them: it decides pixels too."""
-        return hash_texts(self.digest(), f"Pillow {PIL.__version__}")
 
     @cached_property
     def first(self) -> NDArray[np.uint8]:
@@ -117,17 +109,6 @@ def _size(pixels: NDArray[Any]) -> str:
     return f"{pixels.shape[0]} x {pixels.shape[1]}"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FolderData(EncodedData):
-    """Images in a folder with one subfolder per class."""
-
-    paths: tuple[Path, ...]
-
-    def encoded(self, row: int) -> tuple[str, Path]:
-        """The path of an image, twice."""
-        return str(self.paths[row]), self.paths[row]
-
-
 def open_folder(
     root: Path,
     source: str,
@@ -135,7 +116,7 @@ def open_folder(
     split: str | None,
     class_names: Sequence[str] | None,
     preprocessing: Preprocessing,
-) -> FolderData:
+) -> Data:
     """List the images; ``split`` names a subfolder to look into.
 
     ``class_names`` that hold the name of every folder give the order of the classes (and may name absent ones); others
@@ -156,15 +137,16 @@ def open_folder(
         raise FileError(f"holds no image in its {len(folders)} folders. Images end in {', '.join(ENDINGS)}.")
     paths = tuple(path for path, _ in found)
     labels = check_labels(np.array([label for _, label in found]))
-    return FolderData(
+    digest = FilesDigest(paths, root, decoded=True)
+    digest.extra = labels.tobytes()
+    return Data(
         source=source,
         labels=labels,
         layout="NHWC",
-        digest=FilesDigest(paths, root, labels.tobytes()),
+        read=DecodedImages(lambda row: (str(paths[row]), paths[row]), len(paths), preprocessing),
+        digest=digest,
         class_names=names,
         sample_ids=tuple(path.relative_to(root).as_posix() for path in paths),
-        preprocessing=preprocessing,
-        paths=paths,
     )
 
 

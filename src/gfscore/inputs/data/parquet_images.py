@@ -8,7 +8,6 @@ needs them, one at a time.
 import json
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,8 +16,8 @@ import numpy as np
 
 from gfscore.arrays import IntArray
 from gfscore.errors import FileError, OptionError, naming
-from gfscore.inputs.data.base import FilesDigest, check_labels, class_order, names_for_labels, unique_ids
-from gfscore.inputs.data.image_files import EncodedData
+from gfscore.inputs.data.base import Data, FilesDigest, check_labels, class_order, names_for_labels, unique_ids
+from gfscore.inputs.data.image_files import DecodedImages
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.small_files import refuse_moved
 from gfscore.inputs.table_files import column_values, open_parquet_file
@@ -36,16 +35,15 @@ class _Group(NamedTuple):
     rows: int
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ParquetData(EncodedData):
-    """Images in row groups of one or several files, one of which is held at a time."""
+class _EncodedRows:
+    """Encoded images in row groups of one or several files, one of which is held at a time."""
 
-    column: str
-    groups: tuple[_Group, ...]
-    starts: tuple[int, ...]  # first row of each group
-    held: dict[int, list[bytes | None]] = field(default_factory=dict, repr=False)  # the group read last
+    def __init__(self, column: str, groups: Sequence[_Group]) -> None:
+        self.column, self.groups = column, groups
+        self.starts = _starts([group.rows for group in groups])  # first row of each group
+        self.held: dict[int, list[bytes | None]] = {}  # the group read last
 
-    def encoded(self, row: int) -> tuple[str, bytes]:
+    def __call__(self, row: int) -> tuple[str, bytes]:
         """Where an image stands, and its bytes."""
         index = bisect_right(self.starts, row) - 1
         group, within = self.groups[index], row - self.starts[index]
@@ -72,13 +70,13 @@ def open_parquet(
     split: str | None,
     class_names: Sequence[str] | None,
     preprocessing: Preprocessing,
-) -> ParquetData:
+) -> Data:
     """Read the labels, and note where the images are. ``split`` picks files named ``test-00000-of-00002.parquet``.
 
     ``class_names`` that hold every label that is text give the order of the classes; others take their place.
     """
     chosen = _of_split(paths, split)
-    digest = FilesDigest(chosen)  # before they are read
+    digest = FilesDigest(chosen, decoded=True)  # before they are read
     tables = [_read_table(path) for path in chosen]
     first = tables[0]
     for path, table in zip(chosen, tables, strict=True):
@@ -88,18 +86,15 @@ def open_parquet(
     labels, names = _labels(values, first.class_names, class_names)
     if isinstance(values[0], str):
         digest.extra = labels.tobytes()  # which number a name has is not in the files
-    groups = tuple(group for table in tables for group in table.groups)
-    return ParquetData(
+    encoded = _EncodedRows(first.image, [group for table in tables for group in table.groups])
+    return Data(
         source=source,
         labels=labels,
         layout="NHWC",
+        read=DecodedImages(encoded, len(labels), preprocessing),
         digest=digest,
         class_names=names,
         sample_ids=unique_ids([name for table in tables for name in table.ids], len(labels)),
-        preprocessing=preprocessing,
-        column=first.image,
-        groups=groups,
-        starts=_starts([group.rows for group in groups]),
     )
 
 

@@ -9,6 +9,7 @@ from altair.typing import ChartType
 
 from gfscore import views
 from gfscore.errors import PLURALS, ResultError
+from gfscore.outputs import sentences
 from gfscore.outputs.figures import style
 from gfscore.outputs.figures.model_ranks import Align
 from gfscore.results import Audit, ModelAudit
@@ -38,7 +39,7 @@ def class_heatmap(result: Audit | ModelAudit) -> ChartType:
     scores = _scores_by_class(models)
     names, parts, several = list(scores), PLURALS[models[0].partition], len(models) > 1
     order = "Models from the highest score of all samples down. " if several else ""
-    notes = [f"{order}Light is a higher score.", *views.no_order(models)]
+    notes = [f"{order}Light is a higher score.", *sentences.no_order(models)]
     everywhere = " in each model" if several else ""
     if len(names) <= NAMED_COLUMNS:
         title, width = f"Score of each {models[0].partition}{everywhere}", _width(names)
@@ -154,7 +155,7 @@ def radar(result: Audit | ModelAudit, names: Sequence[str] | None = None) -> Cha
     if left_out:
         mean = ", by their mean over these models" if len(chosen) > 1 else ""
         notes.append(f"Shown are the {RADAR_ENDS} lowest and the {RADAR_ENDS} highest {parts}{mean}.")
-    notes += views.no_order(chosen)
+    notes += sentences.no_order(chosen)
     layers = [*_grid(shown, step, largest), *_polygons(chosen, shown, largest)]
     chart = alt.layer(*layers).properties(width=SIDE, height=SIDE)
     title = f"Scores of the {parts}" + (f" in {len(chosen)} models" if len(chosen) > 1 else "")

@@ -9,6 +9,7 @@ from altair.typing import ChartType
 
 from gfscore import views
 from gfscore.errors import PLURALS, ResultError
+from gfscore.outputs import sentences
 from gfscore.outputs.figures import style
 from gfscore.results import Audit, ClassResult, ModelAudit
 
@@ -168,7 +169,7 @@ def side_by_side(models: Sequence[ModelAudit], threshold: float) -> ChartType:
     points = base.mark_point(filled=True, size=45, opacity=1).encode(x=alt.X("score:Q", scale=scale), shape=shape)
     height = len(first) * (8 + ROWS_OF_MODELS * len(names))
     chart = alt.layer(lines, points, _rule(threshold, scale)).properties(width="container", height=height)
-    notes = [*_interval_notes(models), f"Dashed: the threshold, {threshold:g}.", *views.no_order(models)]
+    notes = [*_interval_notes(models), f"Dashed: the threshold, {threshold:g}.", *sentences.no_order(models)]
     title = f"Each {models[0].partition} in every model, from the least protected of {names[0]} up"
     return style.frame(chart, title, notes, models=models, width=TITLE_WIDTH)
 

@@ -9,6 +9,7 @@ from altair.typing import ChartType
 
 from gfscore import views
 from gfscore.errors import PLURALS, ResultError
+from gfscore.outputs import sentences
 from gfscore.outputs.figures import style
 from gfscore.results import Audit, ModelAudit
 
@@ -32,7 +33,7 @@ def disparity_bars(result: Audit | ModelAudit) -> ChartType:
     if any(model.noise for model in models):
         parts = PLURALS[models[0].partition]
         notes.append(f"Ticks: what chance alone exceeds in 5 % of cases when all {parts} are equal.")
-    notes += views.no_order(models)
+    notes += sentences.no_order(models)
     title = "Score of each model, and how unevenly it is spread"
     return style.frame(alt.hconcat(*panels, spacing=12), title, notes, models=models, width=len(panels) * (PANEL + 45))
 
@@ -58,7 +59,7 @@ def noise_floor(result: Audit | ModelAudit) -> ChartType:
 
 
 def _value(model: ModelAudit, metric: str) -> dict[str, Any]:
-    shown, null = model.metric(metric), views.nulls(model).get(metric)
+    shown, null = model.metric(metric), sentences.nulls(model).get(metric)
     low, high = shown.interval or (None, None)
     return {
         "model": views.printable(model.name),
@@ -76,7 +77,7 @@ def _bars(models: Sequence[ModelAudit], metric: str, *, labels: bool) -> style.P
     base = style.chart_of(table).encode(y=alt.Y("model", **names))
     row = views.metric_row(metric)
     meaning = row.axis or f"of the {{parts}}: {'higher' if row.higher_is_better else 'lower'} is better"
-    title = [word.strip() for word in views.fill(meaning, models[0]).split(":")]
+    title = [word.strip() for word in sentences.fill(meaning, models[0]).split(":")]
     axis = alt.Axis(title=title, tickCount=4)
     tips = [style.tip("value", "value"), style.tip("low", "lower end"), style.tip("high", "upper end")]
     floors = base.mark_tick(color=style.VERMILION, thickness=2.5, size=16, opacity=1)
@@ -91,10 +92,10 @@ def _bars(models: Sequence[ModelAudit], metric: str, *, labels: bool) -> style.P
 def _noise_rows(models: Sequence[ModelAudit], metric: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for model in models:
-        null = views.nulls(model).get(metric)
+        null = sentences.nulls(model).get(metric)
         if null is not None:
-            kind = MORE if views.index_verdict(model, null) == MORE else MAYBE
-            chance = {"zero": 0.0, "mean": null.null_mean, "p": f"p = {views.adjusted(null):.2g}", "kind": kind}
+            kind = MORE if sentences.index_verdict(model, null) == MORE else MAYBE
+            chance = {"zero": 0.0, "mean": null.null_mean, "p": f"p = {sentences.adjusted(null):.2g}", "kind": kind}
             found.append(_value(model, metric) | chance)
     return found
 
@@ -105,7 +106,7 @@ def _noise(
     names = style.names_axis([row["model"] for row in table], labels=labels)
     base = style.chart_of(table).encode(y=alt.Y("model", **names))
     heading = views.metric_title(metric, model.score)
-    unit = views.fill(views.metric_row(metric).axis, model).partition(":")[0]
+    unit = sentences.fill(views.metric_row(metric).axis, model).partition(":")[0]
     axis = alt.Axis(title=f"{heading}: {unit}", tickCount=5)
     legend = alt.Legend(title=None, orient="bottom")
     colors, shapes = zip(*(NOISE_LOOKS[kind] for kind in known), strict=True)
@@ -168,7 +169,7 @@ def _shares(model: ModelAudit, label: str | None) -> list[dict[str, Any]]:
 def rdi_concentration(result: Audit | ModelAudit, radii: Radii) -> ChartType:
     """Half-width of the RDI's interval against samples per class: curves from ``radii``, and where the models stand.
 
-    ``radii`` comes from :func:`gfscore.planning.rdi_radii`: a picture computes nothing. Needs intervals of the RDI.
+    ``radii`` comes from :func:`gfscore.jobs.plan.rdi_radii`: a picture computes nothing. Needs intervals of the RDI.
     """
     models = [model for model in style.several(result) if model.rdi.interval is not None]
     if not models:

@@ -9,6 +9,7 @@ from altair.typing import ChartType
 
 from gfscore import views
 from gfscore.errors import PLURALS
+from gfscore.outputs import sentences
 from gfscore.outputs.figures import style
 from gfscore.results import Audit, ModelAudit
 
@@ -54,7 +55,7 @@ def robustness_disparity(result: Audit | ModelAudit) -> ChartType:
         points.encode(x=x, y=y, tooltip=["name:N", style.tip("x", "score"), style.tip("y", "RDI")]),
     ]
     bounded = [model for model in models if model.aggregate_interval or model.rdi.interval]
-    notes = [*([style.intervals_note(bounded, "Grey lines")] if bounded else []), *views.no_order(models)]
+    notes = [*([style.intervals_note(bounded, "Grey lines")] if bounded else []), *sentences.no_order(models)]
     if len(table) <= LABELLED:
         layers += _labels(table, x_domain, y_domain)
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
@@ -193,7 +194,7 @@ def reranking(result: Audit | ModelAudit) -> ChartType:
     chart = alt.layer(*layers).properties(width=BUMP_WIDTH, height=BUMP_ROW * len(table))
     unseen = "The intervals are not drawn: neighbouring places may differ by less than they are wide."
     bounded = any(model.aggregate_interval or model.fp_great.interval for model in models)
-    notes = [*([unseen] if bounded else []), *views.no_order(models)]
+    notes = [*([unseen] if bounded else []), *sentences.no_order(models)]
     title = "Places of the models by score, and after a penalty for disparity"
     return style.frame(chart, title, notes, models=models, width=BUMP_WIDTH + 400)
 

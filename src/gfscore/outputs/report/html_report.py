@@ -14,6 +14,7 @@ from typing import Any
 
 from gfscore import views
 from gfscore.errors import PLURALS
+from gfscore.outputs import sentences
 from gfscore.outputs.escaping import as_html, script_json, shorten
 from gfscore.outputs.report import words
 from gfscore.outputs.terminal import OBJECTIVE_MEANINGS, calibration_rows
@@ -41,7 +42,7 @@ def html(audit: Audit) -> str:
     models, several = audit.models, len(audit.models) > 1
     part = models[0].partition
     style, script = _asset("report.css"), _script()
-    warning = "".join(f" {note}" for note in views.no_order(models))
+    warning = "".join(f" {note}" for note in sentences.no_order(models))
     options = "".join(f'<option value="{index}">{as_html(model.name)}</option>' for index, model in enumerate(models))
     return Template(_asset("report.html")).substitute(
         policy=f"default-src 'none'; img-src data:; script-src {_hash(script)}; style-src {_hash(style)}; "
@@ -116,7 +117,7 @@ def _metrics(model: ModelAudit) -> str:
             cells.insert(2, views.metric_text(model, line.key, best, interval=False) if known else "–")
         rows.append(cells)
     notes = [line.meaning for line in words.metric_lines(model)]
-    return _table(headings, rows, caption=views.brackets(model), kind="metrics", notes=notes)
+    return _table(headings, rows, caption=sentences.brackets(model), kind="metrics", notes=notes)
 
 
 def _flags(model: ModelAudit) -> str:
@@ -146,7 +147,7 @@ def _models(audit: Audit) -> str:
         values = {key: views.metric_text(model, key, interval=key in WITH_ENDS) for key in keys}
         cells = [[values[key], *([model.wcr.class_] if key == "wcr" else [])] for key in keys]
         rows.append([model.name, views.percent(model.accuracy), *chain(*cells), str(len(model.flags))])
-    caption = " ".join([views.brackets(first), *views.weighed_notes(audit.models)])
+    caption = " ".join([sentences.brackets(first), *sentences.weighed_notes(audit.models)])
     return _table(headings, rows, caption=caption, kind="models")
 
 
@@ -266,7 +267,7 @@ def _pack_model(model: ModelAudit, places: dict[str, int]) -> dict[str, Any]:
                     "value": _round(None if (found := share(entry)) is None else found.value for entry in classes),
                     "text": [views.share_text(share(entry)) for entry in classes],
                 }
-                for title, share in views.class_shares(model).items()
+                for title, share in sentences.class_shares(model).items()
             ],
             "confused": [None if entry.confused_with is None else places[entry.confused_with] for entry in classes],
             "share": _round(entry.confused_share for entry in classes),

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from gfscore import views
+from gfscore.outputs import sentences
 from gfscore.outputs.escaping import markdown_row, markdown_text, shorten
 from gfscore.outputs.report import words
 from gfscore.results import Audit, ClassResult, ModelAudit, Provenance
@@ -46,13 +47,13 @@ def _model(model: ModelAudit, mark: str) -> list[str]:
 
 
 def _classes(model: ModelAudit) -> list[str]:
-    low, high = views.lowest_and_highest(model)
-    shares = views.class_shares(model)
+    low, high = sentences.both_ends(sentences.by_score(model))
+    shares = sentences.class_shares(model)
     headings = [model.partition, "n", "score", views.accuracy_name(model.score), *shares, "most confused with"]
     gap = [["…", *[""] * (len(headings) - 1)]] if high else []
     rows = [*(_row(model, entry) for entry in low), *gap, *(_row(model, entry) for entry in high)]
     note = "" if not high else f" The {len(low)} lowest and {len(high)} highest of {len(model.classes):,} are shown."
-    return [*_table(headings, rows), "", markdown_text(views.brackets(model) + note)]
+    return [*_table(headings, rows), "", markdown_text(sentences.brackets(model) + note)]
 
 
 def _row(model: ModelAudit, entry: ClassResult) -> list[str]:
@@ -60,7 +61,7 @@ def _row(model: ModelAudit, entry: ClassResult) -> list[str]:
     if entry.confused_with is not None:
         confused = f"{shorten(entry.confused_with)} ({views.percent(entry.confused_share)})"
     score = views.score_text(model, entry.score, entry.interval)
-    shares = [views.share_text(share(entry)) for share in views.class_shares(model).values()]
+    shares = [views.share_text(share(entry)) for share in sentences.class_shares(model).values()]
     return [shorten(entry.name), f"{entry.n:,}", score, views.percent(entry.accuracy), *shares, confused]
 
 
@@ -117,7 +118,7 @@ def _index(audit: Audit) -> Iterator[str]:
 def _card_metrics(model: ModelAudit) -> Iterator[tuple[str, float, str]]:
     """Type, value and name of each number that exists."""
     how = words.settings(model.score)
-    yield "accuracy", model.accuracy, f"{views.accuracy_name(model.score).capitalize()}{views.weighed(model)}"
+    yield "accuracy", model.accuracy, f"{views.accuracy_name(model.score).capitalize()}{sentences.weighed(model)}"
     for line in words.metric_lines(model):
         found = model.robust_accuracy if line.key == words.ROBUST else model.metric(line.key)
         if found is None or found.value is None:

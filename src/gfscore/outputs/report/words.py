@@ -5,6 +5,7 @@ from typing import Literal
 
 from gfscore import views
 from gfscore.errors import PLURALS
+from gfscore.outputs import sentences
 from gfscore.outputs.escaping import shorten
 from gfscore.results import ModelAudit, Null, ScoreInfo
 from gfscore.score_titles import title_of
@@ -59,11 +60,11 @@ def verdict(model: ModelAudit) -> Verdict:
             "broken",
         )
     explained = (_scores(model), *_gap(model), *_warned(model), _accuracy(model), *_attacked(model), _reading(model))
-    said = views.chance_text(model)
-    match views.chance(model):
-        case views.Chance.PROVED:
+    said = sentences.chance_text(model)
+    match sentences.chance(model):
+        case sentences.Chance.PROVED:
             return Verdict(f"{said} {_least(model)}", explained, "uneven")
-        case views.Chance.UNTESTED:
+        case sentences.Chance.UNTESTED:
             return Verdict(f"{_least(model)} {said}", explained, "open")
         case _:
             return Verdict(said, explained, "open")
@@ -103,7 +104,7 @@ def _gap(model: ModelAudit) -> tuple[str, ...]:
     null, places = model.noise.rdi, views.digits_of(model.score)
     gap, usual, rare = (views.number(value, places) for value in (model.rdi.value, null.null_mean, null.null_q95))
     were = f"Were all {PLURALS[model.partition]} equal, chance alone would still show {usual} on average"
-    limits = views.limits_of_test(model)
+    limits = sentences.limits_of_test(model)
     return (f"From best to worst that is {gap}. {were}, and more than {rare} once in twenty times.", *limits)
 
 
@@ -117,9 +118,9 @@ def _warned(model: ModelAudit) -> tuple[str, ...]:
 def _accuracy(model: ModelAudit) -> str:
     decider = title_of(model.score.name).decider
     if decider is not None:
-        return f"{decider} decides {views.percent(model.accuracy)} of {views.whole_of(model)} correctly."
+        return f"{decider} decides {views.percent(model.accuracy)} of {sentences.whole_of(model)} correctly."
     return (
-        f"The model decides {views.percent(model.accuracy)} of {views.whole_of(model)} correctly. If you know "
+        f"The model decides {views.percent(model.accuracy)} of {sentences.whole_of(model)} correctly. If you know "
         "it by another accuracy, stop here: the labels or the preprocessing are wrong."
     )
 
@@ -137,7 +138,7 @@ def _reading(model: ModelAudit) -> str:
     """How far the score may be read as a distance."""
     if model.claim.radius_refuted_share:
         return (
-            f"{views.tried_texts(model)[0]} There the model is fooled by a change smaller than the score. Read the "
+            f"{sentences.tried_texts(model)[0]} There the model is fooled by a change smaller than the score. Read the "
             "scores as an order of the classes, not as distances."
         )
     if model.claim.certified:
@@ -147,15 +148,15 @@ def _reading(model: ModelAudit) -> str:
 
 def metric_lines(model: ModelAudit) -> list[MetricLine]:
     """Every metric of the whole model, in plain words."""
-    nulls = views.nulls(model)
+    nulls = sentences.nulls(model)
 
     def line(key: str) -> MetricLine:
         row, null = views.metric_row(key), nulls.get(key)
         return MetricLine(
             key=key,
-            name=shorten(views.fill(row.name or row.title, model)),
+            name=shorten(sentences.fill(row.name or row.title, model)),
             value=views.metric_text(model, key),
-            meaning=views.fill(row.meaning or row.note, model, named=shorten),
+            meaning=sentences.fill(row.meaning or row.note, model, named=shorten),
             floor=None if null is None else _floor(model, null, views.metric_digits(key, model.score)),
         )
 
@@ -178,7 +179,7 @@ def _floor(model: ModelAudit, null: Null, places: int) -> str:
     """The noise floor of an index in a few words."""
     return (
         f"{views.number(null.null_mean, places)} on average, above {views.number(null.null_q95, places)} in 5 % of "
-        f"cases; p = {views.adjusted(null):.2g}: {views.index_verdict(model, null)}"
+        f"cases; p = {sentences.adjusted(null):.2g}: {sentences.index_verdict(model, null)}"
     )
 
 
@@ -187,13 +188,13 @@ def claimed(model: ModelAudit) -> list[str]:
     how, title, meaning = model.interval, score_title(model.score), title_of(model.score.name).meaning
     target = "all samples there could be" if how.target == "population" else "the whole fixed data set"
     mean = f"For each {model.partition} the mean {title} of its samples. The number of one sample"
-    those = "All of a model" if views.levels_beside(model) is None else "Those of a model's scores and metrics"
+    those = "All of a model" if sentences.levels_beside(model) is None else "Those of a model's scores and metrics"
     intervals = f"Intervals (in brackets) for what {target} would give. {those} hold together with probability"
     found = [
         f"{mean}: {meaning}; 0 where the decision is wrong.",
         f"{intervals} {1 - how.delta:g} ({how.method}), if the samples are independent draws.",
     ]
-    others = views.levels_beside(model)
+    others = sentences.levels_beside(model)
     if others is not None:
         found.append(others)
     if views.is_certified(model):
@@ -206,7 +207,7 @@ def not_claimed(model: ModelAudit) -> list[str]:
     claim, premise = model.claim, shorten(model.claim.premise, TEXT_LIMIT)
     refuted = claim.radius_refuted_share
     if refuted:
-        found = [f"{views.tried_texts(model)[0]} {premise}"]
+        found = [f"{sentences.tried_texts(model)[0]} {premise}"]
     elif views.is_certified(model):
         found = ["Anything about changes that are larger than the radius, or measured in another norm."]
     else:

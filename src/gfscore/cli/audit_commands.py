@@ -1,0 +1,115 @@
+"""``gfscore audit``, ``certify``, ``check``, ``calibrate`` and ``logits``: call the job, show what it found, keep it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gfscore.cli.binding import AsJson, Call, Out, PerSample, Quiet, command
+from gfscore.cli.screens import say, screen
+from gfscore.cli.streams import write_data
+from gfscore.jobs.audit import audit, sample_table
+from gfscore.jobs.calibrate import calibrate
+from gfscore.jobs.certify import certify
+from gfscore.jobs.check import check
+from gfscore.jobs.run import logits
+from gfscore.outputs.tables import check_per_sample, write_per_sample
+from gfscore.outputs.terminal import show_audit, show_calibration
+from gfscore.outputs.verdicts import show_check
+from gfscore.results import Audit
+from gfscore.storage import redact
+
+RESULT = "audit.json"
+
+
+@command(audit)
+def audit_command(
+    job: Call, *, per_sample: PerSample = None, out: Out = None, as_json: AsJson = False, quiet: Quiet = False
+) -> None:
+    """Audit how evenly robustness is spread over the classes: of logits files, or of models that are run on data.
+
+    Prints the class profile and its disparity (RDI, NRGC, WCR, FP-GREAT), and writes audit.json.
+    """
+    _deliver(job, per_sample, out or Path("gfscore-audit"), as_json=as_json, quiet=quiet, keep=out is not None)
+
+
+@command(certify)
+def certify_command(
+    job: Call, *, per_sample: PerSample = None, out: Out = None, as_json: AsJson = False, quiet: Quiet = False
+) -> None:
+    """Audit how evenly certified robustness is spread over the classes: radii that are proven, not estimated.
+
+    Prints the same tables as audit and writes audit.json; every radius is in [0, 1] pixels.
+    """
+    _deliver(job, per_sample, out or Path("gfscore-audit"), as_json=as_json, quiet=quiet, keep=out is not None)
+
+
+@command(check)
+def check_command(
+    job: Call,
+    *,
+    out: Annotated[Path | None, typer.Option(help="Folder for audit.json.  [default: gfscore-check]")] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try to refute the score: look for an adversarial example inside the radius that each sample would have.
+
+    Prints the share of radii refuted per class, and writes audit.json and the strongest witness of each class as a
+    picture. With --autoattack and --eps: accuracy under attack per class instead, beside the scores.
+    """
+    folder = None if as_json and out is None else out or Path("gfscore-check")
+    found: Audit = job(folder=folder)
+    if folder is not None:
+        found.save(folder / RESULT)
+    if as_json:
+        write_data(found.to_json())
+    elif not quiet:
+        show_check(found, folder, screen())
+
+
+@command(calibrate)
+def calibrate_command(
+    job: Call, *, as_json: Annotated[bool, typer.Option("--json", help="Print the calibration as JSON.")] = False
+) -> None:
+    """Find the temperatures that maximise an objective over models, and say what the choice is worth.
+
+    The objective is a step function of the temperature: all intervals that maximise it are given, with what T = 1 and
+    clean accuracy alone would give.
+    """
+    calibration = job()
+    if as_json:
+        write_data(calibration.to_json())
+    else:
+        show_calibration(calibration, screen())
+
+
+@command(logits)
+def logits_command(job: Call, *, quiet: Quiet = False) -> None:
+    """Run a model on labelled images and keep its logits.
+
+    A run that was stopped, however it was stopped, goes on where it was.
+    """
+    say(screen(quiet=quiet), f"Written: {redact(job())}")
+
+
+def _deliver(job: Call, per_sample: Path | None, out: Path, *, as_json: bool, quiet: bool, keep: bool) -> None:
+    """Call the job, write what was asked for, and show the rest; with JSON, nothing stands beside it."""
+    tables: list[Mapping[str, Sequence[Any]]] = []
+    if per_sample is None:
+        found: Audit = job()
+    else:
+        check_per_sample(per_sample)
+        found = job(seen=lambda name, samples, local: tables.append(sample_table(samples, local, name=name)))
+        write_per_sample(per_sample, tables)
+    written = [] if per_sample is None else [per_sample]
+    if keep or not as_json:
+        found.save(out / RESULT)
+        written.append(out / RESULT)
+    if as_json:
+        write_data(found.to_json())
+    elif not quiet:
+        console = screen()
+        show_audit(found, console)
+        for path in written:
+            say(console, f"Written: {redact(path)}")

@@ -1,0 +1,82 @@
+"""``gfscore demo`` and ``reproduce``: the embedded zoo, and the paper's experiments."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gfscore import zoo
+from gfscore.cli.binding import Call, Quiet, command
+from gfscore.cli.screens import say, screen
+from gfscore.cli.streams import write_data
+from gfscore.jobs.reproduce import reproduce
+from gfscore.jobs.zoo_audit import demo
+from gfscore.outputs import demo_screen, report
+from gfscore.outputs.reproduction_text import show_reproduction, show_table
+from gfscore.paper import Reproduction
+from gfscore.results import Audit
+from gfscore.storage import redact, write_text
+
+FIGURES = ("heatmap", "noise")  # of all networks, on the test images
+
+
+@command(demo)
+def demo_command(
+    job: Call,
+    *,
+    out: Annotated[Path, typer.Option(help="Folder for audit.json, report.html and the figures.")] = Path(
+        "gfscore-demo"
+    ),
+    quiet: Quiet = False,
+) -> None:
+    """Audit the embedded zoo: eight small digit classifiers, on test images and on generated ones.
+
+    Runs the forward passes, audits, tries to refute the scores, calibrates the temperature, prints what came out in one
+    screen, and writes audit.json, report.html and some figures.
+    """
+    found = job()
+    found.audit.save(out / "audit.json")
+    write_text(out / "report.html", report.html(found.audit))
+    _draw(demo_screen.on_test(found.audit), out / "figures")
+    if not quiet:
+        demo_screen.show_demo(found.audit, zoo.models(), found.radii, out, screen())
+
+
+def _draw(audit: Audit, folder: Path) -> None:
+    from gfscore.outputs.figures import FIGURES as KNOWN  # Altair takes half a second to load
+    from gfscore.outputs.figures import forest, save
+
+    for name in FIGURES:
+        save(KNOWN[name].draw(audit), folder / f"{name}.png")
+    save(forest(demo_screen.most_uneven(audit)), folder / "forest.png")
+
+
+@command(reproduce)
+def reproduce_command(
+    job: Call,
+    *,
+    out: Annotated[Path, typer.Option(help="Folder for audit.json, when models are run.")] = Path("gfscore-reproduce"),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print tables and claims as JSON (--from-published).")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Recompute the tables and claims of the GF-Score paper, and say which of them hold.
+
+    With --from-published nothing is run. With --data and --model-dir the paper's RobustBench models are run, which
+    RobustBench downloads where it can, and their numbers stand beside the published ones. A run that was stopped goes
+    on where it was.
+    """
+    found = job()
+    if isinstance(found, Reproduction):
+        if as_json:
+            write_data(found.to_json())
+        elif not quiet:
+            show_reproduction(found, screen())
+        return
+    audit, tables = found
+    audit.save(out / "audit.json")
+    console = screen(quiet=quiet)
+    for table in tables:
+        show_table(table, console)
+    say(console, f"Written: {redact(out / 'audit.json')}")

@@ -1,0 +1,149 @@
+"""``gfscore report``, ``figures``, ``table`` and ``dashboard``: an audit that was made before, for people."""
+
+from collections import Counter
+from collections.abc import Callable
+from enum import StrEnum
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gfscore.cli.binding import Quiet, command
+from gfscore.cli.screens import say, screen
+from gfscore.cli.streams import write_data
+from gfscore.errors import FileError, OptionError
+from gfscore.jobs.plan import audit_radii
+from gfscore.outputs import report
+from gfscore.outputs.tables import Layout, TableFormat, render_table
+from gfscore.results import Audit
+from gfscore.storage import redact, write_text
+
+
+class ReportFormat(StrEnum):
+    """How a report is written."""
+
+    HTML = "html"
+    MARKDOWN = "md"
+    MODEL_CARD = "model-card"
+
+
+WRITERS: dict[ReportFormat, tuple[Callable[[Audit], str], str]] = {
+    ReportFormat.HTML: (report.html, "report.html"),
+    ReportFormat.MARKDOWN: (report.markdown, "report.md"),
+    ReportFormat.MODEL_CARD: (report.model_card, "model-card.md"),
+}
+
+
+@command()
+def report_command(
+    audit: Annotated[Path, typer.Argument(help="An audit.json.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File to write.  [default: report.html, .md or model-card.md]")
+    ] = None,
+    form: Annotated[
+        ReportFormat,
+        typer.Option("--format", help="A page that works offline, Markdown, or a Hugging Face model card."),
+    ] = ReportFormat.HTML,
+    quiet: Quiet = False,
+) -> None:
+    """Write a report of an audit: verdict, classes, metrics, what is and is not claimed, and how it was made."""
+    write, name = WRITERS[form]
+    path = out or Path(name)
+    write_text(path, write(Audit.load(audit)))
+    say(screen(quiet=quiet), f"Written: {redact(path)}")
+
+
+class FigureFormat(StrEnum):
+    """How a figure is written."""
+
+    PNG = "png"
+    SVG = "svg"
+    PDF = "pdf"
+    HTML = "html"  # interactive, and works offline
+
+
+@command()
+def figures_command(
+    audit: Annotated[Path, typer.Argument(help="An audit.json.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the figures.")] = Path("gfscore-figures"),
+    form: Annotated[FigureFormat, typer.Option("--format", help="How to write them.")] = FigureFormat.PNG,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Draw only this figure. May be given several times.")
+    ] = None,
+    scale: Annotated[float, typer.Option(min=0.5, max=8, help="Pixels of a PNG for each point.")] = 2,
+    quiet: Quiet = False,
+) -> None:
+    """Draw every figure that an audit holds the numbers for, and say which were left out and why."""
+    from gfscore.outputs.figures import FIGURES, draw_all, save  # Altair takes half a second to load
+
+    result = Audit.load(audit)
+    for name in only or ():
+        if name not in FIGURES:
+            raise OptionError(f"there is no figure {name!r}. Choose from: {', '.join(FIGURES)}.")
+    console = screen(quiet=quiet)
+    chosen = {name: FIGURES[name] for name in only or FIGURES}
+    for name, drawn in groupby(draw_all(chosen, result, radii=audit_radii(result)), key=lambda each: each.name):
+        left_out = Counter[str]()
+        for each in drawn:
+            if each.chart is None:
+                left_out[str(each.reason)] += 1
+                continue
+            path = out / f"{each.stem}.{form}"
+            save(each.chart, path, scale=scale)
+            say(console, f"Written: {redact(path)} ({each.shows})")
+        for reason, count in left_out.items():
+            number = f" of {count} models" if count > 1 else ""
+            say(console, f"Left out: {name}{number}: {reason}")
+
+
+@command()
+def table_command(
+    audit: Annotated[Path, typer.Argument(help="An audit.json.")],
+    form: Annotated[TableFormat, typer.Option("--format", help="How to write it.")] = TableFormat.MARKDOWN,
+    layout: Annotated[
+        Layout | None,
+        typer.Option(
+            help="What a row is: a model, a class, or a model with a column per class (matrix).  "
+            "[default: classes for one model, models for several]"
+        ),
+    ] = None,
+    digits: Annotated[int, typer.Option(min=0, max=15, help="Digits after the point; CSV has them all.")] = 3,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write.  [default: print it]")] = None,
+) -> None:
+    """Write the tables of an audit for a paper, a README or a spreadsheet."""
+    result = Audit.load(audit)
+    chosen = layout or (Layout.CLASSES if len(result.models) == 1 else Layout.MODELS)
+    text = render_table(result, layout=chosen, form=form, digits=digits)
+    if out is None:
+        write_data(text)
+    else:
+        write_text(out, text)
+
+
+@command()
+def dashboard_command(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="audit.json files, folders that hold some, or logits files.  [default: the embedded zoo]"),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(metavar="SPEC", help="The images behind the logits files, to see the samples of a class."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen at.")] = 8501,
+    upload_limit: Annotated[int, typer.Option(min=1, metavar="MB", help="Largest file to upload.")] = 200,
+) -> None:
+    """Look at audits in a browser: sliders, classes to click on, models side by side, downloads.
+
+    Opens on the embedded zoo when given nothing. Stop it with Ctrl-C.
+    """
+    for path in paths or []:
+        if not path.exists():
+            raise FileError("does not exist. Check the path.").found_in(path)
+    from gfscore.dashboard.serving import address, check_address, serve  # the others do without
+
+    check_address(host, port)
+    typer.echo(f"gfscore dashboard at {address(host, port)} (stop with Ctrl-C)")
+    serve(paths or [], data=data, host=host, port=port, upload_limit=upload_limit)

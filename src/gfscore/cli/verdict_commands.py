@@ -1,0 +1,79 @@
+"""``gfscore gate`` and ``compare``: verdicts as exit codes, as tables, and as files for CI systems."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gfscore.cli.binding import Call, Quiet, command
+from gfscore.cli.screens import screen
+from gfscore.cli.streams import write_data
+from gfscore.jobs.compare import compare
+from gfscore.jobs.gate import gate
+from gfscore.outputs import ci_formats
+from gfscore.outputs.verdicts import show_comparison, show_gate
+from gfscore.results import Audit, Comparison, GateResult, ModelAudit, Verdict
+from gfscore.storage import write_text
+
+EXIT_CODES = {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.UNDECIDED: 3}
+
+
+@command(gate)
+def gate_command(
+    job: Call,
+    *,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for gate.json, and for audit.json where there is one.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Also write the rules as JUnit XML test cases.")] = None,
+    sarif: Annotated[Path | None, typer.Option(help="Also write the rules as SARIF 2.1.0, for code scanning.")] = None,
+    summary: Annotated[Path | None, typer.Option(help="Also write the verdict as Markdown, for a job's page.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print gate.json instead of tables.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Judge models by a policy: exit code 0 for PASS, 1 for FAIL, 3 for UNDECIDED.
+
+    Each rule is judged on the interval of its number, not on the estimate. The verdict is wrong with probability at
+    most delta.
+    """
+    audits: list[ModelAudit] = []
+    result: GateResult = job(seen=audits.append)
+    if out is not None:
+        if audits:
+            Audit(models=tuple(audits), provenance=result.provenance).save(out / "audit.json")
+        result.save(out / "gate.json")
+    formats = ((junit, ci_formats.junit), (sarif, ci_formats.sarif), (summary, ci_formats.summary))
+    for path, write in formats:
+        if path is not None:
+            write_text(path, write(result))
+    if as_json:
+        write_data(result.to_json())
+    elif not quiet:
+        show_gate(result, screen())
+    raise typer.Exit(EXIT_CODES[result.verdict])
+
+
+@command(compare)
+def compare_command(
+    job: Call,
+    *,
+    fail_on_worse: Annotated[
+        bool, typer.Option("--fail-on-worse", help="Exit with 1 when a class got worse, 3 when it is undecided.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="File to write the comparison to, as JSON.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare two versions of a model on the same samples: what changed in each class, and how sure that is.
+
+    Samples are matched by id, or by order where the labels are equal; two audits are compared without, which shows only
+    large changes.
+    """
+    found: Comparison = job()
+    if out is not None:
+        found.save(out)
+    if as_json:
+        write_data(found.to_json())
+    elif not quiet:
+        show_comparison(found, screen())
+    raise typer.Exit(EXIT_CODES[found.verdict] if fail_on_worse else 0)

@@ -1,0 +1,260 @@
+"""The adaptive gate: a model is run only until the verdict is sure, and no row twice."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from gfscore import views
+from gfscore.arrays import FloatArray, IntArray
+from gfscore.engines.first_order import first_order_rows
+from gfscore.engines.loading import load
+from gfscore.errors import OptionError, naming
+from gfscore.jobs.calling import Face
+from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.sources import listed_objects
+from gfscore.jobs.stages import asked_score, score_samples
+from gfscore.judge import (
+    ABSENT,
+    ROUND,
+    Drawn,
+    Progress,
+    Score,
+    adaptive_gate,
+    check_thresholds,
+    describe_draws,
+    drawn_decisions,
+    explain_draws,
+    refuse_void,
+    rows_to_make_sure,
+)
+from gfscore.judge.flags import absent_flag, bounded_flag, chance_flag
+from gfscore.judge.judging import about_the_missing
+from gfscore.judge.policy import Kind, Policy, Rule
+from gfscore.measures import Run
+from gfscore.measures.logits import forward_rows
+from gfscore.measures.slopes import Gradients
+from gfscore.results import AdaptiveRun, Metric, ModelVerdict, RuleVerdict, RunInfo, ScoreInfo
+from gfscore.samples import Samples
+from gfscore.score_titles import FIRST_ORDER
+from gfscore.storage.journals import ScoreLog
+
+
+def gate_runs(
+    model: Any,
+    data: Any,
+    policy: Policy,
+    options: Options,
+    run: RunOptions,
+    face: Face,
+    *,
+    round: int,  # noqa: A002
+    finite: bool,
+) -> list[ModelVerdict]:
+    """Judge every model on every data set; a run that was stopped goes on where it was."""
+    adaptive_rule(policy)  # before anything is loaded
+    run.refuse_ray("--adaptive")
+    models, sets = listed_objects(model), listed_objects(data)
+    if not (models and sets):
+        raise OptionError("--adaptive runs a model, and only as far as it must. Give --model and --data.")
+    if options.expect_accuracy is not None:
+        raise OptionError(
+            "--expect-accuracy is for whole audits: an adaptive gate draws mostly from the worst classes."
+        )
+    if options.radius is not None and options.choice is not Gradients.NO:
+        raise OptionError("--adaptive measures radii by forward passes alone. Leave --gradients out.")
+    verdicts = []
+    for each in load(models, sets, run.loading, run.kept):
+        with naming(each.name):
+            moved = face.bar(each.name)
+            verdicts.append(_judge_run(each, policy, options, size=round, finite=finite, progress=moved))
+    return verdicts
+
+
+def _judge_run(
+    run: Run,
+    policy: Policy,
+    options: Options,
+    *,
+    size: int,
+    finite: bool,
+    progress: Progress,
+) -> ModelVerdict:
+    data, radius = run.data, options.radius
+    if finite and data.seed is not None:
+        raise OptionError("the target finite is for a fixed data set, and a generator draws without end.")
+    recipe = {**run.identity(), "score": _about(options)}
+    if policy.allow:  # scores that were allowed are not found by who does not allow them
+        recipe["allowed"] = sorted(policy.allow)
+    with ScoreLog(run.store.root, recipe).open() as log:
+        run.refuse_changed()
+        return gate_adaptively(
+            log.remember(_unchanged(run, _scorer(run, options, policy.allow))),
+            data.labels,
+            policy,
+            name=run.name,
+            class_names=data.class_names or tuple(map(str, range(run.check().n_classes))),
+            score_info=asked_score(options),
+            delta=options.delta,
+            seed=options.seed,
+            shuffle=data.seed is None,
+            finite=finite,
+            class_sizes=data.class_sizes,
+            size=size,
+            passes=1 if radius is None else 1 + 2 * radius.count,
+            progress=progress,
+            from_store=lambda: log.reused,
+            run=run.about,
+        )
+
+
+def _unchanged(run: Run, score: Score) -> Score:
+    """The scores, refused before they are kept when a file behind them is no longer what it was."""
+
+    def checked(rows: IntArray) -> tuple[FloatArray, IntArray]:
+        found = score(rows)
+        run.refuse_changed()
+        return found
+
+    return checked
+
+
+def _about(options: Options) -> dict[str, Any]:
+    """What decides a score, for the name of the place where scores are kept."""
+    radius = options.radius
+    if radius is None:
+        if asked_score(options).temperature is None:  # neither decides this score
+            return {"name": options.score}
+        activation = str(options.softmax_or_sigmoid)
+        return {"name": options.score, "activation": activation, "temperature": options.divisor}
+    return {"name": FIRST_ORDER, "norm": str(radius.kind), "cap": radius.largest, **radius.measure(gradients=False)}
+
+
+def _scorer(run: Run, options: Options, allow: Sequence[str]) -> Score:
+    """The local score of any rows, each from as many forward passes as it takes."""
+    radius = options.radius
+    if radius is None:
+        return row_scores(partial(forward_rows, run), run.data.labels, options, allow=allow)
+
+    def measure(rows: IntArray) -> tuple[FloatArray, IntArray]:
+        local = first_order_rows(run, rows, radius)
+        return local.values, local.predicted
+
+    return measure
+
+
+def gate_adaptively(
+    score: Score,
+    labels: IntArray,
+    policy: Policy,
+    *,
+    name: str,
+    class_names: Sequence[str],
+    score_info: ScoreInfo | None = None,
+    delta: float = 0.05,
+    seed: int = 0,
+    shuffle: bool = True,
+    finite: bool = False,
+    class_sizes: IntArray | None = None,
+    size: int = ROUND,
+    passes: int = 1,
+    progress: Progress = lambda _used, _available: None,
+    from_store: Callable[[], int] = lambda: 0,
+    run: RunInfo | None = None,
+) -> ModelVerdict:
+    """Judge the rule on the WCR by as few forward passes as it takes: see :func:`~gfscore.judge.gate.adaptive_gate`.
+
+    ``score`` gives the local scores and predictions of some rows; ``from_store`` says afterwards how many of them it
+    knew already. ``passes`` says how many forward passes a sample takes. Where what was drawn leaves it open that the
+    model guesses, some hundred rows more are scored to find out; ``run`` says how the model was run. ``score_info``
+    says which score it is, the GREAT score where nothing is said.
+    """
+    score_info = score_info or asked_score(Options())
+    maximum, policy = score_info.range[1], policy.about(views.score_name(score_info))
+    rule, names = adaptive_rule(policy), tuple(class_names)
+    check_thresholds(policy, maximum=maximum, weight=0.0)
+    drawn = adaptive_gate(
+        score,
+        labels,
+        threshold=rule.threshold,
+        maximum=maximum,
+        delta=delta,
+        seed=seed,
+        shuffle=shuffle,
+        finite=finite,
+        class_sizes=class_sizes,
+        size=size,
+        progress=progress,
+    )
+    how = describe_draws(drawn, names, rule.threshold, finite=finite, from_store=from_store(), passes=passes)
+    seen = drawn_decisions(drawn, names)
+    if seen.is_doubtful:
+        rows = rows_to_make_sure(drawn)
+        seen = seen.with_more(labels[rows], score(rows)[1]) if len(rows) else seen
+    absent = tuple(name for k, name in enumerate(names) if k not in drawn.present)
+    found = (absent_flag(absent), chance_flag(seen.accuracy, seen.worth, seen.guess))
+    flags = tuple(flag for flag in found if flag is not None)
+    refuse_void(flags, policy.allow)
+    judged = _adaptive_verdict(rule, drawn, how, delta, views.digits_of(score_info))
+    if absent:
+        judged = about_the_missing(judged, rule, absent, allowed=ABSENT in policy.allow)
+    return ModelVerdict(
+        name=name,
+        score=score_info,
+        verdict=judged.verdict,
+        reasons=(judged.reason,),
+        rules=(judged,),
+        delta=delta,
+        levels={Kind.PROFILE.value: delta},
+        adaptive=how,
+        accuracy=Metric(value=seen.accuracy),
+        preprocessing=None if run is None else views.preprocessing_text(run.preprocessing),
+        absent_classes=absent,
+        flags=flags,
+        allowed=tuple(flag.code for flag in flags if flag.code in policy.allow),
+    )
+
+
+def _adaptive_verdict(rule: Rule, drawn: Drawn, run: AdaptiveRun, delta: float, digits: int) -> RuleVerdict:
+    """The rule on the WCR of the classes that have samples."""
+    lowest = [entry.score for entry in run.classes if entry.score is not None]
+    return RuleVerdict(
+        rule=rule.text,
+        metric=rule.metric,
+        at_least=rule.threshold,
+        value=min(lowest) if len(lowest) == len(run.classes) else None,
+        verdict=drawn.verdict,
+        reason=explain_draws(drawn, run, delta, digits),
+    )
+
+
+def adaptive_rule(policy: Policy) -> Rule:
+    """The one rule that can be judged without a full pass."""
+    if len(policy.rules) != 1 or policy.rules[0].metric != "wcr" or policy.rules[0].change:
+        raise OptionError(
+            f"--adaptive judges one rule, on the WCR; the policy has {len(policy.rules)}: "
+            f"{', '.join(rule.text for rule in policy.rules[:3])}. Give --wcr alone, or leave --adaptive out."
+        )
+    return policy.rules[0]
+
+
+def row_scores(
+    forward: Callable[[IntArray], FloatArray], labels: IntArray, options: Options, *, allow: Sequence[str] = ()
+) -> Score:
+    """Local scores of any rows, from a function that gives their logits.
+
+    Once a round of rows was seen, all of whose logits lie in [0, 1], nothing more is scored unless that is allowed.
+    """
+    seen = [math.inf, -math.inf, 0]  # the smallest and the largest logit, and the rows they are of
+
+    def score(rows: IntArray) -> tuple[FloatArray, IntArray]:
+        samples = Samples.of(forward(rows), labels[rows])
+        low, high = samples.value_range
+        seen[:] = min(seen[0], low), max(seen[1], high), seen[2] + samples.n_samples
+        flag = bounded_flag(seen[0], seen[1])
+        if flag is not None and seen[2] >= ROUND:
+            refuse_void((flag,), allow)
+        local = score_samples(samples, options)
+        return local.values, local.predicted
+
+    return score

@@ -1,0 +1,287 @@
+"""``audit``: how evenly robustness is spread over the classes of models; from arrays, files, or models that are run."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gfscore.arrays import FloatArray, IntArray
+from gfscore.assemble import make_provenance, ranking_of
+from gfscore.errors import OptionError
+from gfscore.jobs.calibrate import Outside, curve_of, with_calibration
+from gfscore.jobs.calling import SILENT, Face, Job
+from gfscore.jobs.options import (
+    Accuracies,
+    DataSpecs,
+    Groups,
+    LogitsFiles,
+    ModelSpecs,
+    Options,
+    Probabilities,
+    Reference,
+    RunOptions,
+    Target,
+)
+from gfscore.jobs.sources import Source, as_array, find_sources, provenance_of, watch
+from gfscore.jobs.stages import audit_scores, score_samples, with_curves
+from gfscore.jobs.stream import audit_streams
+from gfscore.judge import judge_interval
+from gfscore.results import Audit, Calibration, ModelAudit, Provenance, Verdict
+from gfscore.samples import Samples
+from gfscore.score_titles import GREAT
+from gfscore.scores import (
+    FirstOrder,
+    LocalScores,
+    first_order_scores,
+    forward_only_norms,
+    gradient_norms,
+    strongest_rivals,
+)
+from gfscore.scores.margin_slopes import Forward
+from gfscore.words import Word
+
+Seen = Callable[[str, Samples, LocalScores], None]  # called with each model's name, samples and local scores
+
+
+@Job
+def audit(
+    logits: LogitsFiles = None,
+    labels: ArrayLike | None = None,
+    *,
+    stream: Annotated[
+        bool, Word(help="Read, or run, piece by piece and keep sums only; a folder is a model in shards.")
+    ] = False,
+    pieces: Annotated[bool, Word(help="All LOGITS are pieces of one model, read as a stream.")] = False,
+    model: ModelSpecs = None,
+    data: DataSpecs = None,
+    probabilities: Probabilities = False,
+    options: Options,
+    target: Annotated[
+        Target, Word(help="What intervals are about: the world the samples come from, or the fixed data set.")
+    ] = Target.POPULATION,
+    calibrate: Annotated[
+        str | None,
+        Word(
+            metavar="OBJECTIVE",
+            help="Also find a temperature by models, classes, stability or given, and show all metrics at it.",
+        ),
+    ] = None,
+    reference: Reference = None,
+    accuracies: Accuracies = None,
+    groups: Groups = None,
+    run: RunOptions,
+    sample_ids: Sequence[object] | None = None,
+    class_sizes: ArrayLike | None = None,
+    finite: bool = True,
+    name: str = "model",
+    seen: Seen | None = None,
+    face: Face = SILENT,
+) -> Audit:
+    r"""Audit how evenly a local score, by default the GREAT score, is spread over the classes of one model or several.
+
+    .. math:: \Omega_k = \text{mean of } g(x) \text{ over class } k, \qquad
+              \mathrm{RDI} = \max_k \Omega_k - \min_k \Omega_k, \quad \ldots
+
+    ``logits`` are arrays ``(N, K)`` with ``labels`` ``(N,)``, or :class:`~gfscore.Samples` (several by name), or files.
+    Or a ``model`` is run on ``data``: specs as on the command line, or in memory a function or a torch module, and
+    ``(inputs, labels)``. With ``groups``, one name per sample (or several attributes by name, which are intersected),
+    the profile is over groups; the label stays what the margin is measured against. All intervals hold together with
+    probability 1 - ``delta``. ``seen`` is called with the name, samples and local scores of each model.
+
+    When arrays are a random part of each class of a fixed set, ``class_sizes`` (K,) are those of the set. Score and
+    accuracy of the whole then weigh classes by them, and the intervals are about that very set; with ``finite`` False
+    about the distributions behind its classes. Shah, Visavadiya and Padala, "GF-Score" (2026).
+
+    >>> result = audit([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1], class_names=["cat", "dog"])
+    >>> result.wcr.class_, round(result.wcr.value, 3), round(result.rdi.value, 3)
+    ('dog', 0.29, 0.755)
+    """
+    if options.radius is not None:
+        run.refuse_ray("a first-order radius")
+    outside = Outside.read(calibrate, reference, accuracies, options)
+    files = watch([] if stream or pieces else logits, groups, run.class_names)
+    if stream or pieces:
+        needs = {"--groups": groups, "--per-sample": seen, "--calibrate": calibrate}
+        _refuse_with_stream({**needs, "--target finite": target == Target.FINITE}, options)
+        reading = {"pieces": pieces, "probabilities": probabilities}
+        models, hashes = audit_streams(logits, model, data, options, run, face, **reading)
+        return _result(models, outside, provenance_of(face, files, hashes))
+    if labels is not None:
+        arrays = Samples.of(
+            as_array(logits),
+            as_array(labels),
+            class_names=run.names,
+            groups=groups,
+            sample_ids=sample_ids,
+            probabilities=probabilities,
+            class_sizes=class_sizes,
+        )
+        logits = {name: arrays}
+
+    def read(source: Source) -> Samples:
+        samples = source.read(probabilities=probabilities, class_names=run.names, groups=groups)
+        if target == Target.FINITE:
+            _refuse_unknown_sizes(samples, source)
+        return samples
+
+    sources = find_sources(logits, model, data, run, face, probabilities=probabilities)
+    about_the_set = target == Target.FINITE or (finite and class_sizes is not None)
+    models, calibration = _audit_sources(sources, read, options, outside, face, finite=about_the_set, seen=seen)
+    return _result(models, outside, provenance_of(face, files), calibration)
+
+
+def _audit_sources(
+    sources: Iterator[Source],
+    read: Callable[[Source], Samples],
+    options: Options,
+    outside: Outside,
+    face: Face,
+    *,
+    finite: bool,
+    seen: Seen | None,
+) -> tuple[list[ModelAudit], Calibration | None]:
+    """The audit of each source, at the temperature that calibration finds too where an objective is given.
+
+    Samples are read again for that: those of all models need not fit into memory together.
+    """
+    models, curves, kept = list[ModelAudit](), {}, []
+    for source in sources:
+        samples = read(source)
+        with source.naming():
+            local = source.score(samples, options, face)
+            found = audit_scores(samples, local, options, name=source.name, origin=source.origin, finite=finite)
+            if outside.objective is None:
+                found = with_curves(found, samples, options)
+            else:
+                kept.append(source)
+                curves[source.name] = curve_of(samples, options)
+        models.append(found)
+        if seen is not None:
+            seen(source.name, samples, local)
+    if outside.objective is None:
+        return models, None
+    calibration = outside.calibrate(curves)
+    pairs = zip(models, kept, strict=True)
+    at = (options, calibration.temperature)
+    return [with_calibration(each, read(it), curves[it.name], *at, finite=finite) for each, it in pairs], calibration
+
+
+def _result(
+    models: Sequence[ModelAudit], outside: Outside, provenance: Provenance, calibration: Calibration | None = None
+) -> Audit:
+    ranking = ranking_of(tuple(models), outside.reference_of([model.name for model in models]))
+    return Audit(models=tuple(models), calibration=calibration, ranking=ranking, provenance=provenance)
+
+
+def _refuse_with_stream(given: Mapping[str, object], options: Options) -> None:
+    """Refuse what needs all samples at once, or again."""
+    needs = {**given, f"--score {options.score}": options.score != GREAT}
+    for name in (name for name, value in needs.items() if value):
+        raise OptionError(f"{name} needs the samples, and a stream keeps only their sums. Leave --stream out.")
+
+
+def _refuse_unknown_sizes(samples: Samples, source: Source) -> None:
+    """Refuse the finite target where nobody can know that the samples are a random part."""
+    if samples.class_sizes is None or samples.groups is not None:
+        with source.naming():
+            raise OptionError(
+                "the target finite is for classes of a data set that is run here, whole or a random part of each class "
+                "(--n-per-class). Use --target population."
+            )
+
+
+def audit_models(models: Mapping[str, Samples], options: Options | None = None) -> Audit:
+    """Audit several models alike, each from its own :class:`~gfscore.Samples`.
+
+    With three or more, ``ranking`` says how alike their scores and their clean accuracies order them.
+
+    >>> samples = {"a": Samples.of([[1, 0], [0, 2]], [0, 1]), "b": Samples.of([[0, 0.1], [0, 2]], [0, 1])}
+    >>> [(model.name, model.wcr.class_) for model in audit_models(samples).models]
+    [('a', '0'), ('b', '0')]
+    """
+    if not models:
+        raise OptionError("there is no model to audit. Give at least one set of samples.")
+    options = options or Options()
+    audited = []
+    for name, samples in models.items():
+        scored = audit_scores(samples, score_samples(samples, options), options, name=name)
+        audited.append(with_curves(scored, samples, options))
+    return Audit(models=tuple(audited), ranking=ranking_of(tuple(audited)), provenance=make_provenance())
+
+
+def audit_first_order(
+    logits: Forward,
+    pixels: ArrayLike,
+    labels: ArrayLike,
+    *,
+    norm: str,
+    eps: float | None = None,
+    gradients: Callable[[FloatArray, IntArray, IntArray], FloatArray] | None = None,
+    class_names: Sequence[str] | None = None,
+    sample_ids: Sequence[object] | None = None,
+    name: str = "model",
+    options: Options | None = None,
+    **settings: Any,
+) -> Audit:
+    r"""Audit how evenly the first-order radius of one model is spread over its classes.
+
+    ``logits`` is a function from pixels (n, ...) in [0, 1] to logits (n, K), ``pixels`` are the images and ``labels``
+    (N,) their classes; all of it is held in memory. ``gradients``, if there is such a function, gives the gradients
+    (n, R, D) of :math:`f_y - f_j` with respect to the pixels for images, labels (n,) and rivals j (n, R); without it
+    the radii are forward-only estimates. ``settings`` are the other fields of :class:`FirstOrder`. With ``eps``,
+    ``robust_accuracy`` is the share of radii above it.
+
+    >>> weights, images = 4 * np.eye(2), np.array([[0.8, 0.2], [0.6, 0.5], [0.1, 0.9], [0.5, 0.4]])
+    >>> found = audit_first_order(lambda x: x @ weights, images, [0, 0, 1, 1], norm="linf", max_radius=1, eps=0.2,
+    ...                           gradients=lambda x, y, rivals: weights[y][:, None] - weights[rivals])
+    >>> [(entry.name, round(entry.score, 2), entry.robust_accuracy.value) for entry in found.classes]
+    [('0', 0.18, 0.5), ('1', 0.2, 0.5)]
+    """
+    how, images = FirstOrder(norm=norm, eps=eps, **settings), np.asarray(pixels)
+    samples = Samples.of(logits(images), labels, class_names=class_names, sample_ids=sample_ids)
+    rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
+    halved = None
+    if gradients is not None:
+        norms = gradient_norms(gradients(images, samples.labels, rivals), how.kind)
+    else:
+        norms, halved = forward_only_norms(logits, images, samples, rivals, how)
+    local = first_order_scores(samples, norms, how, gradients=gradients is not None, halved=halved)
+    audited = audit_scores(samples, local, options or Options(), name=name)
+    return Audit(models=(audited,), provenance=make_provenance())
+
+
+def sample_table(samples: Samples, local: LocalScores, *, name: str) -> dict[str, list[Any]]:
+    """A row per sample, as columns: what was decided and how it scored."""
+    names = np.asarray(samples.class_names, dtype=object)  # not text, which is as wide as the longest name for all
+    table = {
+        "model": [name] * samples.n_samples,
+        "sample_id": list(samples.sample_ids or map(str, range(samples.n_samples))),
+        "label": names[samples.labels].tolist(),
+        "predicted": names[local.predicted].tolist(),
+        "correct": local.correct(samples.labels).tolist(),
+        "score": local.values.tolist(),
+    }
+    if local.abstained is not None:
+        table["abstained"] = local.abstained.tolist()
+    if local.errors is not None:
+        table["standard_error"] = local.errors.tolist()
+    if samples.groups is not None:
+        table["group"] = np.asarray(samples.groups.names, dtype=object)[samples.groups.codes].tolist()
+    return table
+
+
+def verdicts(model: ModelAudit, threshold: float) -> tuple[Verdict, tuple[Verdict, ...]]:
+    """Is no class below the threshold? Of the model, by its WCR, and of each class, by its interval.
+
+    Of a class without a sample nothing is known, so that the model then does not pass.
+
+    >>> model = audit([[9, 0], [8, 0], [0, 1], [1, 0]] * 50, [0, 0, 1, 1] * 50).model
+    >>> overall, classes = verdicts(model, 0.6)
+    >>> overall.value, [verdict.value for verdict in classes]
+    ('FAIL', ['PASS', 'FAIL'])
+    """
+    overall = judge_interval(model.wcr.interval, threshold)
+    if model.absent_classes and overall is Verdict.PASS:
+        overall = Verdict.UNDECIDED
+    return overall, tuple(judge_interval(entry.interval, threshold) for entry in model.classes)

@@ -1,0 +1,185 @@
+"""``calibrate``: the temperature of all models by an objective, and every metric at it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from gfscore.errors import OptionError, naming
+from gfscore.inputs.small_files import for_models, read_class_names, read_reference
+from gfscore.jobs.calling import Job, listed
+from gfscore.jobs.calling import listed as name_list
+from gfscore.jobs.options import Accuracies, ClassNames, LogitsFiles, Options, Probabilities, Reference
+from gfscore.jobs.sources import Source, model_names
+from gfscore.jobs.stages import audit_scores, score_samples
+from gfscore.paper.published_numbers import leaderboard
+from gfscore.results import Calibrated, Calibration, ModelAudit
+from gfscore.samples import Samples
+from gfscore.score_titles import FIRST_ORDER, title_of
+from gfscore.temperature.calibration import calibrate as calibrate_curves
+from gfscore.temperature.calibration import checked_request
+from gfscore.temperature.curve import DEFAULT_RANGE, TemperatureCurve, checked_range, temperature_curve
+from gfscore.temperature.stored import stored_curves
+from gfscore.words import Word
+
+ROBUSTBENCH = "robustbench:"
+Numbers = Mapping[str, float] | str | None  # by model, or where they can be read
+
+
+@Job
+def calibrate(
+    logits: LogitsFiles,
+    objective: Annotated[str, Word(help="What to maximise: models, classes, stability or given.")],
+    *,
+    reference: Reference = None,
+    accuracies: Accuracies = None,
+    activation: Annotated[str, Word(help="How logits become confidences: softmax or sigmoid.")] = "softmax",
+    probabilities: Probabilities = False,
+    class_names: ClassNames = None,
+    range: Annotated[str, Word(help="Temperatures searched, lowest and highest.")] = "0.01,10",  # noqa: A002
+) -> Calibration:
+    r"""Find all temperatures that maximise an objective over models, without attacks.
+
+    .. math:: T^* = \arg\max_T\; \rho_s\big(\{\Omega(f_m; T)\}_m,\; \{a_m\}_m\big) \qquad (\text{objective } models)
+
+    ``logits`` are files, or :class:`~gfscore.Samples` by the names of their models. ``objective`` is ``models``,
+    ``classes``, ``stability`` or ``given``. ``accuracies`` are clean accuracies by model, by default from the samples;
+    ``reference`` is what ``given`` agrees with, and something to compare the others with: both are mappings or files.
+    What the objectives mean, and why a calibrated temperature must be read with care: :doc:`temperature`. Shah et al.
+    (2026), Definition 6.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.arange(60) % 3
+    >>> models = {
+    ...     name: Samples.of(rng.normal(0, 1, (60, 3)) + gap * np.eye(3)[labels], labels)
+    ...     for name, gap in {"weak": 0.5, "middling": 1.5, "strong": 3.0}.items()
+    ... }
+    >>> found = calibrate(models, "models")
+    >>> found.value, found.baselines.at_one
+    (1.0, 1.0)
+    """
+    options, span = Options(activation=activation), _span(range)
+    outside = Outside.read(objective, reference, accuracies, options)
+    if isinstance(logits, Mapping):
+        sources = [Source(name=name, samples=samples) for name, samples in logits.items()]
+    else:
+        sources = [Source(name=name, path=path) for name, path in model_names(listed(logits)).items()]
+    names = (
+        class_names if class_names is None or isinstance(class_names, list | tuple) else read_class_names(class_names)
+    )
+    curves = {}
+    for source in sources:
+        samples = source.read(probabilities=probabilities, class_names=names)
+        with source.naming():
+            curves[source.name] = curve_of(samples, options, span)
+    return outside.calibrate(curves)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """Numbers per model that come from outside: what scores are ranked beside, and what a temperature is chosen by."""
+
+    objective: str | None = None  # of a calibration, where one is asked for
+    reference: Mapping[str, float] | None = None
+    accuracies: Mapping[str, float] | None = None
+    places: tuple[object, object] = (None, None)  # where they were read
+
+    @classmethod
+    def read(cls, objective: str | None, reference: Numbers, accuracies: Numbers, options: Options) -> "Outside":
+        """What was given, read and checked before any model is run."""
+        title = title_of(options.score)
+        if objective is not None and not title.has_temperature:
+            what = "a radius" if options.score == FIRST_ORDER else f"the {title.title}"
+            raise OptionError(f"--calibrate finds a temperature, which {what} does not have. Leave out one of them.")
+        if objective is not None:
+            checked_request(objective, reference=reference is not None, accuracies=accuracies is not None)
+        elif accuracies is not None:
+            raise OptionError("--accuracies is what a temperature is chosen by. Say --calibrate too, or leave it out.")
+        return cls(
+            objective=objective,
+            reference=_read_numbers(reference),
+            accuracies=_read_numbers(accuracies, "clean"),
+            places=(reference, accuracies),
+        )
+
+    def reference_of(self, names: Any) -> Mapping[str, float] | None:
+        """The reference of these models, if there is one."""
+        return (
+            None if self.reference is None else for_models(self.reference, names, _place(self.places[0], "reference"))
+        )
+
+    def calibrate(self, curves: Mapping[str, TemperatureCurve]) -> Calibration:
+        """The calibration that follows from the curves of all models."""
+        clean = (
+            None
+            if self.accuracies is None
+            else for_models(self.accuracies, curves, _place(self.places[1], "accuracies"))
+        )
+        return calibrate_curves(curves, str(self.objective), accuracies=clean, reference=self.reference_of(curves))
+
+
+def _read_numbers(given: Numbers, column: str = "autoattack") -> Mapping[str, float] | None:
+    """Numbers as given, from a file, or from RobustBench: accuracies under AutoAttack or clean ones, in percent."""
+    if not isinstance(given, str):
+        return given
+    if not given.startswith(ROBUSTBENCH):
+        return read_reference(given)
+    dataset, _, threat = given.removeprefix(ROBUSTBENCH).partition("/")
+    entries = [entry for entry in leaderboard() if (entry.dataset, entry.threat) == (dataset, threat)]
+    if not entries:
+        known = sorted({f"{entry.dataset}/{entry.threat}" for entry in leaderboard()})
+        raise OptionError(f"the RobustBench table has nothing about {given!r}. It has {name_list(known)}.")
+    chosen = {
+        entry.model: entry.clean_accuracy if column == "clean" else entry.autoattack_accuracy for entry in entries
+    }
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _place(given: object, otherwise: str) -> str:
+    return given if isinstance(given, str) else otherwise
+
+
+def curve_of(
+    samples: Samples, options: Options, temperature_range: tuple[float, float] = DEFAULT_RANGE
+) -> TemperatureCurve:
+    """Class scores over a range of temperatures."""
+    title = title_of(options.score)
+    if not title.has_temperature:
+        raise OptionError(f"the {title.title} has no temperature to calibrate. Leave the score out: GREAT's has one.")
+    return temperature_curve(samples, activation=options.softmax_or_sigmoid, temperature_range=temperature_range)
+
+
+def with_calibration(
+    audited: ModelAudit,
+    samples: Samples,
+    curve: TemperatureCurve,
+    options: Options,
+    temperature: float | None,
+    *,
+    finite: bool = False,
+) -> ModelAudit:
+    """The audit with its curves and, where there is a calibrated temperature, all metrics at it beside the others."""
+    calibrated = None
+    if temperature is not None:
+        at = replace(options, temperature=temperature, permutations=0, expect_accuracy=None)
+        local = score_samples(samples, at)
+        again = audit_scores(samples, local, at, name=audited.name, finite=finite)
+        calibrated = Calibrated(
+            temperature=temperature,
+            **{name: getattr(again, name) for name in Calibrated.model_fields if name != "temperature"},
+        )
+    audited = audited.model_copy(update={"calibrated": calibrated})
+    return audited.model_copy(update={"curves": stored_curves(curve, audited)})
+
+
+def _span(text: str | tuple[float, float]) -> tuple[float, float]:
+    if not isinstance(text, str):
+        return checked_range(text)
+    try:
+        low, high = (float(end) for end in text.split(","))
+    except ValueError:
+        raise OptionError(
+            f"--range {text!r} is not two numbers. Write the lowest and the highest, as 0.01,10."
+        ) from None
+    with naming("--range"):
+        return checked_range((low, high))

@@ -1,0 +1,152 @@
+"""How a job is called: by one word for each field of its dataclasses, with paths that may be addresses."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+
+from gfscore.storage import all_to_read, expand_pattern, local_folder, to_write
+from gfscore.words import Word
+
+Result = TypeVar("Result")
+Progress = Callable[[int, int], None]  # how much is done, and of how much
+
+HERE = frozenset({"store", "model_dir"})  # folders that are never fetched
+WRITTEN = frozenset({"out", "folder", "per_sample", "junit", "sarif", "summary"})
+MAY_BE_FOLDERS = ("stream", "pieces")  # words that let LOGITS be a folder
+
+
+class Face:
+    """Who asked for a job, and what is shown on the way. This one shows nothing."""
+
+    command: str | None = None  # as it was written, for the provenance
+
+    def bar(self, name: str) -> Progress:  # noqa: ARG002
+        """What is told how far a piece of work is."""
+        return lambda _done, _total: None
+
+    def tell(self, text: str) -> None:
+        """Say something while the work goes on."""
+
+    @property
+    def listens(self) -> bool:
+        """Whether what is told is heard."""
+        return False
+
+
+SILENT = Face()
+
+
+class Job(Generic[Result]):
+    """A function whose dataclass parameters are said field by field, or given whole.
+
+    A field that two of them share reaches both.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Point:
+    ...     x: int = 0
+    ...     y: int = 0
+    >>> @Job
+    ... def show(name: str, *, point: Point) -> str:
+    ...     return f"{name} {point}"
+    >>> show("here", y=2)
+    'here Point(x=0, y=2)'
+    >>> show("there", point=Point(1, 1))
+    'there Point(x=1, y=1)'
+    >>> list(inspect.signature(show).parameters)
+    ['name', 'x', 'y']
+    """
+
+    def __init__(self, function: Callable[..., Result]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        written = inspect.signature(function, eval_str=True)
+        self._given = {name: entry for name, entry in written.parameters.items() if not is_dataclass(entry.annotation)}
+        self._groups: dict[str, Any] = {
+            name: entry.annotation for name, entry in written.parameters.items() if is_dataclass(entry.annotation)
+        }
+        grouped = {option.name: option for group in self._groups.values() for option in _field_parameters(group)}
+        self.__signature__ = written.replace(
+            parameters=[*self._given.values(), *(entry for name, entry in grouped.items() if name not in self._given)]
+        )
+
+        parameters = self.__signature__.parameters.items()
+        self._paths = {name: takes_paths(e.annotation) for name, e in parameters if takes_path(e.annotation)}
+
+    def __call__(self, *arguments: Any, **words: Any) -> Result:
+        """Call the function by its words."""
+        whole = {name: words.pop(name) for name, group in self._groups.items() if isinstance(words.get(name), group)}
+        bound = self.__signature__.bind(*arguments, **words)
+        bound.apply_defaults()
+        values = {
+            name: local_path(name, value, bound.arguments, several=self._paths[name]) if name in self._paths else value
+            for name, value in bound.arguments.items()
+        }
+        groups = {
+            name: whole.get(name) or group(**{field.name: values[field.name] for field in fields(group)})
+            for name, group in self._groups.items()
+        }
+        return self.function(**{name: values[name] for name in self._given}, **groups)
+
+    def words(self) -> dict[str, inspect.Parameter]:
+        """The parameters that can be said on the command line."""
+        return {name: entry for name, entry in self.__signature__.parameters.items() if word_of(entry.annotation)}
+
+
+def local_path(name: str, value: Any, values: Mapping[str, Any], *, several: bool = False) -> Any:
+    """Paths of this disk for what was given to a parameter of a path, or of ``several``; anything else as it is."""
+    if isinstance(value, str | Path):
+        if name in WRITTEN:
+            return to_write(value)
+        if name in HERE:
+            return local_folder(value, f"--{name.replace('_', '-')}")
+    folder = name == "paths" or any(values.get(word) for word in MAY_BE_FOLDERS)
+    if isinstance(value, str | Path):
+        return all_to_read([value], folder=folder)[0]
+    if several and isinstance(value, list | tuple) and all(isinstance(each, str | Path) for each in value):
+        return all_to_read([each for given in value for each in expand_pattern(str(given))], folder=folder)
+    return value
+
+
+def listed(values: str | Path | Iterable[Any] | None) -> list[Any]:
+    """One or several, or none: as a list."""
+    if values is None:
+        return []
+    return [values] if isinstance(values, str | Path) else list(values)
+
+
+def word_of(annotation: Any) -> Word | None:
+    """How a parameter is said on the command line, if it can be."""
+    found = [note for note in get_args(annotation)[1:] if isinstance(note, Word)]
+    return found[0] if get_origin(annotation) is Annotated and found else None
+
+
+def takes_path(annotation: Any) -> bool:
+    """Whether a parameter takes a path, or several."""
+    word = word_of(annotation)
+    if word is not None and word.kind is not None:
+        return takes_path(word.kind)
+    return annotation is Path or any(map(takes_path, get_args(annotation)))
+
+
+def takes_paths(annotation: Any) -> bool:
+    """Whether a parameter takes several paths."""
+    word = word_of(annotation)
+    kind = annotation if word is None else word.kind or annotation
+    return kind == list[Path] or any(map(takes_paths, get_args(kind)))
+
+
+def _field_parameters(group: Any) -> list[inspect.Parameter]:
+    types = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=types[field.name],
+        )
+        for field in fields(group)
+    ]

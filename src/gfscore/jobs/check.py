@@ -1,0 +1,100 @@
+"""``check``: tries to refute the radius reading of the score, or sets AutoAttack beside it."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated
+
+from gfscore.assemble import make_provenance
+from gfscore.attacks import PER_CLASS, Assault, Refuter, ScoredRun, refute, with_cross_check, with_refutation
+from gfscore.errors import OptionError, naming
+from gfscore.jobs.calling import SILENT, Face, Job
+from gfscore.jobs.options import DataSpecs, ModelSpecs, Options, RunOptions
+from gfscore.jobs.sources import Source, listed_objects, run_models
+from gfscore.jobs.stages import audit_scores
+from gfscore.results import Audit, ModelAudit
+from gfscore.score_titles import FIRST_ORDER
+from gfscore.words import Word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOptions(Options):
+    """How to score, where norm and eps may be those of an attack that the score knows nothing about."""
+
+    autoattack: Annotated[bool, Word(help="Accuracy under AutoAttack per class, beside the scores.")] = False
+    quick: Annotated[bool, Word(help="PGD instead of AutoAttack, for a first look.")] = False
+
+    def __post_init__(self) -> None:
+        _ = self.assault
+        _ = self.scoring
+
+    @property
+    def assault(self) -> Assault | None:
+        """The attack that was asked for, if one was."""
+        if not self.autoattack:
+            given = {"--quick": self.quick}
+            if self.score != FIRST_ORDER:
+                given |= {"--eps": self.eps is not None, "--norm": self.norm is not None}
+            for name in (name for name, was_given in given.items() if was_given):
+                raise OptionError(f"{name} is about the attack of the cross-check. Give --autoattack too.")
+            return None
+        if self.eps is None:
+            raise OptionError("AutoAttack needs the size of the attack. Give --eps, such as 2/255.")
+        return Assault(norm=self.norm or "linf", eps=self.eps, quick=self.quick)
+
+    @property
+    def scoring(self) -> Options:
+        """What is about the score."""
+        said = {field.name: getattr(self, field.name) for field in fields(Options)}
+        of_attack = self.autoattack and self.score != FIRST_ORDER
+        return Options(**said | ({"norm": None, "eps": None} if of_attack else {}))
+
+
+@Job
+def check(
+    *,
+    model: ModelSpecs = None,
+    data: DataSpecs = None,
+    method: Annotated[
+        list[str] | None,
+        Word(
+            help="What tries to refute: bisection (forward passes alone), premise (gradient of the margin) or attack "
+            "(minimal-norm attacks). May be given several times.  [default: all that is possible]"
+        ),
+    ] = None,
+    samples: Annotated[int, Word(least=1, help="Random samples of each class that are tried.")] = PER_CLASS,
+    options: CheckOptions,
+    run: RunOptions,
+    folder: Path | None = None,
+    face: Face = SILENT,
+) -> Audit:
+    """Try to refute the score: look for an adversarial example inside the radius that each sample would have.
+
+    With ``autoattack`` and ``eps``: accuracy under attack per class instead, beside the scores. The strongest witness
+    of each class is saved as a picture in ``folder``, if one is given.
+    """
+    run.refuse_ray("what tries to refute a score")
+    methods = None if method is None else [Refuter.named(name) for name in method]
+    scoring, assault, models = options.scoring, options.assault, []
+    for source in list(run_models(listed_objects(model), listed_objects(data), run, face)):  # all forward passes first
+        subject, audited = audit_subject(source, scoring, face)
+        if assault is None or methods is not None:
+            moved = face.bar(f"refuting {source.name}")
+            found = refute(subject, methods, per_class=samples, seed=scoring.seed, progress=moved)
+            audited = with_refutation(audited, subject, found, delta=scoring.delta, folder=folder)
+        if assault is not None:
+            audited = with_cross_check(
+                audited, subject, assault, per_class=samples, delta=scoring.delta, seed=scoring.seed
+            )
+        models.append(audited)
+    return Audit(models=tuple(models), provenance=make_provenance(command=face.command))
+
+
+def audit_subject(source: Source, options: Options, face: Face = SILENT) -> tuple[ScoredRun, ModelAudit]:
+    """The scores of a run, to be put to the test, and their audit."""
+    if source.run is None:
+        raise OptionError(f"{source.name} is no model that is run. Give --model and --data.")
+    samples = source.read()
+    with naming(source.name):
+        local = source.score(samples, options, face)
+        audited = audit_scores(samples, local, options, name=source.name, origin=source.origin)
+    return ScoredRun(run=source.run, samples=samples, local=local), audited

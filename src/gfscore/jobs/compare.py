@@ -1,0 +1,407 @@
+"""``compare``: two versions of a model, class by class: match the samples, score both, bound the changes, judge."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+from gfscore import views
+from gfscore.arrays import IntArray
+from gfscore.assemble import make_provenance
+from gfscore.bounds import change_intervals
+from gfscore.errors import PLURALS, OptionError, SamplesError, first_few, naming
+from gfscore.inputs.logits_files import read_samples
+from gfscore.inputs.small_files import read_class_names
+from gfscore.jobs.calling import SILENT, Face, Job
+from gfscore.jobs.options import ClassNames, Groups, Options, Probabilities, StoreFolder
+from gfscore.jobs.sources import model_names, provenance_of, watch
+from gfscore.jobs.stages import audit_scores, score_info, score_samples
+from gfscore.judge import (
+    follows_order,
+    hidden_fall,
+    judge_changes,
+    paired_classes,
+    paired_metrics,
+    unpaired_classes,
+    unpaired_metrics,
+)
+from gfscore.profile import class_profile
+from gfscore.results import Audit, ClassChange, Comparison, Flag, MetricChange, ModelAudit, ScoreInfo
+from gfscore.samples import Samples
+from gfscore.scores import LocalScores
+from gfscore.storage import to_read
+from gfscore.storage.store import Store
+from gfscore.words import Word
+
+STORED = "store:"
+SCORED_ALIKE = ("name", "range", "activation", "temperature", "norm", "eps")  # what two audits must share
+MATCHED_BY_ORDER = Flag(
+    code="matched_by_order",
+    message="rows were matched by their order, as there are no sample ids in both: that they are the same samples is "
+    "taken on trust. Were they others, in an order that goes with the score, intervals would be too narrow.",
+)
+BY_ID, BY_ORDER = "by sample id", "by order: as many samples, with the same labels"
+BY_ROW = "by row of one data set, which both versions were run on"
+Version = Annotated[
+    Any,
+    Word(
+        kind=str,
+        is_argument=True,
+        help="A version: a logits file, an audit.json, or store:KEY for a run that gfscore store list shows.",
+    ),
+]
+
+
+@Job
+def compare(
+    old: Version,
+    new: Version,
+    *,
+    tolerance: Annotated[
+        float | None, Word(help="A fall that is accepted; without it, a class is worse when it fell at all.")
+    ] = None,
+    unpaired: Annotated[
+        bool, Word(help="Do not match samples: they are others, or their order is not theirs.")
+    ] = False,
+    probabilities: Probabilities = False,
+    groups: Groups = None,
+    class_names: ClassNames = None,
+    options: Options,
+    store: StoreFolder = None,
+    names: tuple[str, str] | None = None,
+    face: Face = SILENT,
+) -> Comparison:
+    r"""Compare two versions of a model class by class: what changed, how sure that is, and what a better mean hides.
+
+    .. math:: \Delta_k = \Omega_k^{new} - \Omega_k^{old}
+
+    A version is a file, ``store:KEY``, or :class:`~gfscore.Samples` or an audit of a model; the old one first. Samples
+    are matched by their ids where both have any, by row where both are of one data set, or by their order where their
+    labels are equal; otherwise, and with ``unpaired``, the comparison is unpaired, and says so. Rows whose order goes
+    with the score are not matched by it. Everything in the result is wrong with probability at most ``delta``.
+    ``tolerance`` is a fall that is accepted. What the numbers mean: :doc:`compare`.
+
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.arange(2000) % 2
+    >>> logits = rng.normal(0, 1, (2000, 2)) + 2 * np.eye(2)[labels]
+    >>> worse = logits - np.array([[0.7, 0.0]])  # less for class 0, and so more for class 1
+    >>> found = compare(Samples.of(logits, labels), Samples.of(worse, labels))
+    >>> found.worse, found.better, found.paired
+    (('0',), ('1',), True)
+    """
+    versions = [_path(each, store) if isinstance(each, str | Path) else each for each in (old, new)]
+    paths = [each for each in versions if isinstance(each, Path)]
+    first, second = names or (model_names(paths) if len(paths) == 2 else ("old", "new"))
+    files, given = watch(paths, groups, class_names), class_names
+    names_of_classes = read_class_names(given) if isinstance(given, Path) else given
+
+    def read(version: Any) -> Any:
+        if not isinstance(version, Path):
+            return version
+        if version.suffix.lower() == ".json":
+            with naming(version):
+                return Audit.load(version).model
+        return read_samples(version, probabilities=probabilities, class_names=names_of_classes, groups=groups)
+
+    before, after = map(read, versions)
+    if isinstance(before, Samples) and isinstance(after, Samples):
+        found = compare_samples(before, after, options, tolerance=tolerance, names=(first, second), unpaired=unpaired)
+    elif isinstance(before, ModelAudit) and isinstance(after, ModelAudit):
+        found = compare_audits(before, after, tolerance=tolerance)
+    else:
+        raise OptionError(
+            "one version is an audit, and the other has samples. Give logits for both, or an audit.json for both."
+        )
+    return found.model_copy(update={"provenance": provenance_of(face, files)})
+
+
+def _path(version: str | Path, store: Path | None) -> Path:
+    """The file of a version; for ``store:KEY`` the logits of that run."""
+    if not str(version).startswith(STORED):
+        return to_read(version)
+    key = str(version).removeprefix(STORED)
+    found = [entry for entry in Store(store).entries() if entry.path.name.startswith(key) and entry.finished.exists()]
+    if len(found) != 1:
+        raise OptionError(f"{len(found)} finished runs have a key that begins with {key!r}. See gfscore store list.")
+    return found[0].finished
+
+
+def compare_samples(
+    old: Samples,
+    new: Samples,
+    options: Options,
+    *,
+    tolerance: float | None = None,
+    names: tuple[str, str] = ("old", "new"),
+    unpaired: bool = False,
+) -> Comparison:
+    """Compare what two versions said about samples, which are matched where that can be."""
+    _check_alike(old, new)
+    match = None if unpaired else _match(old, new)
+    if match is None:
+        halved = replace(options, delta=options.delta / 2, permutations=0)
+        audits = [
+            audit_scores(samples, score_samples(samples, halved), halved, name=name)
+            for samples, name in zip((old, new), names, strict=True)
+        ]
+        return compare_audits(audits[0], audits[1], tolerance=tolerance)
+    (old_rows, new_rows), pairing = match
+    left = old.n_samples + new.n_samples - 2 * len(new_rows)
+    before, after = _weigh_alike(_take(old, old_rows), _take(new, new_rows))
+    scores = score_samples(before, options), score_samples(after, options)
+    gone = _classes_lost((old, new), after)
+    flags = [_left_out(left)] if left else []
+    if pairing == BY_ORDER:
+        _refuse_sorted(scores, after.partition[0])
+        flags.append(MATCHED_BY_ORDER)
+    if gone:
+        flags.append(_other_classes(gone, "no sample of theirs is in both versions"))
+    found = compare_scores(
+        (before, after), scores, options, tolerance=tolerance, names=names, pairing=pairing, not_compared=gone
+    )
+    return found.model_copy(update={"flags": tuple(flags)})
+
+
+def compare_scores(
+    samples: tuple[Samples, Samples],
+    scores: tuple[LocalScores, LocalScores],
+    options: Options,
+    *,
+    tolerance: float | None = None,
+    names: tuple[str, str] = ("old", "new"),
+    pairing: str = BY_ORDER,
+    not_compared: tuple[str, ...] = (),
+) -> Comparison:
+    """Compare by any local score with a known range: old and new, row by row the same samples."""
+    _check_same_truth(*samples)
+    old, new = (class_profile(each, local) for each, local in zip(samples, scores, strict=True))
+    codes, n_parts = samples[1].partition
+    found = change_intervals(
+        scores[0].values,
+        scores[1].values,
+        codes,
+        n_parts,
+        maximum=scores[1].maximum,
+        delta=options.delta,
+        method=options.interval,
+        fairness_weight=options.fairness_weight,
+        seed=options.seed,
+        tolerance=_checked_tolerance(tolerance),
+        weights=new.weights if new.weighted_by == "class_sizes" else None,
+    )
+    metrics = found.metrics
+    if new.weighted_by == "unequal_draws":  # then it is about the samples drawn alone
+        metrics = {**metrics, "aggregate": None}
+    return _comparison(
+        names,
+        paired_classes(old, new, found, tolerance),
+        paired_metrics(old, new, metrics, options.fairness_weight),
+        score=score_info(samples[1], scores[1]),
+        paired=True,
+        pairing=pairing,
+        n=samples[1].n_samples,
+        partition=new.partition,
+        delta=options.delta,
+        tolerance=tolerance,
+        accuracy=(old.accuracy, new.accuracy),
+        not_compared=not_compared,
+    )
+
+
+def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None = None) -> Comparison:
+    """Compare two audits that need not share samples: unpaired, from the intervals of each.
+
+    The levels of both audits add up. A class is worse when its new interval lies wholly below its old one. Classes that
+    one of them has no sample of are not compared, and then no metric is: it would be of other classes.
+    """
+    _check_alike_audits(old, new)
+    _checked_tolerance(tolerance)
+    delta = old.interval.delta + new.interval.delta
+    if delta >= 1:
+        raise OptionError(f"the levels of the two audits add up to {delta:g}. Audit both with a smaller --delta.")
+    present = [[entry.name for entry in model.classes] for model in (old, new)]
+    lost, came = ([name for name in these if name not in others] for these, others in (present, present[::-1]))
+    gone = (*lost, *came)
+    shared = [
+        model.model_copy(update={"classes": tuple(entry for entry in model.classes if entry.name not in gone)})
+        for model in (old, new)
+    ]
+    unpaired = Flag(
+        code="unpaired",
+        message="the two versions were not compared sample by sample: what both find hard does not cancel, and only "
+        "large changes show. Give logits of both on the same samples.",
+    )
+    whose = [
+        f"only {name} has any of {first_few(names)}" for name, names in ((old.name, lost), (new.name, came)) if names
+    ]
+    other = () if not gone else (_other_classes(gone, "; ".join(whose)),)
+    return _comparison(
+        (old.name, new.name),
+        unpaired_classes(shared[0], shared[1], tolerance),
+        unpaired_metrics(old, new, other_classes=bool(gone)),
+        score=new.score,
+        paired=False,
+        pairing="unpaired: the samples are not known to be the same",
+        n=new.samples.n,
+        partition=new.partition,
+        delta=delta,
+        tolerance=tolerance,
+        accuracy=(old.accuracy, new.accuracy),
+        not_compared=gone,
+        flags=(unpaired, *other),
+    )
+
+
+def _comparison(
+    names: tuple[str, str],
+    classes: tuple[ClassChange, ...],
+    metrics: dict[str, MetricChange],
+    *,
+    score: ScoreInfo,
+    partition: str,
+    tolerance: float | None,
+    not_compared: tuple[str, ...],
+    **about: object,
+) -> Comparison:
+    digits = views.digits_of(score)
+    verdict, reason = judge_changes(classes, tolerance, PLURALS[partition], not_compared, digits)
+    return Comparison.model_validate(
+        {
+            "old": names[0],
+            "new": names[1],
+            "score": score,
+            "classes": classes,
+            "metrics": metrics,
+            "partition": partition,
+            "tolerance": tolerance,
+            "not_compared": not_compared,
+            "worse": tuple(entry.name for entry in classes if entry.verdict == "worse"),
+            "better": tuple(entry.name for entry in classes if entry.verdict == "better"),
+            "hidden": hidden_fall(classes, metrics, partition, digits),
+            "verdict": verdict,
+            "reason": reason,
+            "provenance": make_provenance(),
+            **about,
+        }
+    )
+
+
+def _weigh_alike(old: Samples, new: Samples) -> tuple[Samples, Samples]:
+    """Both with the class sizes of the set they are of, as far as one knows them and the other does not object."""
+    known = [samples.class_sizes for samples in (old, new) if samples.class_sizes is not None]
+    sizes = known[0] if known and np.array_equal(known[0], known[-1]) else None
+    return replace(old, class_sizes=sizes), replace(new, class_sizes=sizes)
+
+
+def _match(old: Samples, new: Samples) -> tuple[tuple[IntArray, IntArray], str] | None:
+    """The rows of both that are the same samples, and how that is known; None when it is not."""
+    if old.sample_ids is not None and new.sample_ids is not None:
+        place = {name: row for row, name in enumerate(old.sample_ids)}
+        pairs = [(place[name], row) for row, name in enumerate(new.sample_ids) if name in place]
+        if not pairs:
+            return None
+        rows = np.asarray(pairs, dtype=np.int64)
+        return (rows[:, 0], rows[:, 1]), BY_ID
+    if old.n_samples == new.n_samples and np.array_equal(old.labels, new.labels):
+        rows = np.arange(new.n_samples, dtype=np.int64)
+        return (rows, rows), BY_ROW if old.data is not None and old.data == new.data else BY_ORDER
+    return None
+
+
+def _take(samples: Samples, rows: IntArray) -> Samples:
+    """Some rows, in the given order."""
+    groups = samples.groups
+    return replace(
+        samples,
+        logits=samples.logits[rows],
+        labels=samples.labels[rows],
+        groups=None if groups is None else replace(groups, codes=groups.codes[rows]),
+        sample_ids=None,
+        class_sizes=samples.class_sizes if len(rows) == samples.n_samples else None,  # no random part any more
+        data=None,
+    )
+
+
+def _check_alike(old: Samples, new: Samples) -> None:
+    if old.class_names != new.class_names:
+        raise SamplesError(
+            f"the old version has {old.n_classes:,} classes, the new one {new.n_classes:,}, and their names are not "
+            "the same. Compare models of the same classes, or give --class-names."
+        )
+    old_groups, new_groups = (None if samples.groups is None else samples.groups.names for samples in (old, new))
+    if old_groups != new_groups:
+        raise SamplesError("the two versions do not have the same groups. Give the same groups for both, or none.")
+
+
+def _check_same_truth(old: Samples, new: Samples) -> None:
+    """A sample has one label and one group; if not, ids were mixed up."""
+    wrong = (old.labels != new.labels) | (old.partition[0] != new.partition[0])
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise SamplesError(
+            f"{int(wrong.sum()):,} samples have another label or group in the new version than in the old one, the "
+            f"first being number {row} of those matched. Check that the ids mean the same samples."
+        )
+
+
+def _check_alike_audits(old: ModelAudit, new: ModelAudit) -> None:
+    names = [{entry.name for entry in model.classes} for model in (old, new)]
+    if old.partition != new.partition:
+        raise OptionError(
+            f"{old.name} is audited by {old.partition} and {new.name} by {new.partition}. Audit both alike."
+        )
+    if len(names[0] & names[1]) < 2:
+        raise OptionError(
+            f"{old.name} and {new.name} share {len(names[0] & names[1])} {PLURALS[old.partition]}. Compare models of "
+            f"the same {PLURALS[old.partition]}."
+        )
+    settings = [(name, getattr(old.score, name), getattr(new.score, name)) for name in SCORED_ALIKE]
+    apart = [f"{name} {before} and {after}" for name, before, after in settings if before != after]
+    if apart:
+        raise OptionError(f"{old.name} and {new.name} were scored differently ({'; '.join(apart)}). Audit both alike.")
+    if old.interval.target != new.interval.target:
+        raise OptionError(
+            f"the intervals of {old.name} are about the target {old.interval.target} and those of {new.name} about "
+            f"{new.interval.target}. Audit both with the same --target."
+        )
+
+
+def _checked_tolerance(tolerance: float | None) -> float:
+    if tolerance is None:
+        return 0.0
+    if not (np.isfinite(tolerance) and tolerance >= 0):
+        raise OptionError(f"a tolerance of {tolerance} is no fall. Give a number of at least 0, such as 0.02.")
+    return float(tolerance)
+
+
+def _classes_lost(versions: tuple[Samples, Samples], matched: Samples) -> tuple[str, ...]:
+    """Classes (or groups) that a version has samples of, but of which no sample was matched."""
+    codes, n_parts = matched.partition
+    there = np.zeros(n_parts, dtype=bool)
+    for samples in versions:
+        there[samples.partition[0]] = True
+    there[codes] = False
+    names = matched.class_names if matched.groups is None else matched.groups.names
+    return tuple(names[k] for k in np.flatnonzero(there))
+
+
+def _refuse_sorted(scores: tuple[LocalScores, LocalScores], codes: IntArray) -> None:
+    if follows_order(scores[0].values, scores[1].values, codes):
+        raise SamplesError(
+            "in both versions the order of the rows goes with their scores, as in files sorted by confidence, so it "
+            "does not tell which rows are the same samples. Give sample ids in both, or compare without matching "
+            "(--unpaired; in a gate, an audit.json as --baseline)."
+        )
+
+
+def _other_classes(gone: Sequence[str], why: str) -> Flag:
+    return Flag(code="other_classes", message=f"{first_few(gone)} could not be compared: {why}.")
+
+
+def _left_out(left: int) -> Flag:
+    return Flag(
+        code="left_out",
+        message=f"{left:,} samples are in one version only and were left out of the comparison.",
+    )

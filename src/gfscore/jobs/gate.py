@@ -1,0 +1,349 @@
+"""``gate``: PASS, FAIL or UNDECIDED, by rules on the intervals of an audit; compare, judge, and say why."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from gfscore import views
+from gfscore.assemble import make_provenance
+from gfscore.errors import OptionError, naming
+from gfscore.inputs.small_files import allow_also, extend_policy, read_policy
+from gfscore.jobs.adaptive import gate_runs
+from gfscore.jobs.calling import SILENT, Face, Job, listed
+from gfscore.jobs.compare import compare_audits, compare_samples
+from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, Options, Probabilities, RunOptions, Target
+from gfscore.jobs.sources import Source, as_array, find_sources, provenance_of, watch
+from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores, score_samples
+from gfscore.judge import ROUND, check_thresholds, refuse_void
+from gfscore.judge.flags import Facts, audit_flags, known_flags
+from gfscore.judge.judging import judge
+from gfscore.judge.policy import Kind, Policy
+from gfscore.profile import class_profile
+from gfscore.results import (
+    Audit,
+    Comparison,
+    GateResult,
+    ModelAudit,
+    ModelVerdict,
+    Provenance,
+    Verdict,
+)
+from gfscore.samples import Samples
+from gfscore.scores import LocalScores
+from gfscore.words import Word
+
+Baseline = Samples | ModelAudit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyWords:
+    """Rules beside a policy, in place of the same rule there; several are texts ``NAME=NUMBER``, or a mapping."""
+
+    wcr: Annotated[float | None, Word(help="The worst class is at least this.")] = None
+    rdi: Annotated[float | None, Word(help="Best minus worst class is at most this.")] = None
+    nrgc: Annotated[float | None, Word(help="The Gini coefficient of the classes is at most this.")] = None
+    fp_great: Annotated[float | None, Word(help="FP-GREAT is at least this.")] = None
+    class_: Annotated[list[str] | None, Word(metavar="NAME=SCORE", help="The score of a class is at least this.")] = (
+        None
+    )
+    accuracy: Annotated[float | None, Word(help="Clean accuracy is at least this share.")] = None
+    class_accuracy: Annotated[
+        Any,
+        Word(
+            kind=list[str] | None,
+            metavar="NAME=SHARE",
+            help="The accuracy of a class (*: of every one) is at least this.",
+        ),
+    ] = None
+    refuted: Annotated[float | None, Word(help="The share of radii that were refuted is at most this.")] = None
+    rule: Annotated[
+        Any,
+        Word(
+            kind=list[str] | None,
+            metavar="METRIC=VALUE",
+            help="Any metric, such as theil=0.1 or one of a plug-in, is at least this where more is better, else at "
+            "most.",
+        ),
+    ] = None
+    change: Annotated[
+        Any,
+        Word(
+            kind=list[str] | None,
+            metavar="METRIC=CHANGE",
+            help="Against --baseline, a metric such as wcr changes for the worse by no more: wcr=-0.02, rdi=0.02.",
+        ),
+    ] = None
+    class_change: Annotated[
+        Any,
+        Word(
+            kind=list[str] | None,
+            metavar="NAME=CHANGE",
+            help="The same for a class (*: for every one), such as cat=-0.05.",
+        ),
+    ] = None
+    allow: Annotated[
+        list[str] | None,
+        Word(
+            metavar="FLAG",
+            help="Judge in spite of a flag: absent_classes, at_chance, all_zero or bounded_logits. May be given "
+            "several times.",
+        ),
+    ] = None
+
+    def over(self, policy: Policy | Mapping[str, Any] | Path | None) -> Policy:
+        """The policy with these rules over its own."""
+        if isinstance(policy, Policy):
+            return policy.allowing(self.allow or ())
+        table = read_policy(policy) if isinstance(policy, Path) else dict(policy or {})
+        plain = {
+            field.name: value for field in fields(self) if isinstance(value := getattr(self, field.name), float | int)
+        }
+        extend_policy(table, "rules", plain | _pairs(self.rule, "--rule"))
+        extend_policy(table, "class", _pairs(self.class_, "--class"))
+        extend_policy(table, "class_accuracy", _pairs(self.class_accuracy, "--class-accuracy"))
+        extend_policy(table, "change", _pairs(self.change, "--change"))
+        parts = _pairs(self.class_change, "--class-change")
+        if parts:
+            changes = dict(table.get("change", {}))
+            extend_policy(changes, "class", parts)
+            table["change"] = changes
+        allow_also(table, self.allow or [])
+        with naming(policy) if isinstance(policy, Path) else nullcontext():
+            return Policy.of(table)
+
+
+@Job
+def gate(
+    inputs: Annotated[
+        Any,
+        Word(
+            kind=list[Path] | None,
+            is_argument=True,
+            help="Logits files, or an audit.json that was made before; a model each.",
+        ),
+    ] = None,
+    policy: Annotated[Any, Word(kind=Path | None, help="Rules from a policy.toml.")] = None,
+    *,
+    labels: Any = None,
+    model: ModelSpecs = None,
+    data: DataSpecs = None,
+    rules: PolicyWords,
+    baseline: Annotated[
+        Any, Word(kind=Path | None, help="An earlier version to compare with: a logits file or an audit.json.")
+    ] = None,
+    adaptive: Annotated[bool, Word(help="Run the model only until the rule on the WCR is decided.")] = False,
+    round: Annotated[int, Word(least=1, help="Forward passes between two looks, with --adaptive.")] = ROUND,  # noqa: A002
+    target: Annotated[
+        Target, Word(help="What --adaptive decides about: the world behind the data, or this very data set.")
+    ] = Target.POPULATION,
+    probabilities: Probabilities = False,
+    groups: Groups = None,
+    options: Options,
+    run: RunOptions,
+    name: str | None = None,
+    seen: Callable[[ModelAudit], None] | None = None,
+    face: Face = SILENT,
+) -> GateResult:
+    r"""Judge models by a policy: PASS, FAIL or UNDECIDED, wrong with probability at most ``delta``.
+
+    What is judged is as for :func:`~gfscore.audit`, or audits that were made before. ``policy`` is a file, or has the
+    tables of a ``policy.toml``; each rule is judged on the interval of its number, not on the estimate. ``baseline`` is
+    an earlier version, for rules on changes. ``allow`` names flags that do not keep a verdict from being given.
+    ``seen`` is called with the audit of each model. What the rules are: :doc:`gate`.
+
+    >>> import numpy as np
+    >>> labels = np.arange(400) % 2
+    >>> samples = Samples.of(3 * np.eye(2)[labels], labels)
+    >>> result = gate(samples, {"rules": {"wcr": 0.5, "rdi": 0.4}})
+    >>> result.verdict.value, [rule.verdict.value for rule in result.models[0].rules]
+    ('PASS', ['PASS', 'PASS'])
+    """
+    if options.radius is not None:
+        run.refuse_ray("a first-order radius")
+    if not (model or data):
+        run.refuse_ray("a gate on files")
+    files = watch(inputs, baseline, policy, groups)
+    kept = rules.over(policy)
+    given = _listed(inputs if labels is None else Samples.of(as_array(inputs), as_array(labels), class_names=run.names))
+    if model or not all(isinstance(each, ModelAudit) or _is_audit(each) for each in given):
+        with naming(policy) if isinstance(policy, Path) else nullcontext():
+            check_scale(kept, options)
+    if adaptive:
+        _refuse_files(given, baseline, groups)
+        verdicts = gate_runs(model, data, kept, options, run, face, round=round, finite=target == Target.FINITE)
+        return gate_result(verdicts, provenance_of(face, files))
+    if target == Target.FINITE:
+        raise OptionError(
+            "--target finite is for --adaptive. Otherwise make the audit with it (gfscore audit --target finite), "
+            "and gate the audit.json."
+        )
+
+    def read(source: Source) -> Samples:
+        return source.read(probabilities=probabilities, class_names=run.names, groups=groups)
+
+    before = _baseline(baseline, read, options)
+    if seen is None:
+        options = replace(options, permutations=0)  # no rule asks for the noise floor
+    verdicts = []
+    for source in _sources(given, model, data, run, face, probabilities=probabilities):
+        audited, verdict = _judge(source, read, kept, options, before, face, name)
+        if seen is not None:
+            seen(audited)
+        verdicts.append(verdict)
+    return gate_result(verdicts, provenance_of(face, files))
+
+
+def _listed(inputs: Any) -> list[Any]:
+    return [inputs] if isinstance(inputs, Samples | ModelAudit | Source) else listed(inputs)
+
+
+def _baseline(given: Any, read: Callable[[Source], Samples], options: Options) -> Baseline | None:
+    """The earlier version: as given, or from its file."""
+    if isinstance(given, Path):
+        with naming(given) if _is_audit(given) else nullcontext():
+            given = Audit.load(given).model if _is_audit(given) else read(Source(name=given.stem, path=given))
+    if options.radius is not None and isinstance(given, Samples):
+        raise OptionError("a radius cannot be compared with a baseline of logits. Give its audit.json instead.")
+    before: Baseline | None = given
+    return before
+
+
+def _sources(
+    inputs: Sequence[Any], model: Any, data: Any, run: RunOptions, face: Face, *, probabilities: bool
+) -> Iterator[Source | ModelAudit]:
+    """Audits as they are, then logits, then models that are run."""
+    audits = [each for each in inputs if isinstance(each, ModelAudit) or _is_audit(each)]
+    for each in audits:
+        yield from [each] if isinstance(each, ModelAudit) else Audit.load(each).models
+    logits = [each for each in inputs if not any(each is audit for audit in audits)]
+    if logits and not isinstance(logits[0], Path):
+        yield from (each if isinstance(each, Source) else Source(name="model", samples=each) for each in logits)
+    elif logits or model or data or not audits:
+        yield from find_sources(logits, model, data, run, face, probabilities=probabilities)
+
+
+def _judge(
+    source: Source | ModelAudit,
+    read: Callable[[Source], Samples],
+    policy: Policy,
+    options: Options,
+    baseline: Baseline | None,
+    face: Face,
+    name: str | None,
+) -> tuple[ModelAudit, ModelVerdict]:
+    if isinstance(source, ModelAudit):
+        if isinstance(baseline, Samples):
+            raise OptionError("an audit has no samples to compare with those of --baseline. Give logits for both.")
+        return gate_audit(source, policy, options.delta, baseline=baseline)
+    samples = read(source)
+    with source.naming():
+        local = source.score(samples, options, face)
+        called = name or source.name
+        return gate_scores(samples, local, policy, options, name=called, origin=source.origin, baseline=baseline)
+
+
+def gate_scores(
+    samples: Samples,
+    local: LocalScores,
+    policy: Policy,
+    options: Options,
+    *,
+    name: str,
+    origin: Origin = ARRAYS,
+    baseline: Baseline | None = None,
+) -> tuple[ModelAudit, ModelVerdict]:
+    """Audit by any local score at the level that the policy leaves the audit, and judge."""
+    levels = _levels(policy, options.delta, baseline)
+    at = replace(options, delta=levels.get(Kind.PROFILE, options.delta))
+    model = audit_scores(samples, local, at, name=name, origin=origin)
+    comparison = None
+    if baseline is not None and Kind.CHANGE in levels:
+        _refuse_void_baseline(baseline, policy, options)
+    if isinstance(baseline, Samples) and Kind.CHANGE in levels:
+        level = replace(options, delta=levels[Kind.CHANGE])
+        comparison = compare_samples(baseline, samples, level, names=("baseline", name))
+    elif isinstance(baseline, ModelAudit) and Kind.CHANGE in levels:
+        comparison = _against(baseline, model)
+    verdict = judge(model, policy, levels, comparison=comparison)
+    return model.model_copy(update={"verdict": verdict.verdict.value}), verdict
+
+
+def gate_audit(
+    model: ModelAudit, policy: Policy, delta: float, *, baseline: ModelAudit | None = None
+) -> tuple[ModelAudit, ModelVerdict]:
+    """Judge an audit that was made before; its intervals must be at the level that the policy leaves them."""
+    levels = _levels(policy, delta, baseline)
+    comparison = None
+    if baseline is not None and Kind.CHANGE in levels:
+        _refuse_void_baseline(baseline, policy, Options())
+        comparison = _against(baseline, model)
+    with naming(model.name):
+        verdict = judge(model, policy, levels, comparison=comparison)
+    return model.model_copy(update={"verdict": verdict.verdict.value}), verdict
+
+
+def check_scale(policy: Policy, options: Options) -> None:
+    """Refuse thresholds off the scale of the score that is asked for, before anything is run."""
+    score = asked_score(options)
+    check_thresholds(policy.about(views.score_name(score)), maximum=score.range[1], weight=options.fairness_weight)
+
+
+def gate_result(models: Sequence[ModelVerdict], provenance: Provenance | None = None) -> GateResult:
+    """The verdict on several models together: PASS needs every one."""
+    return GateResult(
+        verdict=Verdict.all_of([model.verdict for model in models]),
+        models=tuple(models),
+        provenance=provenance or make_provenance(),
+    )
+
+
+def _levels(policy: Policy, delta: float, baseline: Baseline | None) -> dict[Kind, float]:
+    """What each kind of rule has of delta. Changes from audits alone rest on the intervals of both: those count too."""
+    unpaired = Kind.CHANGE in policy.kinds and isinstance(baseline, ModelAudit)
+    return policy.levels(delta, also=(Kind.PROFILE,) if unpaired else ())
+
+
+def _refuse_void_baseline(baseline: Baseline, policy: Policy, options: Options) -> None:
+    """A change against what is about nothing is about nothing."""
+    if isinstance(baseline, ModelAudit):
+        flags = known_flags(baseline)
+    else:
+        local = score_samples(baseline, options)
+        flags = audit_flags(Facts.of(baseline, local), class_profile(baseline, local), min_n=options.min_n)
+    with naming("baseline"):
+        refuse_void(flags, policy.allow)
+
+
+def _against(baseline: ModelAudit, model: ModelAudit) -> Comparison:
+    """The unpaired comparison, at the level of the baseline: that of the new audit is spent already."""
+    return compare_audits(baseline, model).model_copy(update={"delta": baseline.interval.delta})
+
+
+def _is_audit(path: Any) -> bool:
+    return isinstance(path, Path) and path.suffix.lower() == ".json"
+
+
+def _refuse_files(inputs: Sequence[Any], *files: Any) -> None:
+    if inputs or any(file is not None for file in files):
+        raise OptionError(
+            "--adaptive runs a model, and only as far as it must: give --model and --data, and no files, baseline or "
+            "groups."
+        )
+
+
+def _pairs(entries: Sequence[str] | Mapping[str, float] | None, option: str) -> dict[str, float]:
+    """``NAME=NUMBER`` texts, or a mapping, by name."""
+    if isinstance(entries, Mapping):
+        return dict(entries)
+    found = {}
+    for text in entries or []:
+        name, _, number = text.rpartition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            name = ""
+        if not name:
+            raise OptionError(f"{option} {text!r} is not a name and a number. Write {option} NAME=0.1.")
+    return found

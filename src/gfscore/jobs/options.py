@@ -1,0 +1,286 @@
+"""The words that jobs share: how to run models, how to score, what to make of scores. Each is written once, here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+from gfscore.bounds import Method, check_level
+from gfscore.engines.loading import Loading
+from gfscore.engines.ray import Cluster
+from gfscore.errors import OptionError
+from gfscore.inputs.small_files import read_class_names
+from gfscore.judge import check_expectation
+from gfscore.judge.flags import DEFAULT_MIN_N
+from gfscore.measures.slopes import Gradients
+from gfscore.metrics import formulas
+from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
+from gfscore.scores import Activation, FirstOrder, scores_of_samples
+from gfscore.scores.great import check_activation, check_temperature
+from gfscore.storage.store import Store, default_root
+from gfscore.words import Word
+
+RADIUS_WORDS = ("norm", "eps", "rivals", "directions", "step", "max_radius", "gradients")
+RADIUS_DEFAULTS = FirstOrder(norm="linf")
+
+
+def read_size(text: str) -> float:
+    """A size in pixels, written as a number or as a fraction.
+
+    >>> read_size("0.25"), read_size("51/255")
+    (0.25, 0.2)
+    """
+    try:
+        return float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        raise OptionError(f"{text!r} is not a number. Write it as 0.0078 or 2/255.") from None
+
+
+def known_scores() -> tuple[str, ...]:
+    """The names of all scores that samples alone decide, for a choice."""
+    return scores_of_samples()
+
+
+LogitsFiles = Annotated[
+    Any,
+    Word(
+        kind=list[Path] | None,
+        help="Logits files: .npz, .safetensors, .parquet or .csv; a model each.",
+        is_argument=True,
+    ),
+]
+ModelSpecs = Annotated[
+    Any,
+    Word(
+        kind=list[str] | None,
+        metavar="SPEC",
+        help="A model to run: FILE.onnx, FILE.pt2, torch:module:factory, timm:NAME, hf:ORG/NAME, "
+        "robustbench:DATASET/THREAT/NAME or zoo:NAME. May be given several times.",
+    ),
+]
+DataSpecs = Annotated[
+    Any,
+    Word(
+        kind=list[str] | None,
+        metavar="SPEC",
+        help="Labelled images: FILE.npz, FILE.parquet, an image folder, a CIFAR or MNIST folder, generator:FILE.onnx, "
+        "zoo:digits or generator:zoo. May be given several times.",
+    ),
+]
+Reference = Annotated[
+    Any,
+    Word(
+        kind=str | None,
+        metavar="FILE",
+        help="A number per model to rank beside: a CSV (model,value), a JSON object, or robustbench:cifar10/L2.",
+    ),
+]
+Accuracies = Annotated[
+    Any,
+    Word(
+        kind=str | None,
+        metavar="FILE",
+        help="Clean accuracies by model to calibrate with, as --reference; robustbench:cifar10/L2 takes its clean "
+        "ones.  [default: from the data]",
+    ),
+]
+ClassNames = Annotated[Any, Word(kind=Path | None, help="Names of the classes: one per line, or a JSON list.")]
+Probabilities = Annotated[bool, Word(help="The files hold probabilities: softmax is not applied again.")]
+Groups = Annotated[
+    Any, Word(kind=Path | None, help="Profile over these groups: a name per line, or a CSV with a column each.")
+]
+Seed = Annotated[int, Word(least=0, help="Of everything random.")]
+StoreFolder = Annotated[Path | None, Word(help="Where logits are kept.  [default: $GFSCORE_STORE or the user's cache]")]
+
+
+class Engine(StrEnum):
+    """Where the forward passes run."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+class Target(StrEnum):
+    """What the intervals are about."""
+
+    POPULATION = "population"
+    FINITE = "finite"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions(Loading):
+    """How models are loaded and run, for every job that takes a model and data."""
+
+    class_names: ClassNames = None
+    engine: Annotated[Engine, Word(help="Where models run: on this machine, or on a Ray cluster.")] = Engine.LOCAL
+    address: Annotated[
+        str | None,
+        Word(help="Ray cluster: auto (the one found here), local (one of its own) or host:port.  [default: local]"),
+    ] = None
+    workers: Annotated[
+        int | None, Word(least=1, help="Ray workers that run models side by side.  [default: as many as find room]")
+    ] = None
+    gpus_per_actor: Annotated[
+        float | None, Word(least=0, help="GPUs of a Ray worker, or the part of one.  [default: 0]")
+    ] = None
+    store: StoreFolder = None
+
+    @property
+    def loading(self) -> Loading:
+        """How models and data are opened, here or on a worker."""
+        said = {field.name: getattr(self, field.name) for field in fields(Loading)}
+        return Loading(**said | {"class_names": self.names})
+
+    @property
+    def kept(self) -> Store:
+        """Where measurements are kept; a folder that cannot be one is refused before anything is opened."""
+        return Store(self.store or default_root())
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The Ray cluster to run on; None for this machine."""
+        said: dict[str, Any] = {name: getattr(self, name) for name in ("address", "workers", "gpus_per_actor")}
+        given = {name: value for name, value in said.items() if value is not None}
+        if self.engine == Engine.RAY:
+            return Cluster(**given)
+        for name in given:
+            raise OptionError(f"--{name.replace('_', '-')} is about a Ray cluster. Say --engine ray too.")
+        return None
+
+    def refuse_ray(self, what: str) -> None:
+        """Refuse to run on a cluster what runs on this machine only."""
+        if self.cluster is not None:
+            raise OptionError(f"{what} runs on this machine only; --engine ray computes logits. Leave --engine out.")
+
+    @property
+    def names(self) -> Sequence[str] | None:
+        """The class names: those given, or those in the file that was given."""
+        return read_class_names(self.class_names) if isinstance(self.class_names, Path) else self.class_names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileOptions:
+    """What is made of scores, whatever they are; checked when made."""
+
+    fairness_weight: Annotated[float, Word(help="Lambda of FP-GREAT = class mean - lambda * RDI.")] = (
+        formulas.DEFAULT_FAIRNESS_WEIGHT
+    )
+    delta: Annotated[float, Word(help="All intervals of a model hold together with probability 1 - delta.")] = 0.05
+    interval: Annotated[str, Word(help="How intervals are found: betting, kl, bernstein or hoeffding.")] = (
+        Method.BETTING
+    )
+    permutations: Annotated[int, Word(help="Shuffles of the noise floor; 0 leaves it out.")] = 1000
+    min_n: Annotated[int, Word(help="Flag classes with fewer samples.")] = DEFAULT_MIN_N
+    expect_accuracy: Annotated[
+        float | None, Word(help="Stop when the clean accuracy is off by more than sampling explains.")
+    ] = None
+    seed: Seed = 0
+
+    def __post_init__(self) -> None:
+        formulas.checked_weight(self.fairness_weight)
+        check_level(self.delta)
+        Method.named(self.interval)
+        if self.permutations < 0 or self.seed < 0:
+            raise OptionError("the number of permutations and the seed must be 0 or more.")
+        if self.min_n < 1:
+            raise OptionError(f"min_n {self.min_n} is not a number of samples. Give at least 1.")
+        if self.expect_accuracy is not None:
+            check_expectation(self.expect_accuracy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(ProfileOptions):
+    """How to audit, the same for every model of an audit: which local score, and what is made of it."""
+
+    score: Annotated[
+        str, Word(help="great, first-order (an estimated radius, which needs --model), or one of a plug-in.")
+    ] = GREAT
+    activation: Annotated[
+        str | None,
+        Word(help=f"How logits become confidences: softmax or sigmoid.  [default: {Activation.SOFTMAX}]"),
+    ] = None
+    temperature: Annotated[float | None, Word(help="Divides the logits first.  [default: 1]")] = None
+    norm: Annotated[str | None, Word(help="Norm of a radius: l2 or linf.")] = None
+    eps: Annotated[
+        float | None,
+        Word(
+            parse=read_size,
+            metavar="SIZE",
+            help="Also the share of radii above this, in [0, 1] pixels (2/255): it estimates robust accuracy.",
+        ),
+    ] = None
+    rivals: Annotated[
+        int | None,
+        Word(help=f"Strongest other classes that a first-order radius looks at.  [default: {RADIUS_DEFAULTS.rivals}]"),
+    ] = None
+    directions: Annotated[
+        int | None,
+        Word(help="Random directions of a forward-only radius, two passes each.  [default: l2 32, linf 64]"),
+    ] = None
+    step: Annotated[
+        float | None,
+        Word(help=f"L2 length of a step along them, in [0, 1] pixels.  [default: {RADIUS_DEFAULTS.step:g}]"),
+    ] = None
+    max_radius: Annotated[
+        float | None, Word(help="Larger first-order radii count as this.  [default: l2 2, linf 32/255]")
+    ] = None
+    gradients: Annotated[
+        str | None,
+        Word(help="Whether radii use gradients: no (forward passes alone), auto or yes.  [default: no]"),
+    ] = None
+
+    def __post_init__(self) -> None:
+        ProfileOptions.__post_init__(self)
+        if self.score not in (GREAT, FIRST_ORDER, *(known := scores_of_samples())):
+            raise OptionError(
+                f"score {self.score!r} is not known. Choose {' or '.join([GREAT, FIRST_ORDER, *known[1:]])}."
+            )
+        self._refuse_confidences() if not title_of(self.score).has_temperature else self._check_confidences()
+        _ = self.radius
+
+    def _check_confidences(self) -> None:
+        check_activation(self.softmax_or_sigmoid)
+        check_temperature(self.divisor)
+
+    def _refuse_confidences(self) -> None:
+        """Refuse what makes confidences of logits for a score that has none."""
+        what = "a radius" if self.score == FIRST_ORDER else f"the {title_of(self.score).title}"
+        for name in ("activation", "temperature"):
+            if getattr(self, name) is not None:
+                raise OptionError(f"--{name} is about the GREAT score, and {what} has none. Leave it out.")
+
+    @property
+    def softmax_or_sigmoid(self) -> str:
+        """The activation, as said or by default."""
+        return self.activation or Activation.SOFTMAX
+
+    @property
+    def divisor(self) -> float:
+        """The temperature, as said or by default."""
+        return 1.0 if self.temperature is None else self.temperature
+
+    @property
+    def choice(self) -> Gradients:
+        """Whether radii use gradients."""
+        return Gradients.NO if self.gradients is None else Gradients.named(self.gradients)
+
+    @property
+    def radius(self) -> FirstOrder | None:
+        """How first-order radii are found; None for another score, which takes none of what is about them."""
+        said: dict[str, Any] = {name: value for name in RADIUS_WORDS if (value := getattr(self, name)) is not None}
+        if self.score != FIRST_ORDER:
+            if self.norm is not None or self.eps is not None:
+                title = title_of(self.score).title
+                raise OptionError(f"--norm and --eps are for radii, which the {title} is not. Say --score first-order.")
+            for name in said:
+                raise OptionError(
+                    f"--{name.replace('_', '-')} is about first-order radii. Say --score first-order too."
+                )
+            return None
+        unused = ("directions", "step") if self.choice is Gradients.YES else ()
+        for name in unused:
+            if name in said:
+                raise OptionError(f"--{name} is about radii without gradients. Leave it or --gradients yes out.")
+        return FirstOrder(**{name: said[name] for name in said.keys() - {"gradients"}}, seed=self.seed)

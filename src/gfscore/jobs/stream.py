@@ -1,0 +1,254 @@
+"""An audit of samples that come in pieces and are not kept: logits that fit no memory, data that is still arriving."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+
+from gfscore import views
+from gfscore.bounds import Method
+from gfscore.engines.loading import load
+from gfscore.engines.local import summed
+from gfscore.engines.ray import summaries_on_ray
+from gfscore.errors import FileError, GFScoreError, OptionError, naming
+from gfscore.inputs.logits_files import Shards, find_shards, refuse_two_formats
+from gfscore.jobs.calling import Face, listed
+from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.sources import LOGITS_FILES, listed_objects, model_names, refuse_repeated
+from gfscore.jobs.stages import Origin, audit_summary, score_samples
+from gfscore.measures import Sums
+from gfscore.results import ModelAudit
+from gfscore.samples import Samples
+from gfscore.storage import Watched, redact, refuse_changed, refuse_unreadable, sha256
+from gfscore.summaries import Look, Summary, Tally
+
+PIECE_ROWS, PIECE_VALUES = 1 << 16, 1 << 24  # samples and logits that are scored together, at most
+FIRST_LOOK = 1000  # samples; the next looks come whenever their number has doubled
+
+
+class StreamingAudit:
+    """Takes pieces of logits and labels; memory does not grow with their number.
+
+    Which block of its class a sample is counted in, for the intervals of ``result``, follows from its place in the
+    stream and the seed of the options; so the same samples in another order have other intervals, which hold as well.
+
+    :meth:`peek` shows intervals at any moment, even when what it shows decides whether to go on. :meth:`result` shows
+    narrower ones, for when all data that were meant to come have come. A run that was ended because of a peek reports
+    that peek: its intervals allow for it, those of ``result`` do not.
+
+    >>> stream = StreamingAudit(class_names=["cat", "dog"])
+    >>> for logits, labels in ([[[3, 0], [0, 1]], [0, 1]], [[[2, 0], [1, 0]], [0, 1]]):
+    ...     _ = stream.update(logits, labels)
+    >>> stream.n_samples, stream.peek().interval.anytime, stream.result().wcr.class_
+    (4, True, 'dog')
+    """
+
+    def __init__(
+        self,
+        options: Options | None = None,
+        *,
+        class_names: tuple[str, ...] | list[str] | None = None,
+        probabilities: bool = False,
+        name: str = "model",
+        source: str = "stream",
+    ) -> None:
+        self.options = options or Options()
+        self.class_names = None if class_names is None else tuple(class_names)
+        self.probabilities = probabilities
+        self.name, self.source = name, source
+        self.tally = Tally()
+        self.left_out: tuple[str, ...] = ()  # columns of tables that were taken for no class
+
+    @property
+    def n_samples(self) -> int:
+        """N so far."""
+        return self.tally.n_samples
+
+    def update(
+        self, logits: ArrayLike, labels: ArrayLike, *, groups: ArrayLike | Mapping[str, ArrayLike] | None = None
+    ) -> Self:
+        """Take in one piece: ``logits`` is ``(n, K)``, ``labels`` is ``(n,)``; with groups, one name per sample."""
+        samples = Samples.of(
+            logits,
+            labels,
+            class_names=self.class_names,
+            groups=groups,
+            probabilities=self.probabilities,
+            piece=True,
+        )
+        return self.add(samples)
+
+    def add(self, samples: Samples) -> Self:
+        """Take in samples that were checked before; a piece of a long file at a time."""
+        self.left_out = tuple(dict.fromkeys((*self.left_out, *samples.table.left_out)))
+        for piece in pieces_of(samples):
+            local = score_samples(piece, self.options)
+            self.tally.add(Summary.of(piece, local, first_row=self.n_samples, seed=self.options.seed))
+        return self
+
+    def summary(self) -> Summary:
+        """What was kept of everything so far: to be saved, or merged with what other machines saw."""
+        return self.tally.summary()
+
+    def peek(self) -> ModelAudit:
+        """The audit of everything so far, with intervals that hold at every moment of the stream at once.
+
+        However often one looks, and whatever one decides by it, all intervals ever shown hold together with probability
+        1 - delta (see :func:`~gfscore.bounds.mixture.mixture_lower`). Each is about the classes seen until then: the
+        numbers of a later look, with more of them, are other numbers. Groups, which are known when they come, have no
+        such intervals. Nor has a look a noise floor: its p-values are for one look, at the end.
+        """
+        return early_look(self.summary(), self.options, name=self.name, source=self.source)
+
+    def result(self) -> ModelAudit:
+        """The audit of everything, once all data that were meant to come have come."""
+        origin = Origin(self.source)
+        return audit_summary(self.summary(), self.options, name=self.name, origin=origin, left_out=self.left_out)
+
+
+def early_look(summary: Summary, options: Options, *, name: str, source: str) -> ModelAudit:
+    """The audit of a sum that is still growing, with the intervals of :meth:`StreamingAudit.peek`."""
+    if summary.partition == "group":
+        raise OptionError("an early look needs to know all groups before they come. Wait for the result.")
+    anytime = replace(options, interval=Method.MIXTURE, permutations=0)
+    return audit_summary(summary, anytime, name=name, origin=Origin(source))
+
+
+def pieces_of(samples: Samples) -> Iterator[Samples]:
+    """The samples a few rows at a time: scoring all of them at once would take memory for each."""
+    step = max(1, min(PIECE_ROWS, PIECE_VALUES // samples.n_classes))
+    for start in range(0, samples.n_samples, step):
+        yield samples.rows(slice(start, start + step))
+
+
+def audit_streams(
+    logits: Any,
+    model: Any,
+    data: Any,
+    options: Options,
+    run: RunOptions,
+    face: Face,
+    *,
+    pieces: bool,
+    probabilities: bool,
+) -> tuple[list[ModelAudit], dict[Path, str]]:
+    """Audits of logits files and of models that are run; and the files that were read, with their hashes."""
+    audits, hashes = list[ModelAudit](), dict[Path, str]()
+    logits, models, data = listed(logits), listed_objects(model), listed_objects(data)
+    if logits or not (models or data):
+        run.refuse_ray(LOGITS_FILES)
+        files = _files_of(logits, pieces=pieces)
+        watched = Watched(path for paths in files.values() for path in paths)  # before any is read
+        hashes = {path: digest for paths in files.values() for path, digest in _hashes(paths).items()}
+        audits += [
+            _streamed(name, paths, options, run.names, probabilities=probabilities, look=_looks(face, options, name))
+            for name, paths in files.items()
+        ]
+        refuse_changed(watched)
+    if models or data:
+        audits += _stream_runs(models, data, options, run, face, probabilities=probabilities)
+    return audits, hashes
+
+
+def _files_of(paths: Sequence[Path], *, pieces: bool) -> dict[str, list[Path]]:
+    """The files of each model: those in its folder, or the one named; or all of them for one (``pieces``)."""
+    if not paths:
+        raise OptionError("there is nothing to stream. Name logits files, folders of them, or --model and --data.")
+    files = {name: find_shards(path) for name, path in model_names(paths).items()}
+    every = [file for shards in files.values() for file in shards]
+    refuse_repeated(every)  # one may be named, and be in a folder that is named
+    if pieces:
+        folder = paths[0].resolve()
+        name = folder.name if folder.is_dir() else folder.parent.name
+        files = {name or "model": every}
+    for shards in files.values():
+        refuse_two_formats(shards)
+    return files
+
+
+def _hashes(paths: Sequence[Path]) -> dict[Path, str]:
+    """The hash of each piece of a model; refuses two that are the same, whose samples would count twice."""
+    first = dict[str, Path]()
+    for path in paths:
+        with naming(redact(path)):
+            refuse_unreadable(path)
+            same = first.setdefault(sha256(path), path)
+            if same is not path:
+                raise FileError(f"holds the same as {redact(same)}: its samples would count twice. Leave one out.")
+    return {path: digest for digest, path in first.items()}
+
+
+def _stream_runs(
+    models: Sequence[Any], data: Sequence[Any], options: Options, run: RunOptions, face: Face, *, probabilities: bool
+) -> list[ModelAudit]:
+    """Run every model on every data set and audit the sums of its scores; on a cluster, no logits leave a worker."""
+    sums = Sums(
+        activation=options.softmax_or_sigmoid,
+        temperature=options.divisor,
+        probabilities=probabilities,
+        seed=options.seed,
+    )
+    store, cluster, how, looks = run.kept, run.cluster, run.loading, partial(_looks, face, options)
+    if cluster is not None:
+        found = summaries_on_ray(models, data, how, store, cluster, face.bar, sums, looks)
+    else:
+        found = (
+            (each, summed(each, sums, face.bar(each.name), looks(each.name))) for each in load(models, data, how, store)
+        )
+    audits = []
+    for each, summary in found:
+        origin = Origin(each.data.source, each.data.seed, each.about)
+        with naming(each.name):
+            sizes = each.data.class_sizes
+            audits.append(audit_summary(summary, options, name=each.name, origin=origin, class_sizes=sizes))
+    return audits
+
+
+def _streamed(
+    name: str,
+    paths: Sequence[Path],
+    options: Options,
+    class_names: Sequence[str] | None,
+    *,
+    probabilities: bool,
+    look: Look,
+) -> ModelAudit:
+    source = paths[0].name if len(paths) == 1 else f"{len(paths)} files, {paths[0].name} to {paths[-1].name}"
+    stream = StreamingAudit(options, name=name, source=source)
+    shards = Shards(probabilities=probabilities, class_names=class_names)
+    for path in paths:
+        samples = shards.read(path)
+        with naming(path):
+            for piece in pieces_of(samples):
+                look(stream.add(piece).tally)
+    shards.finish()
+    with naming(name):
+        return stream.result()
+
+
+def _looks(face: Face, options: Options, name: str) -> Look:
+    """What tells of an early look at the sum of a model whenever its number of samples has doubled."""
+    next_look = FIRST_LOOK
+
+    def look(so_far: Tally) -> None:
+        nonlocal next_look
+        if not face.listens or so_far.n_samples < next_look:
+            return
+        next_look, summary = 2 * so_far.n_samples, so_far.summary()
+        if summary.partition == "group":
+            return
+        try:
+            seen = early_look(summary, options, name=name, source=name)
+        except GFScoreError:  # sorted by class, perhaps, with nothing to compare yet: the end decides, not a look
+            return
+        worst = f"worst {seen.wcr.class_} {views.estimate(seen.wcr.value, seen.wcr.interval)}"
+        rdi = views.estimate(seen.rdi.value, seen.rdi.interval)
+        n_samples = f"{so_far.n_samples:,} samples"
+        if seen.absent_classes:  # sorted by class, perhaps: the worst may be still to come
+            n_samples += f" of {len(seen.classes)} of {len(summary.class_names)} classes"
+        face.tell(f"{name}: {n_samples} so far: {worst}, RDI {rdi} (early look)")
+
+    return look
