@@ -15,9 +15,8 @@ from rivals import loop, plain, torch_pass, torch_version
 
 from gfscore.samples import Samples
 from gfscore.scores import great_scores
-from gfscore.temperature.calibration import calibrate
-from gfscore.temperature.curve import TemperatureCurve, temperature_curve
-from gfscore.temperature.grid import two_phase_grid
+from gfscore.temperature import TemperatureCurve, calibrate, temperature_curve
+from gfscore.temperature.best_temperature import two_phase_grid
 from gfscore.temperature.objectives import ClassAgreement, MeanOverModels, OverModels
 
 GRID = 301  # temperatures of the paper's two grids

@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 
 import gfscore.zoo
+from gfscore.results import Calibration
 from gfscore.samples import Samples
-from gfscore.temperature.calibration import Calibration, calibrate
-from gfscore.temperature.curve import temperature_curve
-from gfscore.temperature.objectives import Objective
+from gfscore.temperature import Objective, calibrate, temperature_curve
 
 Models = tuple[dict[str, Samples], dict[str, float]]  # samples, and accuracies under attack
 

@@ -33,7 +33,7 @@ from gfscore.outputs.figures.model_ranks import Box, place_labels
 from gfscore.outputs.figures.style import TEXT_SIZE, width_of
 from gfscore.paper import published_audit
 from gfscore.results import Audit, Calibration, Curves, ModelAudit
-from gfscore.temperature.stored import ALL_CLASSES, LOWEST_CLASSES
+from gfscore.temperature.curve import ALL_CLASSES, LOWEST_CLASSES
 
 TEMPERATURES = [0.1, 0.3, 1.0, 3.0, 10.0]
 METRICS = ("rdi", "nrgc", "wcr", "fp_great", "theil", "atkinson")

@@ -11,7 +11,7 @@ from gfscore import Options, Samples, audit_models, views
 from gfscore.outputs import report
 from gfscore.paper import published, published_audit
 from gfscore.results import Audit, CrossCheck, Metric
-from gfscore.temperature.curve import TOLERANCE
+from gfscore.temperature import TOLERANCE
 
 NAMES = [f"animal {k}" for k in range(12)]
 HOSTILE = [

@@ -11,8 +11,7 @@ from gfscore import read_samples
 from gfscore.profile import class_profile
 from gfscore.ranking import spearman
 from gfscore.scores import great_scores
-from gfscore.temperature.calibration import calibrate
-from gfscore.temperature.curve import TOLERANCE, temperature_curve
+from gfscore.temperature import TOLERANCE, calibrate, temperature_curve
 
 PAGE = Path(__file__).parents[2] / "docs" / "temperature.md"
 OBJECTIVES = ("models", "classes", "stability", "given")

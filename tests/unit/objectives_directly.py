@@ -5,7 +5,7 @@ import numpy as np
 from gfscore.profile import class_profile
 from gfscore.ranking import rank_correlations
 from gfscore.scores import great_scores
-from gfscore.temperature.steps import Steps
+from gfscore.temperature.objectives import Steps
 
 LOW, HIGH, WINDOW = 0.01, 10.0, 0.05
 NEAR = 1e-4  # relative: at a crossing that near, the curves' own error may decide the order

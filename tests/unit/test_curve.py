@@ -18,8 +18,8 @@ from gfscore.profile import class_profile
 from gfscore.samples import Samples
 from gfscore.scores import SCORE_MAX, Activation, great_scores
 from gfscore.storage.store import write_safetensors
+from gfscore.temperature import TOLERANCE, temperature_curve
 from gfscore.temperature import curve as module
-from gfscore.temperature.curve import TOLERANCE, temperature_curve
 from gfscore.temperature.ladder import NEGLIGIBLE, Ladder, softmax_margins
 
 LOW, HIGH = 0.01, 10.0
@@ -189,7 +189,7 @@ WATCHED = """
     from pathlib import Path
     import numpy as np
     from gfscore import Samples, read_samples
-    from gfscore.temperature.curve import temperature_curve
+    from gfscore.temperature import temperature_curve
 
     def anonymous():  # pages of mapped files are the system's to take back
         return int(re.search(r"RssAnon:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024

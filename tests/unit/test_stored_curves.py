@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gfscore import Options, Samples, audit_models
-from gfscore.temperature.curve import TOLERANCE
+from gfscore.temperature import TOLERANCE
 
 
 def some_samples(k, n=900, **options):

@@ -1,4 +1,4 @@
-"""``gfscore audit``, ``certify``, ``check``, ``calibrate`` and ``logits``: call the job, show and keep its result."""
+"""``gfscore audit``, ``certify``, ``check``, ``calibrate`` and ``logits``: call a job, show and keep what it found."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -75,17 +75,13 @@ def name_of(root: Path, about: Mapping[str, Any], probe: FloatArray) -> str:
         return name
 
 
-def stored_probe(root: Path, name: str) -> FloatArray | None:
-    """The probe of that name, or None when it is gone or damaged."""
-    folders = {path.parent for path in root.glob(f"{FOLDER}/*/{name}.npy")}
-    return next((probe for folder in sorted(folders) for path, probe in _stored(folder) if path.stem == name), None)
-
-
 def is_of_its_model(root: Path, entry: Entry) -> bool:
     """Whether the first logits of a finished run are those of its model's probe, as far as both are there."""
     recipe = entry.recipe
-    probe = None if recipe.probe is None or entry.content != "logits" else stored_probe(root, recipe.probe)
-    if probe is None or not entry.finished.exists():
+    if recipe.probe is None or entry.content != "logits" or not entry.finished.exists():
+        return True
+    probe = next((probe for _, probe in _stored(root / FOLDER, f"*/{recipe.probe}.npy")), None)
+    if probe is None:
         return True
     with safe_open(entry.finished, framework="np") as file:
         first = file.get_slice("logits")[: len(probe) - NOISE]
@@ -114,9 +110,9 @@ def remove_probes(root: Path) -> None:
     remove_journals(root, FOLDER)
 
 
-def _stored(folder: Path) -> Iterator[tuple[Path, FloatArray]]:
+def _stored(folder: Path, pattern: str = "[!.]*.npy") -> Iterator[tuple[Path, FloatArray]]:
     """Every sound probe in a folder."""
-    for path in sorted(folder.glob("[!.]*.npy")):
+    for path in sorted(folder.glob(pattern)):
         content = path.read_bytes()
         if _name(content) == path.stem:
             yield path, from_bytes(content)

@@ -15,10 +15,15 @@ from gfscore.paper.published_numbers import leaderboard
 from gfscore.results import Calibrated, Calibration, ModelAudit
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER, title_of
-from gfscore.temperature.calibration import calibrate as calibrate_curves
-from gfscore.temperature.calibration import checked_request
-from gfscore.temperature.curve import DEFAULT_RANGE, TemperatureCurve, checked_range, temperature_curve
-from gfscore.temperature.stored import stored_curves
+from gfscore.temperature import (
+    DEFAULT_RANGE,
+    TemperatureCurve,
+    check_request,
+    check_temperature_range,
+    stored_curves,
+    temperature_curve,
+)
+from gfscore.temperature import calibrate as calibrate_curves
 from gfscore.words import Word
 
 ROBUSTBENCH = "robustbench:"
@@ -92,7 +97,7 @@ class Outside:
             what = "a radius" if options.score == FIRST_ORDER else f"the {title.title}"
             raise OptionError(f"--calibrate finds a temperature, which {what} does not have. Leave out one of them.")
         if objective is not None:
-            checked_request(objective, reference=reference is not None, accuracies=accuracies is not None)
+            check_request(objective, reference=reference is not None, accuracies=accuracies is not None)
         elif accuracies is not None:
             raise OptionError("--accuracies is what a temperature is chosen by. Say --calibrate too, or leave it out.")
         return cls(
@@ -174,7 +179,7 @@ def with_calibration(
 
 def _span(text: str | tuple[float, float]) -> tuple[float, float]:
     if not isinstance(text, str):
-        return checked_range(text)
+        return check_temperature_range(text)
     try:
         low, high = (float(end) for end in text.split(","))
     except ValueError:
@@ -182,4 +187,4 @@ def _span(text: str | tuple[float, float]) -> tuple[float, float]:
             f"--range {text!r} is not two numbers. Write the lowest and the highest, as 0.01,10."
         ) from None
     with naming("--range"):
-        return checked_range((low, high))
+        return check_temperature_range((low, high))

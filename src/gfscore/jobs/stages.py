@@ -18,8 +18,7 @@ from gfscore.samples import Samples, refuse_groups_of_one
 from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
 from gfscore.scores import SCORE_MAX, LocalScores, compute_scores
 from gfscore.summaries import Summary
-from gfscore.temperature.curve import temperature_curve
-from gfscore.temperature.stored import stored_curves
+from gfscore.temperature import stored_curves, temperature_curve
 
 SHARE_OF_SHARES = 0.5  # of delta, for all shares of radii above eps, where they are asked for
 

@@ -178,12 +178,7 @@ class SumLog(Journal):
     files = (SUM,)
 
     def __init__(
-        self,
-        root: Path,
-        recipe: Recipe,
-        look: Look = lambda _so_far: None,
-        *,
-        class_names: Sequence[str] | None = None,
+        self, root: Path, recipe: Recipe, look: Look = lambda _: None, *, class_names: Sequence[str] | None = None
     ) -> None:
         super().__init__(root / SUMS_FOLDER / recipe.key, recipe.as_dict())
         self.recipe = recipe

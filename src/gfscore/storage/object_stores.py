@@ -24,16 +24,9 @@ VERSIONS = ("ETag", "etag", "generation", "md5Hash", "LastModified", "updated", 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 # Exceptions of botocore and google-auth; neither is imported just to be caught.
 CREDENTIALS = (
-    "NoCredentialsError",
-    "PartialCredentialsError",
-    "CredentialRetrievalError",
-    "ProfileNotFound",
-    "NoAuthTokenError",
-    "TokenRetrievalError",
-    "UnauthorizedSSOTokenError",
-    "DefaultCredentialsError",
-    "RefreshError",
-)
+    "NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "ProfileNotFound", "NoAuthTokenError",
+    "TokenRetrievalError", "UnauthorizedSSOTokenError", "DefaultCredentialsError", "RefreshError",
+)  # fmt: skip
 UNSENT = "unsent"  # beside the copies, and never removed: its user was told that it is kept
 
 _bound: dict[Path, Address] = {}  # where the file or folder at a path is to be sent

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 
 from gfscore.arrays import FloatArray, IntArray, Scratch, map_chunks, row_chunks
 from gfscore.errors import OptionError, TooFewClassesError
+from gfscore.metrics import ClassScores, all_metrics
 from gfscore.profile import drawn_samples
+from gfscore.results import Curves, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores import Activation
 from gfscore.scores.great import (
@@ -30,6 +32,8 @@ WIDEST_RANGE = (1e-6, 1e4)  # beyond, all logits that differ are far apart, or a
 TOLERANCE = 1e-6  # no point of a curve is further from the score itself
 DEGREE = 11  # of the spline; the one of degree 9 beside it tells how far off it can be
 MOST_THREADS = 6  # each holds some 20 MB, and all together are to stay below 150 MB on any machine
+ALL_CLASSES = 100  # up to so many, a result keeps every class's curve
+LOWEST_CLASSES = 20  # beyond, only those of the lowest classes
 CHUNK_VALUES = 1 << 19  # logits, or margins where there are more nodes than classes, that are worked on together
 
 
@@ -120,7 +124,7 @@ def temperature_curve(
            [0.4491, 0.3209]])
     """
     activation, draw = check_activation(activation, samples), drawn_samples(samples)
-    low, high = checked_range(temperature_range)
+    low, high = check_temperature_range(temperature_range)
     groups = samples.groups
     names, codes = (samples.class_names, samples.labels) if groups is None else (groups.names, groups.codes)
     counts = np.bincount(codes, minlength=len(names))
@@ -133,7 +137,7 @@ def temperature_curve(
         ladder = Ladder.over(1 / high, 1 / low, powers)
         sums, correct = _part_sums(samples, codes, len(names), activation, ladder, threads)
         means = SCORE_MAX * sums[present] / counts[present, None]
-        spline, error = _interpolated(ladder, means, (low, high))
+        spline, error = _interpolate(ladder, means, (low, high))
         powers += 1
     return TemperatureCurve(
         names=tuple(names[k] for k in present),
@@ -192,7 +196,7 @@ def _sums_by_part(codes: IntArray, values: FloatArray) -> tuple[IntArray, FloatA
     return parts, np.add.reduceat(values[order], starts, axis=0) if len(parts) else values
 
 
-def _interpolated(ladder: Ladder, values: FloatArray, temperature_range: tuple[float, float]) -> tuple[Any, float]:
+def _interpolate(ladder: Ladder, values: FloatArray, temperature_range: tuple[float, float]) -> tuple[Any, float]:
     """Spline over log T of each row of ``values``, and how far from it that of the next lower odd degree gets."""
     units, apart = _unit_splines(ladder, *temperature_range)
     error = max(float(np.abs(apart @ values[rows].T).max()) for rows in row_chunks(len(values), len(apart)))
@@ -214,7 +218,7 @@ def _unit_splines(ladder: Ladder, low: float, high: float) -> tuple[Any, FloatAr
     return units, units(places) - lower(places)
 
 
-def checked_range(temperature_range: tuple[float, float]) -> tuple[float, float]:
+def check_temperature_range(temperature_range: tuple[float, float]) -> tuple[float, float]:
     """The range, if a curve can be computed over it."""
     low, high = (check_temperature(end) for end in temperature_range)
     if low >= high:
@@ -226,3 +230,31 @@ def checked_range(temperature_range: tuple[float, float]) -> tuple[float, float]
             f"Stay between {lowest:g} and {highest:g}."
         )
     return low, high
+
+
+def stored_curves(curve: TemperatureCurve, audited: ModelAudit) -> Curves:
+    """What a result keeps of a curve: class scores and metrics by temperature.
+
+    The temperatures of the audit and of its calibration are among them. The metrics are about all classes, also where
+    only the curves of the lowest ones are kept.
+    """
+    asked = [audited.score.temperature, audited.calibrated.temperature if audited.calibrated else None]
+    temperatures = curve.temperatures(also=[temperature for temperature in asked if temperature is not None])
+    profiles = curve.scores(temperatures)  # (temperatures, K)
+    by_name = dict(zip(curve.names, profiles.T.tolist(), strict=True))
+    weights, weight = np.array(audited.class_weights), audited.fp_great.weight
+    classes = ClassScores(scores=profiles[0], weights=weights, fairness_weight=weight)
+    kept = [entry.name for entry in audited.classes]
+    if len(kept) > ALL_CLASSES:
+        kept = [entry.name for entry in sorted(audited.classes, key=lambda entry: entry.score)[:LOWEST_CLASSES]]
+    return Curves(
+        temperature=tuple(temperatures.tolist()),
+        aggregate=tuple((profiles @ curve.weights).tolist()),
+        scores={name: tuple(by_name[name]) for name in kept},
+        metrics={
+            key: tuple(metric.of(classes.at(scores)) for scores in profiles)
+            for key, metric in all_metrics().items()
+            if key != "aggregate"  # which has a place of its own
+        },
+        error=curve.error,
+    )

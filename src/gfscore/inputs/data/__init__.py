@@ -91,9 +91,9 @@ def _open(spec: str, preprocessing: Preprocessing, split: str | None, class_name
     if tables and not (found_cifar or found_idx):
         if not path.is_dir():
             refuse_split(split, spec)
-        return open_parquet(tables, spec, split=split, class_names=class_names, preprocessing=preprocessing)
+        return open_parquet(tables, spec, preprocessing, split=split, class_names=class_names)
     if path.is_dir() and not (found_cifar or found_idx):
-        return open_folder(path, spec, split=split, class_names=class_names, preprocessing=preprocessing)
+        return open_folder(path, spec, preprocessing, split=split, class_names=class_names)
     if found_cifar:
         data: Data = open_cifar(found_cifar, spec, split=split)
     elif found_idx:

@@ -110,12 +110,7 @@ def _size(pixels: NDArray[Any]) -> str:
 
 
 def open_folder(
-    root: Path,
-    source: str,
-    *,
-    split: str | None,
-    class_names: Sequence[str] | None,
-    preprocessing: Preprocessing,
+    root: Path, source: str, preprocessing: Preprocessing, *, split: str | None, class_names: Sequence[str] | None
 ) -> Data:
     """List the images; ``split`` names a subfolder to look into.
 

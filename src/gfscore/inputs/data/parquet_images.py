@@ -66,10 +66,10 @@ def find_parquet(folder: Path) -> list[Path]:
 def open_parquet(
     paths: Sequence[Path],
     source: str,
+    preprocessing: Preprocessing,
     *,
     split: str | None,
     class_names: Sequence[str] | None,
-    preprocessing: Preprocessing,
 ) -> Data:
     """Read the labels, and note where the images are. ``split`` picks files named ``test-00000-of-00002.parquet``.
 

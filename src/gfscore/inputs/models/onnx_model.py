@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from gfscore.arrays import FloatArray
 from gfscore.errors import FileError, ModelError, OptionError, first_line, naming
 from gfscore.inputs.models.fingerprints import hash_texts
 from gfscore.inputs.models.forward_passes import run_batch
-from gfscore.inputs.protocols import EVIDENT_CHANNELS, Layout, SuggestedPreprocessing
+from gfscore.inputs.protocols import EVIDENT_CHANNELS, Layout
 from gfscore.names import listing
 from gfscore.storage import Watched, address_of, changed_file, refuse_changed, refuse_unreadable, with_beside
 
@@ -62,7 +62,6 @@ class OnnxModel:
     output: str
     dtype: type[np.floating[Any]]  # of the input; float32 is cast to it
     files: Watched  # the graph and its weights, as they were before they were opened
-    suggested_preprocessing: SuggestedPreprocessing | None = None  # a graph does not say
 
     def __call__(self, inputs: FloatArray) -> FloatArray:
         """Logits (n, K) of a batch, with hardly anything per call beyond what the runtime itself costs."""
@@ -76,17 +75,11 @@ class OnnxModel:
         return changed_file(self.files)
 
 
-class OpenedGraph(NamedTuple):
-    """A graph that was not changed while it was opened."""
+def open_graph(path: Path, threads: int | None = None) -> tuple[Path, Any, Watched, list[str]]:
+    """A graph, where it stands with its weights: path, session, files and their hashes.
 
-    path: Path
-    session: Any
-    files: Watched  # the graph and its weights
-    hashes: list[str]  # of each of them
-
-
-def open_graph(path: Path, threads: int | None = None) -> OpenedGraph:
-    """A graph with its weights, all of which stand in its folder, or it is refused."""
+    Weights outside of its folder are refused, and so is a file that was changed while it was opened.
+    """
     refuse_unreadable(path)
     path = _with_weights(path)
     graph = Watched([path])  # before anything is read from it
@@ -94,7 +87,7 @@ def open_graph(path: Path, threads: int | None = None) -> OpenedGraph:
     session = open_session(path, threads)
     hashes = list(files.hashes().values())
     refuse_changed(graph)
-    return OpenedGraph(path, session, files, hashes)
+    return path, session, files, hashes
 
 
 def load_onnx(
@@ -175,12 +168,11 @@ def _chosen_output(outputs: Sequence[Any], wanted: str | int | None) -> Any:
     names = [entry.name for entry in outputs]
     if wanted is None and len(outputs) > 1:
         raise ModelError(f"has {len(outputs)} outputs: {listing(names)}. Choose the logits with --output (output=...).")
+    position = 0 if wanted is None else int(wanted) if str(wanted).isdecimal() else -1
     if wanted in names:
         position = names.index(wanted)
-    else:
-        position = 0 if wanted is None else int(wanted) if str(wanted).isdecimal() else -1
-        if not 0 <= position < len(names):
-            raise ModelError(f"has no output {wanted!r}; it has {listing(names)}. Give a name, or a position from 0.")
+    if not 0 <= position < len(names):
+        raise ModelError(f"has no output {wanted!r}; it has {listing(names)}. Give a name, or a position from 0.")
     if outputs[position].type not in FLOATS:
         raise ModelError(
             f"gives {outputs[position].type} as output {names[position]!r}; logits are floats. "

@@ -14,12 +14,19 @@ from gfscore.errors import OptionError, SamplesError
 from gfscore.ranking import rank_correlations
 from gfscore.results import Calibration
 from gfscore.samples import Samples
-from gfscore.temperature.calibration import calibrate
-from gfscore.temperature.crossings import crossings
-from gfscore.temperature.curve import temperature_curve
-from gfscore.temperature.grid import two_phase_grid
-from gfscore.temperature.objectives import ClassAgreement, ClassStability, MeanOverModels, OverModels, class_edges
-from gfscore.temperature.steps import Steps, mean_steps, representative
+from gfscore.temperature import calibrate, objectives, temperature_curve
+from gfscore.temperature.best_temperature import representative, two_phase_grid
+from gfscore.temperature.objectives import (
+    ClassAgreement,
+    ClassStability,
+    MeanOverModels,
+    OverModels,
+    Steps,
+    class_edges,
+    crossings,
+    mean_steps,
+    middles,
+)
 
 LOW, HIGH = 0.01, 10.0
 
@@ -123,9 +130,12 @@ class TestObjectives:
         assert min(apart) > -1e-9  # the exact minimum is never above what a grid of the window finds
         assert np.mean(np.abs(apart) < 1e-9) > 0.9  # which rarely misses a short step
 
-    def test_stability_sees_only_its_window(self):
+    def test_stability_sees_only_its_window(self, monkeypatch):
         curve = CURVES["net1"]
-        narrow, wide = ClassStability(curve, 1e-9).steps, ClassStability(curve, 100.0).steps
+        monkeypatch.setattr(objectives, "WINDOW", 1e-9)
+        narrow = ClassStability(curve).steps
+        monkeypatch.setattr(objectives, "WINDOW", 100.0)
+        wide = ClassStability(curve).steps
         assert np.median(narrow.values) == pytest.approx(1.0)
         whole = curve.scores(np.sqrt(class_edges(curve)[:-1] * class_edges(curve)[1:]))
         lowest = min(rho(one, other) for one in whole for other in whole)
@@ -266,7 +276,7 @@ class TestWhatSpeaksAgainst:
     def test_ties_of_the_reference_share_their_rank(self):
         tied = dict(zip(CURVES, [1, 1, 2, 2, 3, 3], strict=True))
         found = calibrate(CURVES, "given", reference=tied)
-        for temperature in steps_of(found).middles:
+        for temperature in middles(steps_of(found).edges):
             scores = [float(curve.aggregate(temperature)) for curve in CURVES.values()]
             assert steps_of(found).at(temperature) == pytest.approx(rho(scores, list(tied.values())), abs=1e-9)
 

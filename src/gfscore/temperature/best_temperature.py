@@ -1,31 +1,33 @@
 """Choosing a temperature by an objective: all that maximise it, and what the choice is worth."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from gfscore.arrays import FloatArray
 from gfscore.errors import OptionError, SamplesError
 from gfscore.ranking import agreement, spearman
-from gfscore.results import AgainstReference, Baselines, Calibration, Flag, LeftOut, ObjectiveSteps
-from gfscore.temperature.crossings import TIED
+from gfscore.results import AgainstReference, Baselines, Calibration, Flag, GridOptimum, LeftOut, ObjectiveSteps
 from gfscore.temperature.curve import TemperatureCurve
-from gfscore.temperature.grid import two_phase_grid
 from gfscore.temperature.objectives import (
     EXACT_CLASSES,
     RESOLUTION,
-    WINDOW,
+    SAME,
+    TIED,
     ClassAgreement,
     ClassStability,
     MeanOverModels,
     Objective,
     OverModels,
+    Steps,
 )
-from gfscore.temperature.steps import SAME, Steps, representative
 
 PER_CLASS = (Objective.CLASSES, Objective.STABILITY)
 FEWEST_MODELS = 3  # two models agree or disagree: nothing to maximise
+COARSE, FINE = 0.1, 0.001  # steps of the grid of the paper
+GRID_BLOCK = 1000  # temperatures of the grid tried together
+REACH = 0.1  # of the fine grid, to either side of the best coarse temperature
 
 
 def calibrate(
@@ -34,68 +36,38 @@ def calibrate(
     *,
     accuracies: Mapping[str, float] | None = None,
     reference: Mapping[str, float] | None = None,
-    window: float = WINDOW,
 ) -> Calibration:
-    r"""Find all temperatures that maximise an objective, and what speaks for and against the choice.
+    """Find all temperatures that maximise an objective, and what speaks for and against the choice.
 
     ``curves`` has one curve per model, over the same range. ``accuracies`` are clean accuracies by model, from the
     curves' own samples unless given; ``reference`` is what ``given`` maximises the agreement with (more is better),
     and for the other objectives something to compare with afterwards. Accuracies that neither the objective nor a
-    reference is compared with are refused. ``window`` is the half-width of ``stability``.
+    reference is compared with are refused.
 
     A rank correlation is a step function of T, so a maximum is a union of open intervals: all are given. At a single
     crossing point a tie can score higher than both sides; it does not count. What the objectives are:
     :mod:`gfscore.temperature.objectives`.
 
-    >>> from gfscore.samples import Samples
-    >>> from gfscore.temperature.curve import temperature_curve
-    >>> shapes = {"a": [3.0, 0.5], "b": [2.0, 1.5], "c": [1.8, -0.5]}
-    >>> curves = {
-    ...     name: temperature_curve(Samples.of([[x, 0], [y, 0], [0, x]], [0, 0, 1])) for name, (x, y) in shapes.items()
-    ... }
+    >>> from gfscore import Samples
+    >>> from gfscore.temperature import temperature_curve
+    >>> models = {"a": [[3, 0], [0, 3], [0.5, 0]], "b": [[2, 0], [0, 2], [1.5, 0]], "c": [[1.8, 0], [0, 1.8], [0, 0.5]]}
+    >>> curves = {name: temperature_curve(Samples.of(logits, [0, 1, 0])) for name, logits in models.items()}
     >>> found = calibrate(curves, "given", reference={"a": 2, "b": 3, "c": 1})
-    >>> found.value, [(round(low, 3), round(high, 3)) for low, high in found.intervals]
-    (1.0, [(0.018, 1.251)])
-    >>> [flag.code for flag in found.flags]
-    ['one_as_good']
+    >>> found.value, [(round(low, 3), round(high, 3)) for low, high in found.intervals], found.flags[0].code
+    (1.0, [(0.018, 1.251)], 'one_as_good')
     """
-    objective = checked_request(objective, reference=reference is not None, accuracies=accuracies is not None)
-    names, temperature_range = _checked_curves(curves)
+    objective = check_request(objective, reference=reference is not None, accuracies=accuracies is not None)
+    names, temperature_range = _check_curves(curves)
     models = tuple(curves.values())
-    clean = np.array([curve.accuracy for curve in models])
-    if accuracies is not None:
-        clean = _aligned(names, accuracies, "clean accuracy")
-    outside = None if reference is None else _aligned(names, reference, "reference")
+    own = {name: curve.accuracy for name, curve in curves.items()}
+    clean = _align(names, own if accuracies is None else accuracies, "clean accuracy")
+    outside = None if reference is None else _align(names, reference, "reference")
     target = clean if objective is not Objective.GIVEN or outside is None else outside
-
-    criterion = _criterion(objective, models, target, window)
-    reason = _why_undefined(objective, target)
-    steps = criterion.steps if reason is None else _nowhere(temperature_range)
+    criterion, undefined = _criterion(objective, models, target), _why_undefined(objective, target)
+    nowhere = Steps(edges=np.array(temperature_range), values=np.array([np.nan]))
+    steps = criterion.steps if undefined is None else nowhere
     value, intervals = steps.highest() or (None, ())
-    if value is None:
-        temperature = grid = None
-        reason = reason or _why_nowhere(objective)
-    else:
-        temperature = representative(intervals)
-        grid = two_phase_grid(criterion.values, *temperature_range)
-    has_one = temperature_range[0] <= 1 <= temperature_range[1]
-    baselines = Baselines(
-        at_one=_known(float(criterion.values(np.array([1.0]))[0])) if has_one and value is not None else None,
-        clean_accuracy=_clean_alone(objective, clean, target) if value is not None else None,
-    )
-    left_out: tuple[LeftOut, ...] = ()
-    if temperature is not None:
-        left_out = tuple(_leave_out(criterion, place, name, temperature) for place, name in enumerate(names))
-    against = None
-    if outside is not None:
-        scores = [
-            np.array([curve.aggregate(t) for curve in models]) if t is not None else None
-            for t in (temperature, 1.0 if has_one else None)
-        ]
-        calibrated, at_one = (None if row is None else agreement(row, outside, tolerance=TIED) for row in scores)
-        if objective is Objective.GIVEN and calibrated is not None:
-            calibrated = calibrated.without_chance()
-        against = AgainstReference(calibrated=calibrated, at_one=at_one, clean_accuracy=agreement(clean, outside))
+    temperature = representative(intervals) if intervals else None
     gridded = objective in PER_CLASS and any(len(curve.names) > EXACT_CLASSES for curve in models)
     found = Calibration(
         objective=str(objective),
@@ -106,16 +78,49 @@ def calibrate(
         temperature_range=temperature_range,
         curve=ObjectiveSteps(edges=tuple(steps.edges.tolist()), values=tuple(map(_known, steps.values.tolist()))),
         resolution=RESOLUTION if gridded else None,
-        grid=None if grid is None else grid.optimum,
-        baselines=baselines,
-        left_out=left_out,
-        reference=against,
+        grid=None if value is None else two_phase_grid(criterion.values, *temperature_range),
+        baselines=Baselines() if value is None else _baselines(objective, criterion, clean, target, temperature_range),
+        left_out=tuple(_leave_out(criterion, names, temperature)),
+        reference=None if outside is None else _compare(objective, models, clean, outside, temperature),
     )
-    return found.model_copy(update={"flags": tuple(_flags(found, reason))})
+    return found.model_copy(update={"flags": tuple(_flags(found, undefined or _why_nowhere(objective)))})
+
+
+def _baselines(
+    objective: Objective,
+    criterion: OverModels | MeanOverModels,
+    clean: FloatArray,
+    target: FloatArray,
+    temperature_range: tuple[float, float],
+) -> Baselines:
+    """The objective at T = 1, and with clean accuracy in the place of the score: 1 when that is the target itself."""
+    alone = None if objective is Objective.STABILITY else 1.0
+    if objective not in PER_CLASS:
+        alone = spearman(clean, target)
+    inside = temperature_range[0] <= 1 <= temperature_range[1]
+    at_one = _known(float(criterion.values(np.array([1.0]))[0])) if inside else None
+    return Baselines(at_one=at_one, clean_accuracy=alone)
+
+
+def _compare(
+    objective: Objective,
+    models: tuple[TemperatureCurve, ...],
+    clean: FloatArray,
+    outside: FloatArray,
+    temperature: float | None,
+) -> AgainstReference:
+    """How scores at the chosen temperature, at T = 1, and clean accuracies order the models like the reference."""
+    low, high = models[0].temperature_range
+    at_one = 1.0 if low <= 1 <= high else None
+    scores = [None if t is None else [curve.aggregate(t) for curve in models] for t in (temperature, at_one)]
+    calibrated, uncalibrated = (None if row is None else agreement(row, outside, tolerance=TIED) for row in scores)
+    if objective is Objective.GIVEN and calibrated is not None:
+        calibrated = calibrated.without_chance()
+    return AgainstReference(calibrated=calibrated, at_one=uncalibrated, clean_accuracy=agreement(clean, outside))
 
 
 def _criterion(
-    objective: Objective, models: tuple[TemperatureCurve, ...], target: FloatArray, window: float
+    objective: Objective, models: tuple[TemperatureCurve, ...], target: FloatArray
 ) -> OverModels | MeanOverModels:
     match objective:
         case Objective.MODELS | Objective.GIVEN:
@@ -123,7 +128,7 @@ def _criterion(
         case Objective.CLASSES:
             return MeanOverModels(tuple(ClassAgreement(curve) for curve in models))
         case Objective.STABILITY:
-            return MeanOverModels(tuple(ClassStability(curve, window) for curve in models))
+            return MeanOverModels(tuple(ClassStability(curve) for curve in models))
 
 
 def _why_undefined(objective: Objective, target: FloatArray) -> str | None:
@@ -145,27 +150,21 @@ def _why_nowhere(objective: Objective) -> str:
     return "all models score the same at every temperature, so they have no order"
 
 
-def _nowhere(temperature_range: tuple[float, float]) -> Steps:
-    return Steps(edges=np.array(temperature_range), values=np.array([np.nan]))
-
-
-def _clean_alone(objective: Objective, clean: FloatArray, target: FloatArray) -> float | None:
-    """The objective with clean accuracy in the place of the score: 1 when that is the target itself."""
-    if objective is Objective.STABILITY:
-        return None
-    return 1.0 if objective is Objective.CLASSES else spearman(clean, target)
-
-
-def _leave_out(criterion: OverModels | MeanOverModels, place: int, name: str, temperature: float) -> LeftOut:
-    others = criterion.without(place)
-    enough = len(others.models) >= (FEWEST_MODELS if isinstance(others, OverModels) else 1)
-    steps = others.steps if enough else None
-    highest = None if steps is None else steps.highest()
-    if steps is None or highest is None:
-        return LeftOut(model=name, temperature=None, value=None, at_full=None)
-    value, intervals = highest
-    at_full = _known(float(steps.at(temperature)))
-    return LeftOut(model=name, temperature=representative(intervals), value=value, at_full=at_full)
+def _leave_out(
+    criterion: OverModels | MeanOverModels, names: tuple[str, ...], temperature: float | None
+) -> Iterator[LeftOut]:
+    if temperature is None:
+        return
+    fewest = FEWEST_MODELS if isinstance(criterion, OverModels) else 1
+    for place, name in enumerate(names):
+        steps = criterion.without(place).steps if len(names) > fewest else None
+        highest = None if steps is None else steps.highest()
+        if steps is None or highest is None:
+            yield LeftOut(model=name, temperature=None, value=None, at_full=None)
+        else:
+            value, intervals = highest
+            at_full = _known(float(steps.at(temperature)))
+            yield LeftOut(model=name, temperature=representative(intervals), value=value, at_full=at_full)
 
 
 def _known(value: float) -> float | None:
@@ -212,7 +211,7 @@ def _flags(found: Calibration, undefined: str | None) -> Iterator[Flag]:
             )
 
 
-def checked_request(objective: Objective | str, *, reference: bool, accuracies: bool) -> Objective:
+def check_request(objective: Objective | str, *, reference: bool, accuracies: bool) -> Objective:
     """The objective by its name; refused without the reference it needs, or with accuracies that it never looks at."""
     try:
         wanted = Objective(objective)
@@ -232,7 +231,7 @@ def checked_request(objective: Objective | str, *, reference: bool, accuracies: 
     return wanted
 
 
-def _checked_curves(curves: Mapping[str, TemperatureCurve]) -> tuple[tuple[str, ...], tuple[float, float]]:
+def _check_curves(curves: Mapping[str, TemperatureCurve]) -> tuple[tuple[str, ...], tuple[float, float]]:
     if not curves:
         raise OptionError("there is no model to calibrate. Give at least one curve.")
     ranges = {curve.temperature_range for curve in curves.values()}
@@ -241,7 +240,7 @@ def _checked_curves(curves: Mapping[str, TemperatureCurve]) -> tuple[tuple[str, 
     return tuple(curves), ranges.pop()
 
 
-def _aligned(names: tuple[str, ...], values: Mapping[str, float], what: str) -> FloatArray:
+def _align(names: tuple[str, ...], values: Mapping[str, float], what: str) -> FloatArray:
     """The values in the order of the models."""
     missing = [name for name in names if name not in values]
     if missing:
@@ -250,3 +249,48 @@ def _aligned(names: tuple[str, ...], values: Mapping[str, float], what: str) -> 
     if not np.isfinite(aligned).all():
         raise SamplesError(f"the {what} of model {names[int(np.argmin(np.isfinite(aligned)))]!r} is no number.")
     return aligned
+
+
+def representative(intervals: Sequence[tuple[float, float]]) -> float:
+    """Geometric middle of the interval that is widest in log T, the first of several.
+
+    >>> representative([(0.1, 0.2), (1.0, 4.0)])
+    2.0
+    """
+    low, high = max(intervals, key=lambda ends: ends[1] / ends[0])
+    return math.sqrt(low * high)
+
+
+def two_phase_grid(objective: Callable[[FloatArray], FloatArray], low: float = 0.01, high: float = 10.0) -> GridOptimum:
+    r"""The search of the paper, exactly as written, to compare with the exact answer.
+
+    First maximum over :math:`T \in \{0.01, 0.11, \ldots\}` up to 10, then in steps of 0.001 within 0.1 of it.
+    ``objective`` takes temperatures ``(n,)`` and gives values ``(n,)``, NaN where there is none. The fine grid is
+    cut to the range. Shah et al. (2026), Section 3.4.
+
+    >>> found = two_phase_grid(lambda t: -np.abs(t - 2.7))
+    >>> round(found.temperature, 3), found.tried
+    (2.7, 301)
+    """
+    coarse = _grid(low, high, COARSE)
+    coarse_values = _values(objective, coarse)
+    if np.isnan(coarse_values).all():
+        raise OptionError("the objective has no value at any temperature of the grid. Choose another objective.")
+    best = float(coarse[np.nanargmax(coarse_values)])
+    fine = _grid(max(low, best - REACH), min(high, best + REACH), FINE)
+    fine_values = _values(objective, fine)
+    first = int(np.nanargmax(fine_values))
+    tried = len(coarse) + len(fine)
+    return GridOptimum(temperature=float(fine[first]), value=float(fine_values[first]), tried=tried)
+
+
+def _values(objective: Callable[[FloatArray], FloatArray], temperatures: FloatArray) -> FloatArray:
+    """In blocks: at each temperature the objective may look at a thousand classes."""
+    return np.concatenate(
+        [objective(temperatures[i : i + GRID_BLOCK]) for i in range(0, len(temperatures), GRID_BLOCK)]
+    )
+
+
+def _grid(low: float, high: float, step: float) -> FloatArray:
+    """From ``low`` in equal steps, up to ``high`` at most."""
+    return low + step * np.arange(int((high - low) / step + 1e-9) + 1)
