@@ -14,7 +14,7 @@ from pathlib import Path
 from run import machine, row, seconds, verdict
 
 from gfscore import views
-from gfscore.attacks import Assault, Subject, with_cross_check
+from gfscore.attacks import Assault, ScoredRun, with_cross_check
 from gfscore.engines.first_order_radii import score_first_order
 from gfscore.inputs.data import draw_per_class, load_data
 from gfscore.inputs.models import load_model
@@ -40,7 +40,7 @@ INTERVALS = (
 )
 
 
-def subject(name: str) -> Subject:
+def subject(name: str) -> ScoredRun:
     """A network, 100 random test images, and its GREAT scores."""
     entries = json.loads((REALDATA / "manifest.json").read_text(encoding="utf-8"))
     entry = next(entry for entry in entries if entry["file"] == f"models/{name}.onnx")
@@ -48,14 +48,14 @@ def subject(name: str) -> Subject:
     data = draw_per_class(load_data(REALDATA / "cifar10_test.npz"), PER_CLASS, seed=0)
     run = Run(model=load_model(REALDATA / entry["file"]), data=data, preprocessing=preprocessing)
     samples = _samples(run)
-    return Subject(run=run, samples=samples, local=great_scores(samples))
+    return ScoredRun(run=run, samples=samples, local=great_scores(samples))
 
 
 def _samples(run: Run) -> Samples:
     return Samples.of(run.logits_of(run.pixels(slice(None))), run.data.labels)
 
 
-def first_order_audit(tested: Subject, rivals: int = 3) -> ModelAudit:
+def first_order_audit(tested: ScoredRun, rivals: int = 3) -> ModelAudit:
     """All of it, from images: conversion to torch, logits, gradients, radii, intervals and noise floor."""
     samples = _samples(tested.run)
     with tempfile.TemporaryDirectory() as folder:  # a store that knows nothing yet

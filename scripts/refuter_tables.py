@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gfscore import zoo
-from gfscore.attacks import Refuter, Subject, refute
+from gfscore.attacks import Refuter, ScoredRun, refute
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
@@ -27,13 +27,13 @@ SCORED = 2000  # the first images, as in the manifest's figures under PGD
 METHODS = (Refuter.BISECTION, Refuter.ATTACK, Refuter.PREMISE)
 
 
-def subject(run: Run, n: int) -> Subject:
+def subject(run: Run, n: int) -> ScoredRun:
     """A model and the GREAT scores of the first n images."""
     samples = Samples.of(run.logits_of(run.pixels(slice(0, n))), run.data.labels[:n])
-    return Subject(run=run, samples=samples, local=great_scores(samples))
+    return ScoredRun(run=run, samples=samples, local=great_scores(samples))
 
 
-def cifar(folder: Path) -> Iterator[tuple[str, Subject, str]]:
+def cifar(folder: Path) -> Iterator[tuple[str, ScoredRun, str]]:
     """Networks that others trained: name, subject, and accuracy under attack."""
     data = load_data(folder / "cifar10_test.npz")
     for entry in json.loads((folder / "manifest.json").read_text(encoding="utf-8")):
@@ -45,13 +45,13 @@ def cifar(folder: Path) -> Iterator[tuple[str, Subject, str]]:
             )
 
 
-def cifar_subject(folder: Path, entry: dict[str, Any], data: Dataset, n: int = SCORED) -> Subject:
+def cifar_subject(folder: Path, entry: dict[str, Any], data: Dataset, n: int = SCORED) -> ScoredRun:
     """One network of the manifest."""
     preprocessing = Preprocessing(mean=tuple(entry["mean"]), std=tuple(entry["std"]))
     return subject(Run(model=load_model(folder / entry["file"]), data=data, preprocessing=preprocessing), n)
 
 
-def digits() -> Iterator[tuple[str, Subject, str]]:
+def digits() -> Iterator[tuple[str, ScoredRun, str]]:
     """The networks of the zoo."""
     data = load_data("zoo:digits")
     for known in zoo.models():
@@ -59,7 +59,7 @@ def digits() -> Iterator[tuple[str, Subject, str]]:
         yield f"`{known.name}`", subject(run, run.n_samples), _percent(known.attack_accuracy)
 
 
-def row(name: str, tested: Subject, attacked: str, per_class: int) -> str:
+def row(name: str, tested: ScoredRun, attacked: str, per_class: int) -> str:
     """What each refuter does to one network by itself."""
     shares = []
     for method in METHODS:

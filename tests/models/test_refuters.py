@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from gfscore.attacks import Refuter, Subject, refute, with_refutation
+from gfscore.attacks import Refuter, ScoredRun, refute, with_refutation
 from gfscore.attacks.gradient_attacks import autoattack, confidence_gradients, minimal_attacks, pgd
 from gfscore.attacks.witnesses import Targets, verify
 from gfscore.errors import ModelError, OptionError
@@ -30,7 +30,7 @@ SIDE, CLASSES = 8, 4
 
 def subject(run, n, **scoring):
     samples = Samples.of(run.logits_of(run.pixels(slice(0, n))), run.data.labels[:n])
-    return Subject(run=run, samples=samples, local=great_scores(samples, **scoring))
+    return ScoredRun(run=run, samples=samples, local=great_scores(samples, **scoring))
 
 
 def images(pixels, labels):

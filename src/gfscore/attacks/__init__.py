@@ -5,14 +5,14 @@ Every witness is looked at again, by the model that the claim is about: :mod:`gf
 
 from gfscore.attacks.claims import with_refutation
 from gfscore.attacks.cross_check import Assault, with_cross_check
-from gfscore.attacks.refuting import PER_CLASS, Refutation, Refuter, Subject, refute
+from gfscore.attacks.refuting import PER_CLASS, Refutation, Refuter, ScoredRun, refute
 
 __all__ = [
     "PER_CLASS",
     "Assault",
     "Refutation",
     "Refuter",
-    "Subject",
+    "ScoredRun",
     "refute",
     "with_cross_check",
     "with_refutation",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gfscore.arrays import BoolArray, IntArray
-from gfscore.attacks.refuting import Pair, Refutation, Refuter, Subject
+from gfscore.attacks.refuting import Refutation, Refuter, ScoredRun, WitnessPair
 from gfscore.bounds import stratified_intervals
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.inputs.protocols import Layout, change_layout
@@ -29,7 +29,7 @@ GAP = 8  # pixels between them
 
 
 def with_refutation(
-    audited: ModelAudit, subject: Subject, found: Refutation, *, delta: float, folder: Path | None = None
+    audited: ModelAudit, subject: ScoredRun, found: Refutation, *, delta: float, folder: Path | None = None
 ) -> ModelAudit:
     r"""The audit with its claim filled in; the strongest witness of each class is saved in ``folder``, if given.
 
@@ -63,7 +63,7 @@ def shares(
     return whole, {names[label]: part for label, part in zip(np.unique(labels).tolist(), parts, strict=True)}
 
 
-def _record(model: str, pair: Pair, subject: Subject, folder: Path | None) -> Witness:
+def _record(model: str, pair: WitnessPair, subject: ScoredRun, folder: Path | None) -> Witness:
     """A pair for the result, and as a picture and exact pixels where there is a folder."""
     label, names = int(subject.samples.labels[pair.row]), subject.samples.class_names
     image = data = None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.attacks.claims import shares
 from gfscore.attacks.gradient_attacks import ATTACK_BATCH, autoattack, pgd
-from gfscore.attacks.refuting import Subject
+from gfscore.attacks.refuting import ScoredRun
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.data import random_rows
 from gfscore.inputs.models.gradients import margin_gradients
@@ -43,7 +43,7 @@ class Assault:
 
 
 def with_cross_check(
-    audited: ModelAudit, subject: Subject, assault: Assault, *, per_class: int | None, delta: float, seed: int = 0
+    audited: ModelAudit, subject: ScoredRun, assault: Assault, *, per_class: int | None, delta: float, seed: int = 0
 ) -> ModelAudit:
     """The audit with the accuracy under attack, whole and per class, of a random part of each class, or of all.
 
@@ -84,7 +84,7 @@ def with_cross_check(
 
 
 def _standing(
-    subject: Subject, rows: IntArray, module: Any, assault: Assault, seed: int
+    subject: ScoredRun, rows: IntArray, module: Any, assault: Assault, seed: int
 ) -> tuple[BoolArray, tuple[str, ...]]:
     """Which of the correctly classified rows no attack broke, (n,) bool; and what the attack remarked."""
     if len(rows) == 0:
@@ -98,7 +98,7 @@ def _standing(
 
 
 def _scores(
-    subject: Subject, rows: IntArray, module: Any, assault: Assault, seconds: dict[str, float]
+    subject: ScoredRun, rows: IntArray, module: Any, assault: Assault, seconds: dict[str, float]
 ) -> tuple[dict[str, NDArray[Any]], str]:
     """Scores of the samples that need no attack, by the field of the result, and how the first-order radii were found.
 

@@ -41,7 +41,7 @@ class Refuter(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Subject:
+class ScoredRun:
     """A run, and the radii that its scores would be."""
 
     run: Run
@@ -65,7 +65,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Pair:
+class WitnessPair:
     """A sample and the witness against its radius."""
 
     row: int
@@ -91,7 +91,7 @@ class Refutation:
     claimed: IntArray  # (K,) samples of each class with a positive radius, tried or not
     distances: FloatArray  # (n,) to the witness; infinite without one
     violated: BoolArray | None  # (n,) bool: the premise fails; None when it was not tried
-    strongest: tuple[Pair, ...]  # one of each class: smallest share of the radius first
+    strongest: tuple[WitnessPair, ...]  # one of each class: smallest share of the radius first
     flags: tuple[Flag, ...] = ()  # what could not be tried
 
     @property
@@ -101,7 +101,7 @@ class Refutation:
 
 
 def refute(
-    subject: Subject,
+    subject: ScoredRun,
     methods: Sequence[Refuter] | None = None,
     *,
     per_class: int | None = PER_CLASS,
@@ -121,7 +121,7 @@ def refute(
     rows = positive if per_class is None else positive[random_rows(of_class[positive], per_class, seed)]
     pool = _draw_pool(subject, seed) if Refuter.BISECTION in tried else None
     distances, steep = np.full(len(rows), np.inf), np.zeros(len(rows), dtype=bool)
-    strongest: dict[int, Pair] = {}
+    strongest: dict[int, WitnessPair] = {}
     step = max(1, min(BLOCK_IMAGES, BLOCK_VALUES // subject.run.pixels(slice(0, 1)).size))
     for start in range(0, len(rows), step):
         block = slice(start, min(start + step, len(rows)))
@@ -149,7 +149,7 @@ def refute(
 
 
 def _choose_refuters(
-    subject: Subject, methods: Sequence[Refuter] | None
+    subject: ScoredRun, methods: Sequence[Refuter] | None
 ) -> tuple[tuple[Refuter, ...], Any, tuple[Flag, ...]]:
     """The methods that can be tried, the differentiable model if one of them needs it, and flags for the others."""
     of_great = subject.local.name == GREAT
@@ -176,7 +176,7 @@ def _choose_refuters(
     return tuple(tried), module, tuple(flags)
 
 
-def _draw_pool(subject: Subject, seed: int) -> Pool:
+def _draw_pool(subject: ScoredRun, seed: int) -> Pool:
     """Random images of all classes, to walk towards."""
     n = subject.samples.n_samples
     size = min(POOL_IMAGES, max(2, POOL_VALUES // subject.run.pixels(slice(0, 1)).size), n)
@@ -193,8 +193,8 @@ def _find_witnesses(targets: Targets, tried: Sequence[Refuter], pool: Pool | Non
     return witnesses
 
 
-def _pair(row: int, targets: Targets, witnesses: Witnesses, place: int) -> Pair:
-    return Pair(
+def _pair(row: int, targets: Targets, witnesses: Witnesses, place: int) -> WitnessPair:
+    return WitnessPair(
         row=row,
         sample=targets.pixels[place],
         witness=witnesses.pixels[place],

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from gfscore.assemble import make_provenance
-from gfscore.attacks import PER_CLASS, Assault, Refuter, Subject, refute, with_cross_check, with_refutation
+from gfscore.attacks import PER_CLASS, Assault, Refuter, ScoredRun, refute, with_cross_check, with_refutation
 from gfscore.errors import OptionError, naming
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.options import DataSpecs, ModelSpecs, Options, RunOptions
@@ -89,7 +89,7 @@ def check(
     return Audit(models=tuple(models), provenance=make_provenance(command=face.command))
 
 
-def audit_subject(source: Source, options: Options, face: Face = SILENT) -> tuple[Subject, ModelAudit]:
+def audit_subject(source: Source, options: Options, face: Face = SILENT) -> tuple[ScoredRun, ModelAudit]:
     """The scores of a run, to be put to the test, and their audit."""
     if source.run is None:
         raise OptionError(f"{source.name} is no model that is run. Give --model and --data.")
@@ -97,4 +97,4 @@ def audit_subject(source: Source, options: Options, face: Face = SILENT) -> tupl
     with naming(source.name):
         local = source.score(samples, options, face)
         audited = audit_scores(samples, local, options, name=source.name, origin=source.origin)
-    return Subject(run=source.run, samples=samples, local=local), audited
+    return ScoredRun(run=source.run, samples=samples, local=local), audited

@@ -73,8 +73,8 @@ class Drawn:
     @property
     def open_classes(self) -> BoolArray:
         """Which classes are worth another sample, ``(K,)``: none once the verdict is sure."""
-        undecided = self.verdict is Verdict.UNDECIDED
-        return ~self.passed & (self.evidence.counts < self.sizes) & undecided
+        passed, failed = judge_evidence(self.evidence.above, self.evidence.below, self.delta)
+        return ~passed & (self.evidence.counts < self.sizes) & ~failed
 
     def draw(self, score: Score, wanted: IntArray) -> Self:
         """After a round with so many samples of each class, ``(K,)``."""
@@ -190,18 +190,19 @@ def describe_draws(
     drawn: Drawn, names: tuple[str, ...], threshold: float, *, finite: bool, from_store: int, passes: int = 1
 ) -> AdaptiveRun:
     """The run as a result; ``names`` are those of all labels, ``passes`` the forward passes that a sample takes."""
-    evidence, (labels, decided) = drawn.evidence, drawn.seen
+    evidence, sizes, (labels, decided) = drawn.evidence, drawn.sizes, drawn.seen
+    above, below, means = evidence.above, evidence.below, evidence.means
     correct = np.bincount(labels[labels == decided], minlength=len(names))
     classes = [
         AdaptiveClass(
             name=names[label],
             n=int(n),
-            available=int(drawn.sizes[k]),
+            available=int(sizes[k]),
             size=None if evidence.sizes is None else int(evidence.sizes[k]),
-            score=float(evidence.means[k]) if n else None,
+            score=float(means[k]) if n else None,
             accuracy=float(correct[label] / n) if n else None,
-            log_above=_finite(evidence.above[k]),
-            log_below=_finite(evidence.below[k]),
+            log_above=_finite(above[k]),
+            log_below=_finite(below[k]),
         )
         for k, (label, n) in enumerate(zip(drawn.present, evidence.counts, strict=True))
     ]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from gfscore.arrays import CHUNK_VALUES, FloatArray, IntArray, Scratch, map_chunks, row_chunks
+from gfscore.arrays import FloatArray, IntArray, Scratch, map_chunks, row_chunks
 from gfscore.errors import OptionError
 from gfscore.samples import Samples
 from gfscore.score_titles import GREAT
@@ -55,13 +55,9 @@ def great_scores(
     *,
     activation: Activation | str = Activation.SOFTMAX,
     temperature: float = 1.0,
-    chunk_values: int = CHUNK_VALUES,
     threads: int | None = None,
 ) -> LocalScores:
-    """GREAT local scores of checked samples, chunk by chunk on all cores.
-
-    Each row is computed by itself, so neither ``chunk_values`` nor ``threads`` changes a bit of the result.
-    """
+    """GREAT local scores of checked samples, chunk by chunk on all cores (or ``threads``); each row by itself."""
     activation, temperature = check_activation(activation, samples), check_temperature(temperature)
     kernel: Kernel = _softmax_margin if activation is Activation.SOFTMAX else sigmoid_margin
     own, rival, values = (np.empty(samples.n_samples) for _ in range(3))
@@ -76,8 +72,7 @@ def great_scores(
         margin[correct] = kernel(others, own[rows][correct], rival[rows][correct], temperature, scratch)
         values[rows] = SCORE_MAX * margin
 
-    chunks = list(row_chunks(*samples.logits.shape, values=chunk_values, shared=True))
-    for _ in map_chunks(score, chunks, threads):
+    for _ in map_chunks(score, list(row_chunks(*samples.logits.shape, shared=True)), threads):
         pass  # each chunk wrote into its own rows
     return LocalScores(
         name=GREAT,
