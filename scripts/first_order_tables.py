@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from calibration_tables import NETWORKS
 from gfscore.engines.first_order_radii import score_first_order
 from gfscore.engines.local import measured
 from gfscore.inputs.data import Data, arrays_digest
@@ -63,14 +64,14 @@ class Network:
         return audit_scores(self.samples(store), local, Options(permutations=0), name=self.name)
 
 
-def networks(folder: Path, names: Sequence[str] | None = None, *, first: int | None = None) -> list[Network]:
-    """The networks with PGD figures, or those of the ``names``, on exactly those images (or the ``first`` of them)."""
+def networks(folder: Path, names: Sequence[str] = NETWORKS, *, first: int | None = None) -> list[Network]:
+    """The networks of the ``names``, on exactly those images (or the ``first`` of them)."""
     with np.load(folder / "cifar10_test.npz") as file:
         images, labels = file["images"], file["labels"].astype(np.int64)
     found = []
     for entry in json.loads((folder / "manifest.json").read_text(encoding="utf-8")):
         name = Path(entry["file"]).stem
-        if "pgd20_linf_2_255" not in entry or (names is not None and name not in names):
+        if name not in names:
             continue
         figures = entry["pgd20_linf_2_255"]
         n = min(figures["first_n"], first or figures["first_n"])

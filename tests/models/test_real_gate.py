@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import calibration_tables
-from gfscore import GateResult, Options, compare
+from gfscore import GateResult, compare
 from gfscore.cli.main import run
 from gfscore.results import Verdict
 from judge_simulations import gate_real
@@ -50,10 +50,10 @@ def test_all_eight_networks_are_judged_at_a_tenth_of_the_cost(realdata, finite):
 
 def test_compare_names_the_classes_that_changed(quick):
     adv, mix = (quick[name] for name in QUICK)
-    found = compare(adv, mix, Options(permutations=0), names=QUICK)
+    found = compare(adv, mix, permutations=0, names=QUICK)
     assert found.better == tuple(map(str, range(10)))
     assert found.worse == ()
-    back = compare(mix, adv, Options(permutations=0))
+    back = compare(mix, adv, permutations=0)
     assert back.worse == tuple(map(str, range(10)))
     for entry in found.classes:
         assert entry.change.interval[0] <= entry.new - entry.old <= entry.change.interval[1]

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.small_files import for_models, read_class_names, read_reference
 from gfscore.jobs.calling import Job, listed
-from gfscore.jobs.calling import listed as name_list
 from gfscore.jobs.options import Accuracies, ClassNames, LogitsFiles, Options, Probabilities, Reference
 from gfscore.jobs.sources import Source, model_names
 from gfscore.jobs.stages import audit_scores, score_samples
+from gfscore.names import listing
 from gfscore.paper.published_numbers import leaderboard
 from gfscore.results import Calibrated, Calibration, ModelAudit
 from gfscore.samples import Samples
@@ -133,7 +133,7 @@ def _read_numbers(given: Numbers, column: str = "autoattack") -> Mapping[str, fl
     entries = [entry for entry in leaderboard() if (entry.dataset, entry.threat) == (dataset, threat)]
     if not entries:
         known = sorted({f"{entry.dataset}/{entry.threat}" for entry in leaderboard()})
-        raise OptionError(f"the RobustBench table has nothing about {given!r}. It has {name_list(known)}.")
+        raise OptionError(f"the RobustBench table has nothing about {given!r}. It has {listing(known)}.")
     chosen = {
         entry.model: entry.clean_accuracy if column == "clean" else entry.autoattack_accuracy for entry in entries
     }
