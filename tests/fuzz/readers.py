@@ -225,3 +225,10 @@ READERS = {
     "summary": Reader("s.safetensors", summary_seeds, read_summary),
     "policy": Reader("policy.toml", policy_seeds, read_rules),
 }  # fmt: skip
+MADE_WITH = {  # packages that the valid files need
+    "parquet": "pyarrow",
+    "images parquet": "pyarrow",
+    "onnx": "onnx",
+    "onnx wire": "onnx",
+    "generator": "onnx",
+}

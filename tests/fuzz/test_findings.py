@@ -16,10 +16,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import watched
-from readers import LABELS, LOGITS, READERS, png, written
+from PIL import Image
+from readers import LABELS, LOGITS, MADE_WITH, READERS, png, written
 from watched import attempt
 
 from gfscore.errors import FileError
+from gfscore.inputs.data import load_data
+from gfscore.inputs.preprocessing import Preprocessing
 
 MB = 1_000_000
 NESTED = b")" + b"2\x86" * 30  # the empty tuple, then thirty times a pair of itself: its hash takes 2^30 steps
@@ -69,6 +72,40 @@ def empty_tensor():
     return len(header).to_bytes(8, "little") + header
 
 
+def line_break_in_a_type():
+    return parquet(image=[{"by\ntes": b"x"}, {"by\ntes": b"y"}], label=[0, 1])
+
+
+def no_row_groups():
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    schema = pa.schema({"image": pa.binary(), "label": pa.int64()})
+    return written(lambda file: parquet.ParquetWriter(file, schema).close())
+
+
+def rows_left_out():
+    """The footer gives the column no values, and its row group four rows."""
+    path = b"\x05bytes\x15\x02\x16"
+    return replaced("images parquet", path + b"\x08", path + b"\x00")
+
+
+def replaced(name, old, new):
+    """The first sound file of a reader, with other bytes in it."""
+    if name in MADE_WITH:
+        pytest.importorskip(MADE_WITH[name])
+    content = READERS[name].seeds()[0]
+    assert old in content
+    return content.replace(old, new)
+
+
+def latents_of_no_shape():
+    onnx = pytest.importorskip("onnx")
+    model = onnx.load_from_string(READERS["generator"].seeds()[0])
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    return model.SerializeToString()
+
+
 FINDINGS = {
     "threshold of 400 digits": ("policy", lambda: b"[rules]\nwcr = " + b"9" * 400, "Give a number"),
     "threshold of 5,000 digits": ("policy", lambda: b"[rules]\nwcr = " + b"9" * 5000, "is not TOML"),
@@ -97,6 +134,34 @@ FINDINGS = {
         lambda: b"label," + b",".join(b"%d" % column for column in range(150_000)) + b"\n",
         "logits have no rows",
     ),
+    "name of a column that is no text": (
+        "parquet",
+        lambda: parquet(label=[0, 1], axx=[1.0, 2.0], b=[2.0, 1.0]).replace(b"axx", b"a\xffx"),
+        "holds text that is not UTF-8 (byte 1). Save it as UTF-8.",
+    ),
+    "name of an image that is no text": (
+        "images parquet",
+        lambda: replaced("images parquet", b"0.png", b"\xff.png"),
+        "holds text that is not UTF-8 (byte 0). Save it as UTF-8.",
+    ),
+    "rows that are left out": (
+        "images parquet",
+        rows_left_out,
+        "column 'image.bytes' holds 0 rows of 4 declared. Save it again.",
+    ),
+    "table of no row groups": ("images parquet", no_row_groups, "holds no image. Give at least one of each of two"),
+    "line break in a type": ("images parquet", line_break_in_a_type, "column 'image' is struct<by tes: binary>. It "),
+    "axis whose name is no text": (
+        "onnx",
+        lambda: replaced("onnx", b"\n\x03\x12\x01n", b"\n\x03\x12\x01\xff"),
+        "names an input, an output or an axis in bytes that are no text. Export it again.",
+    ),
+    "axis of a generator whose name is no text": (
+        "generator",
+        lambda: replaced("generator", b"\n\x03\x12\x01n", b"\n\x03\x12\x01\xff"),
+        "names an input, an output or an axis in bytes that are no text. Export it again.",
+    ),
+    "latents of no shape": ("generator", latents_of_no_shape, "input 'z' has shape []. Fix all its axes but the first"),
     "number of 400 digits": ("reference json", lambda: b'{"a": ' + b"9" * 400 + b"}", "which is no number"),
 }  # fmt: skip
 
@@ -105,6 +170,30 @@ FINDINGS = {
 def test_findings_stay_found(name):
     reader, content, message = FINDINGS[name]
     assert message in attempt(READERS[reader], content())
+
+
+def test_a_chunk_that_declares_half_a_gigabyte_takes_no_memory():
+    """Pillow skips what is left of the last chunk, by its declared length; the image before it is sound."""
+    content = png(0)
+    length = content.index(b"IDAT") - 4
+    assert attempt(READERS["images"], content[:length] + b"\x20" + content[length + 1 :]) == ""
+
+
+def test_one_colour_that_is_made_small_is_refused_before_it_is_unpacked(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        Image.new("1", (9000, 9000)).save(tmp_path / name / "one.png")
+    with pytest.raises(FileError, match=r"declares an image of 0\.3 GB in 0\.0 MB: a decompression bomb, or one value"):
+        load_data(tmp_path, preprocessing=Preprocessing(resize=8, crop=8)).images(slice(0, 1))
+
+
+def test_lists_in_lists_in_the_notes_of_the_hub_are_left_alone():
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = pa.table({"image": [png(0), png(1)], "label": [0, 1]})
+    hub = table.replace_schema_metadata({"huggingface": "[" * 100_000})
+    assert attempt(READERS["images parquet"], written(lambda file: parquet.write_table(hub, file))) == ""
 
 
 def test_a_model_that_asks_for_terabytes_is_refused_in_one_line(tmp_path, capfd):

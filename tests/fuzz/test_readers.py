@@ -7,17 +7,10 @@ from pathlib import Path
 
 import pytest
 from damage import damage
-from readers import READERS
+from readers import MADE_WITH, READERS
 from watched import KEPT, attempt
 
 HERE = Path(__file__).parent
-MADE_WITH = {
-    "parquet": "pyarrow",
-    "images parquet": "pyarrow",
-    "onnx": "onnx",
-    "onnx wire": "onnx",
-    "generator": "onnx",
-}
 each_reader = pytest.mark.parametrize("name", READERS)
 
 
@@ -46,7 +39,8 @@ def test_damaged_files_are_refused_or_read(reader):
 def test_many_damaged_files_are_refused_or_read(reader, name, tmp_path):
     """In a process of its own: native code that crashes takes no other test with it, and leaves the file."""
     command = [sys.executable, str(HERE / "damage.py"), name, "5000"]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(tmp_path)})
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
     left = [str(path) for path in tmp_path.glob(f"{KEPT}*/files/**/*") if path.is_file()]
     assert (done.returncode, left) == (0, []), (done.stdout + done.stderr)[-3000:]
 
@@ -54,7 +48,7 @@ def test_many_damaged_files_are_refused_or_read(reader, name, tmp_path):
 def guided(name, seconds):
     pytest.importorskip("atheris")
     command = [sys.executable, str(HERE / "guided.py"), name, str(seconds)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60 + 3 * seconds)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60 + 3 * seconds)
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
 
 

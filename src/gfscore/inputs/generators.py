@@ -164,7 +164,7 @@ def onnx_generator(path: Path) -> Generator:
     _, session, files, hashes = open_graph(path)
     latent = _input(session, "z", FLOATS, "latents (floats)")
     label = _input(session, "label", INTEGERS, "classes (integers)")
-    batch, *latent_shape = latent.shape
+    latent_shape = latent.shape[1:]
     if not latent_shape or not all(isinstance(length, int) for length in latent_shape):
         raise FileError(
             f"input {latent.name!r} has shape {latent.shape}. Fix all its axes but the first when exporting."
@@ -191,7 +191,7 @@ def onnx_generator(path: Path) -> Generator:
         draw=draw,
         latent_shape=tuple(latent_shape),
         fingerprint=hash_texts(*hashes) if len(hashes) > 1 else hashes[0],
-        batch=batch if isinstance(batch, int) else None,
+        batch=latent.shape[0] if isinstance(latent.shape[0], int) else None,
         files=files,
     )
 

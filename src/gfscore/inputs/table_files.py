@@ -121,13 +121,11 @@ def read_parquet(path: Path, class_names: Sequence[str] | None = None, *, piece:
         names = list(columns.names)
         for name, kind in zip(header, schema.types, strict=True):
             if name in names and not (pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind)):
-                raise FileError(f"column {name!r} is {kind}, no logit. Drop it, or make it a number.")
+                shown = " ".join(str(kind).split())  # a field's name may hold anything
+                raise FileError(f"column {name!r} is {shown}, no logit. Drop it, or make it a number.")
         refuse_too_large(8 * file.metadata.num_rows * len(names), "a table")
         table = file.read(columns=names)
-        try:
-            texts = {name: column_values(file, path, name) for name in RESERVED if name in header}
-        except UnicodeDecodeError as error:
-            raise FileError(f"holds text that is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
+        texts = {name: column_values(file, path, name) for name in RESERVED if name in header}
     for name in (*texts, *names):
         missing = [value is None for value in texts[name]] if name in texts else table[name].is_null().to_numpy()
         if any(missing):
@@ -147,6 +145,8 @@ def open_parquet_file(path: Path) -> Iterator[Any]:
         with parquet.ParquetFile(path) as file:
             refuse_bomb(8 * file.metadata.num_rows * file.metadata.num_columns, path.stat().st_size, "a table")
             yield file
+    except UnicodeDecodeError as error:  # in a value, or in the name of a column
+        raise FileError(f"holds text that is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
     except (pyarrow.ArrowException, OSError) as error:
         raise FileError(f"is not a parquet file, or is damaged ({first_line(error)}). Save it again.") from error
 

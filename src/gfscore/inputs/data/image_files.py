@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from gfscore.errors import FileError, InvalidInputError, OptionError, first_line, naming
+from gfscore.inputs.array_files import refuse_bomb
 from gfscore.inputs.data.base import Data, FilesDigest, check_labels, class_order
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.names import listing
 
 FORMATS = ("PNG", "JPEG", "BMP", "WEBP", "TIFF", "PPM", "GIF")  # no format whose decoder starts another program
 MOST_PIXELS = 1 << 24  # of an image that is made for a model, 4096 x 4096: as floats in colour, 200 MB
+PILLOW_BYTES = 4  # that a pixel in colour takes while an image is decoded
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif")
 SPLITS = ("test", "train", "val", "valid", "validation")
 DEEP_MODES = ("I", "F")  # more than 8 bits a channel, which Pillow would clip; "I;16" begins alike
@@ -67,9 +69,12 @@ def _decode(encoded: Path | bytes, name: str, preprocessing: Preprocessing) -> N
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", Image.DecompressionBombWarning)
-                image = Image.open(io.BytesIO(encoded) if isinstance(encoded, bytes) else encoded, formats=FORMATS)
+                # from memory: of a file, Pillow asks for as many bytes as a chunk declares, before it has them
+                content = encoded if isinstance(encoded, bytes) else encoded.read_bytes()
+                image = Image.open(io.BytesIO(content), formats=FORMATS)
             with image:
                 _refuse_large(image, preprocessing)
+                refuse_bomb(PILLOW_BYTES * image.height * image.width, len(content), "an image")
                 if image.mode.partition(";")[0] in DEEP_MODES:
                     raise FileError(f"has more than 8 bits a channel (mode {image.mode}). Save it with 8.")
                 pixels = np.asarray(preprocessing.fit(_in_colour(image)))

@@ -51,7 +51,7 @@ class _EncodedRows:
         if index not in self.held:
             self.held.clear()
             with naming(group.path), open_parquet_file(group.path) as file:
-                self.held[index] = column_values(file, group.path, self.column, [group.number])
+                self.held[index] = _values(file, group.path, self.column, [group])
         content = self.held[index][within]
         if not content:
             raise FileError("has no image bytes. Embed the images in the file, or drop the row.").found_in(name)
@@ -127,24 +127,35 @@ def _read_table(path: Path) -> _Table:
         kind = schema.field(image).type
         parts = {child.name for child in kind} if str(kind).startswith("struct") else set()
         if "bytes" not in parts and str(kind) not in ("binary", "large_binary"):
-            raise FileError(f"column {image!r} is {kind}. It must hold encoded images: bytes, or {{bytes, path}}.")
+            shown = " ".join(str(kind).split())  # a field's name may hold anything
+            raise FileError(f"column {image!r} is {shown}. It must hold encoded images: bytes, or {{bytes, path}}.")
         sizes = [file.metadata.row_group(index).num_rows for index in range(file.metadata.num_row_groups)]
+        groups = [
+            _Group(path, number, first, rows)
+            for number, (first, rows) in enumerate(zip(_starts(sizes), sizes, strict=True))
+        ]
         return _Table(
             image=f"{image}.bytes" if parts else image,
             label=label,
-            labels=column_values(file, path, label),
+            labels=_values(file, path, label, groups),
             class_names=_hub_names(schema.metadata or {}, label),
-            ids=column_values(file, path, f"{image}.path") if "path" in parts else [],
-            groups=[
-                _Group(path, number, first, rows)
-                for number, (first, rows) in enumerate(zip(_starts(sizes), sizes, strict=True))
-            ],
+            ids=_values(file, path, f"{image}.path", groups) if "path" in parts else [],
+            groups=groups,
         )
+
+
+def _values(file: Any, path: Path, column: str, groups: Sequence[_Group]) -> list[Any]:
+    """A column of some row groups of one file: as many values as they declare rows."""
+    values = column_values(file, path, column, [group.number for group in groups])
+    declared = sum(group.rows for group in groups)
+    if len(values) != declared:
+        raise FileError(f"column {column!r} holds {len(values)} rows of {declared} declared. Save it again.")
+    return values
 
 
 def _starts(sizes: Sequence[int]) -> tuple[int, ...]:
     """First row of each group."""
-    return tuple(accumulate(sizes[:-1], initial=0))
+    return tuple(accumulate(sizes, initial=0))[:-1]
 
 
 def _column(names: Sequence[str], wanted: Sequence[str], name: str, what: str) -> str:
@@ -158,7 +169,7 @@ def _hub_names(metadata: dict[bytes, bytes], label: str) -> tuple[str, ...] | No
     """Names of the classes, where the ``datasets`` library left them in the schema."""
     try:
         names = json.loads(metadata[b"huggingface"])["info"]["features"][label]["names"]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         return None
     return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else None
 

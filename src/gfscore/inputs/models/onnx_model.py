@@ -146,9 +146,14 @@ def open_session(path: Path, threads: int | None = None, *, gpu: bool = False) -
     providers = [*([CUDA] if gpu else []), "CPUExecutionProvider"]
     try:
         # no fallback: onnxruntime announces it on standard output, and there is no other provider to fall back to
-        return onnxruntime.InferenceSession(path, options, providers=providers, enable_fallback=0)
+        session = onnxruntime.InferenceSession(path, options, providers=providers, enable_fallback=0)
     except Exception as error:  # onnxruntime's errors have no other base
         raise FileError(f"cannot be opened by onnxruntime ({first_line(error)}). Export it again.") from error
+    try:
+        _ = [(node.name, node.shape) for node in session.get_inputs()], [node.name for node in session.get_outputs()]
+    except UnicodeDecodeError as error:  # onnxruntime takes any bytes for a name, and fails where Python asks for it
+        raise FileError("names an input, an output or an axis in bytes that are no text. Export it again.") from error
+    return session
 
 
 def _only_input(inputs: Sequence[Any]) -> Any:
