@@ -72,6 +72,15 @@ def test_unknown_words_are_refused():
         gfscore.audit([[1, 0], [0, 1]], [0, 1], tempreature=2)
 
 
+def test_options_are_given_whole_or_by_their_words_but_not_both():
+    arrays = ([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1])
+    options = gfscore.Options(temperature=2, permutations=0)
+    whole = gfscore.audit(*arrays, options=options).model
+    assert whole == gfscore.audit(*arrays, temperature=2, permutations=0).model
+    with pytest.raises(gfscore.GFScoreError, match="delta is said beside options, which says it already"):
+        gfscore.audit(*arrays, options=options, delta=0.1)
+
+
 def without_provenance(found):
     if isinstance(found, dict):
         return {key: without_provenance(value) for key, value in found.items() if key != "provenance"}

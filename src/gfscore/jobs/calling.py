@@ -7,6 +7,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
+from gfscore.errors import OptionError
 from gfscore.storage import all_to_read, expand_pattern, local_folder, to_write
 from gfscore.words import Word
 
@@ -79,6 +80,10 @@ class Job(Generic[Result]):
     def __call__(self, *arguments: Any, **words: Any) -> Result:
         """Call the function by its words."""
         whole = {name: words.pop(name) for name, group in self._groups.items() if isinstance(words.get(name), group)}
+        for name, group in whole.items():
+            twice = [field.name for field in fields(group) if field.name in words]
+            if twice:
+                raise OptionError(f"{twice[0]} is said beside {name}, which says it already. Say it in one of them.")
         bound = self.__signature__.bind(*arguments, **words)
         bound.apply_defaults()
         values = {
