@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
@@ -116,11 +116,14 @@ def local_path(name: str, value: Any, values: Mapping[str, Any], *, several: boo
     return value
 
 
-def listed(values: str | Path | Iterable[Any] | None) -> list[Any]:
-    """One or several, or none: as a list."""
+def listed_paths(values: Any) -> list[Path]:
+    """One path or several, or none, as a list; arrays are refused, as they came without their labels."""
     if values is None:
         return []
-    return [values] if isinstance(values, str | Path) else list(values)
+    found = [values] if isinstance(values, str | Path) else list(values)
+    if not all(isinstance(each, str | Path) for each in found):
+        raise OptionError("logits in memory need their labels beside them. Give both arrays, Samples, or logits files.")
+    return [Path(each) for each in found]
 
 
 def word_of(annotation: Any) -> Word | None:

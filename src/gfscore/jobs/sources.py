@@ -18,7 +18,7 @@ from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models import CallableModel
 from gfscore.inputs.models.forward_passes import check_batch_independence
-from gfscore.jobs.calling import SILENT, Face, Job, listed
+from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.options import DataSpecs, ModelSpecs, Options, RunOptions
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
 from gfscore.measures import Logits, Run
@@ -92,7 +92,7 @@ def find_sources(
     if isinstance(logits, Mapping):
         yield from (Source(name=name, samples=samples) for name, samples in logits.items())
         return
-    files, models, sets = listed(logits), listed_objects(model), listed_objects(data)
+    files, models, sets = listed_paths(logits), listed_objects(model), listed_objects(data)
     if not (files or models or sets):
         raise OptionError("there is nothing to audit. Name logits files, or a --model and --data.")
     if not (models or sets):
