@@ -15,7 +15,7 @@ from run import machine, row, seconds, verdict
 
 from gfscore import views
 from gfscore.attacks import Assault, ScoredRun, with_cross_check
-from gfscore.engines.first_order_radii import score_first_order
+from gfscore.engines.local import score_first_order
 from gfscore.inputs.data import draw_per_class, load_data
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing

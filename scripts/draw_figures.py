@@ -8,9 +8,9 @@ from pathlib import Path
 
 from PIL import Image
 
+from gfscore.jobs.experiments import TEST, audit_zoo
 from gfscore.jobs.options import RunOptions
 from gfscore.jobs.plan import audit_radii
-from gfscore.jobs.zoo_audit import TEST, audit_zoo
 from gfscore.outputs.figures import FIGURES, save
 from gfscore.paper import published_audit
 

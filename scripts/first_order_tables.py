@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from calibration_tables import NETWORKS
-from gfscore.engines.first_order_radii import score_first_order
-from gfscore.engines.local import measured
+from gfscore.engines.local import measured, score_first_order
 from gfscore.inputs.data import Data, arrays_digest
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing

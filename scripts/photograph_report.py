@@ -10,8 +10,8 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 from draw_figures import shrink
+from gfscore.jobs.experiments import TEST, audit_zoo
 from gfscore.jobs.options import RunOptions
-from gfscore.jobs.zoo_audit import TEST, audit_zoo
 from gfscore.outputs import report
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "report"

@@ -72,6 +72,15 @@ def test_unknown_words_are_refused():
         gfscore.audit([[1, 0], [0, 1]], [0, 1], tempreature=2)
 
 
+def test_options_are_given_whole_or_by_their_words_but_not_both():
+    arrays = ([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1])
+    options = gfscore.Options(temperature=2, permutations=0)
+    whole = gfscore.audit(*arrays, options=options).model
+    assert whole == gfscore.audit(*arrays, temperature=2, permutations=0).model
+    with pytest.raises(gfscore.GFScoreError, match="delta is said beside options, which says it already"):
+        gfscore.audit(*arrays, options=options, delta=0.1)
+
+
 def without_provenance(found):
     if isinstance(found, dict):
         return {key: without_provenance(value) for key, value in found.items() if key != "provenance"}
@@ -105,3 +114,33 @@ def test_there_is_a_pair_for_each_job():
     commands = [command.split()[0] for command, _ in pairs_on_the_page()]
     assert set(commands) == {"audit", "certify", "check", "gate", "compare", "calibrate", "plan"}
     assert sum("--stream" in command for command, _ in pairs_on_the_page()) == 1
+
+
+LABELS = np.arange(60) % 3
+LOGITS = np.random.default_rng(0).normal(0, 1, (60, 3)) + 2 * np.eye(3)[LABELS]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: gfscore.audit(LOGITS), "logits in memory need their labels beside them"),
+        (lambda: gfscore.gate(LOGITS, wcr=0.1), "logits in memory need their labels beside them"),
+        (lambda: gfscore.calibrate(LOGITS, "models"), "logits in memory need their labels beside them"),
+        (lambda: gfscore.compare(LOGITS, LOGITS), "a version is ndarray"),
+        (lambda: gfscore.audit(model="zoo:trades"), "--model is given without --data"),
+        (lambda: gfscore.audit(), "there is nothing to audit"),
+        (lambda: gfscore.gate(LOGITS, labels=LABELS), "the policy has no rule"),
+    ],
+)
+def test_natural_mistakes_are_answered_in_words(call, message):
+    with pytest.raises(gfscore.GFScoreError, match=message):
+        call()
+
+
+def test_what_one_job_returns_another_takes():
+    audit = gfscore.audit(LOGITS, LABELS, permutations=0)
+    assert gfscore.gate(audit, wcr=0.1).verdict == gfscore.gate(LOGITS, labels=LABELS, wcr=0.1).verdict
+    assert gfscore.compare(audit, audit).paired is False
+    samples = gfscore.samples_of(LOGITS, LABELS)
+    assert gfscore.audit(samples, permutations=0).model == audit.model
+    assert gfscore.audit(model=lambda inputs: inputs, data=(LOGITS, LABELS), permutations=0).model.classes[0].n == 20

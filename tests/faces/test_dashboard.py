@@ -17,8 +17,8 @@ from gfscore import views
 from gfscore.cli.main import run
 from gfscore.dashboard import serving
 from gfscore.dashboard.controls import TEMPERATURES
+from gfscore.dashboard.numbers import Subject, file_subjects, tell_apart, uploaded_subject
 from gfscore.dashboard.page import zip_figures
-from gfscore.dashboard.subjects import Subject, file_subjects, tell_apart, uploaded_subject
 from gfscore.errors import FileError
 from gfscore.jobs.audit import verdicts
 from gfscore.jobs.certify import certify_given, certify_lipschitz

@@ -18,7 +18,7 @@ from test_dashboard import expected_cards, npz, samples_of
 
 import gfscore
 from gfscore.dashboard.controls import TEMPERATURES
-from gfscore.dashboard.subjects import zoo_subjects
+from gfscore.dashboard.numbers import zoo_subjects
 from gfscore.results import Audit
 
 pytest.importorskip("streamlit")

@@ -10,7 +10,7 @@ from onnx_graphs import chain_graph
 from gfscore import Samples
 from gfscore.inputs.chains import chain_bound
 from gfscore.inputs.models import wrap_module
-from gfscore.measures.steepness import measured_slope
+from gfscore.measures.slopes import measured_slope
 from gfscore.scores import lipschitz_scores
 
 torch = pytest.importorskip("torch")

@@ -8,8 +8,7 @@ import pytest
 import gfscore.measures.slopes as engine
 from gfscore import Audit
 from gfscore.cli.main import run
-from gfscore.engines.first_order_radii import score_first_order
-from gfscore.engines.local import measured
+from gfscore.engines.local import measured, score_first_order
 from gfscore.errors import ModelError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import CallableModel, load_model

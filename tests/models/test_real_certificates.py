@@ -11,7 +11,7 @@ from gfscore.inputs.chains import chain_bound
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model
 from gfscore.measures import Run
-from gfscore.measures.steepness import measured_slope
+from gfscore.measures.slopes import measured_slope
 
 pytest.importorskip("onnx")
 CHAINS = ("cifar_cnn_a_adv", "cifar_conv_small_pgd", "cifar_sgd_8px", "cifar_base_kw", "cifar_wide_kw", "mnist_colt")

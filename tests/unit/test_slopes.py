@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gfscore.measures.steepness import measured_slope
+from gfscore.measures.slopes import measured_slope
 
 IMAGES = np.random.default_rng(1).random((5, 1, 6, 6), dtype=np.float32)
 

@@ -7,13 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from gfscore.cli.binding import AsJson, Call, Out, PerSample, Quiet, command
-from gfscore.cli.screens import say, screen
-from gfscore.cli.streams import write_data
+from gfscore.cli.screens import say, screen, write_data
 from gfscore.jobs.audit import audit, sample_table
 from gfscore.jobs.calibrate import calibrate
 from gfscore.jobs.certify import certify
 from gfscore.jobs.check import check
-from gfscore.jobs.forward import logits
+from gfscore.jobs.sources import logits
 from gfscore.outputs.tables import check_per_sample, write_per_sample
 from gfscore.outputs.terminal import show_audit, show_calibration
 from gfscore.outputs.verdicts import show_check

@@ -7,10 +7,8 @@ import typer
 
 from gfscore import zoo
 from gfscore.cli.binding import Call, Quiet, command
-from gfscore.cli.screens import say, screen
-from gfscore.cli.streams import write_data
-from gfscore.jobs.reproduce import reproduce
-from gfscore.jobs.zoo_audit import demo
+from gfscore.cli.screens import say, screen, write_data
+from gfscore.jobs.experiments import demo, reproduce
 from gfscore.outputs import demo_screen, report
 from gfscore.outputs.reproduction_text import show_reproduction, show_table
 from gfscore.paper import Reproduction

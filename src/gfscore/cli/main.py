@@ -12,7 +12,7 @@ import typer
 
 from gfscore import views
 from gfscore.__about__ import __version__
-from gfscore.cli import streams
+from gfscore.cli import screens
 from gfscore.errors import GFScoreError, RunError
 from gfscore.storage import FULL, redact
 
@@ -31,7 +31,7 @@ COMMANDS = {
     "gate": "verdict_commands",
     "compare": "verdict_commands",
     "check": "audit_commands",
-    "plan": "plan_command",
+    "plan": "output_commands",
     "report": "output_commands",
     "figures": "output_commands",
     "table": "output_commands",
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
     0 done or PASS, 1 FAIL, 2 unusable input or usage, 3 UNDECIDED, 4 failed inside, 130 interrupted.
     """
-    streams.prepare()
+    screens.prepare()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored, as behind nohup
         signal.signal(signal.SIGINT, _interrupt)
     sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
@@ -92,7 +92,7 @@ def run(arguments: list[str]) -> int:
     try:
         app = application(*(name for name in arguments[:1] if name in COMMANDS))
         code = int(app(args=arguments, prog_name="gfscore", standalone_mode=False) or 0)
-        streams.hand_on()  # here, where a full disk behind it still becomes a line
+        screens.hand_on()  # here, where a full disk behind it still becomes a line
         return _fail("interrupted.", code) if code == INTERRUPTED else code
     except RunError as error:
         return _fail(str(error), FAILED_INSIDE)
@@ -108,7 +108,7 @@ def run(arguments: list[str]) -> int:
         return _fail("interrupted.", INTERRUPTED)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL:
-            streams.drop_output()
+            screens.drop_output()
             return _fail(
                 f"the output cannot be written ({error.strerror}). Make room, and run it again.", FAILED_INSIDE
             )

@@ -1,19 +1,23 @@
-"""``gfscore report``, ``figures``, ``table`` and ``dashboard``: an audit that was made before, for people."""
+"""``gfscore report``, ``figures``, ``table``, ``dashboard`` and ``plan``: what needs neither models nor samples."""
 
+import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from gfscore.cli.binding import Quiet, command
-from gfscore.cli.screens import say, screen
-from gfscore.cli.streams import write_data
+from gfscore import views
+from gfscore.cli.binding import Call, Quiet, command
+from gfscore.cli.screens import say, screen, write_data
 from gfscore.errors import FileError, OptionError
-from gfscore.jobs.plan import audit_radii
+from gfscore.jobs.plan import audit_radii, plan
 from gfscore.outputs import report
 from gfscore.outputs.tables import Layout, TableFormat, render_table
 from gfscore.results import Audit
@@ -147,3 +151,28 @@ def dashboard_command(
     check_address(host, port)
     typer.echo(f"gfscore dashboard at {address(host, port)} (stop with Ctrl-C)")
     serve(paths or [], data=data, host=host, port=port, upload_limit=upload_limit)
+
+
+@command(plan)
+def plan_command(job: Call, *, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Say how many samples per class a half-width needs, or what half-width n samples buy, for each interval."""
+    plans = job()
+    if as_json:
+        write_data(json.dumps([asdict(entry) for entry in plans], indent=1) + "\n")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("interval", "samples per class", "half-width", "for which scores"):
+        justify: Literal["left", "right"] = "right" if heading in ("samples per class", "half-width") else "left"
+        table.add_column(heading, justify=justify, no_wrap=heading != "for which scores")
+    for entry in plans:
+        table.add_row(entry.method, f"{entry.n:,}", views.number(entry.radius, 4), Text(entry.basis, style="dim"))
+    console = screen()
+    console.print(table)
+    console.print(
+        Text(
+            "Half-width: half of the distance between both ends of a class interval, in an audit whose intervals hold "
+            f"together with probability {1 - job.words['delta']:g}. On average: single classes are wider, "
+            "others narrower. The RDI, a difference of two, is known half as well.",
+            style="dim",
+        )
+    )

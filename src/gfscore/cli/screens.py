@@ -1,6 +1,10 @@
-"""What people look at: consoles that show text as it is, and progress bars."""
+"""What people and programs read: consoles, bars, and both standard streams, whatever they are."""
 
+import codecs
+import io
 import os
+import sys
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
@@ -8,10 +12,33 @@ from rich.table import Column
 from rich.text import Text
 
 from gfscore import views
-from gfscore.cli.streams import drop_output
 
 UNLIMITED = 10_000  # columns of a pipe, which has no edge
 BAR_WIDTH = 40
+READABLE: Final = "gfscore.readable"  # error handlers: for people, and for programs
+ESCAPED: Final = "gfscore.escaped"
+# What tables and sentences are made of, for encodings that lack it; one character for one where columns depend on it.
+STAND_INS: Final = {
+    **dict.fromkeys("█▉▊▋▌", "#"),
+    **dict.fromkeys("▍▎▏", "."),
+    **dict.fromkeys("−–—─━╸╺╴╶", "-"),
+    **dict.fromkeys("“”„", '"'),
+    **dict.fromkeys("‘’", "'"),
+    "→": "->",
+    "…": "...",
+    "×": "x",
+    "·": ".",
+    "±": "+/-",
+    "≥": ">=",
+    "≤": "<=",
+    "²": "^2",
+    "ρ": "rho",
+    "λ": "lambda",
+    "τ": "tau",
+    "δ": "delta",
+    "│": "|",
+    "✓": "ok",
+}
 
 
 class Screen(Console):
@@ -58,3 +85,79 @@ def progress_bar(*, quiet: bool) -> Progress:
         disable=quiet or not (console.is_interactive and console.file.isatty()),
         transient=True,
     )
+
+
+def prepare() -> None:
+    """Make both streams take every text; once, before anything is printed."""
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:  # closed by whoever started this, such as `>&-`
+            setattr(sys, name, _nowhere(descriptor))
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=READABLE)
+
+
+def write_data(text: str) -> None:
+    """Print what programs read: JSON, CSV, LaTeX, Markdown.
+
+    What the encoding lacks, and what a terminal would obey instead of showing, is spelled as JSON spells it: nothing
+    is replaced by something that looks alike.
+    """
+    if sys.stdout.isatty():
+        text = "".join(c if c.isprintable() or c in "\n\t" else _spelled(c) for c in text)
+    encoding = sys.stdout.encoding or "utf-8"
+    hand_on(text.encode(encoding, ESCAPED).decode(encoding))
+
+
+def hand_on(text: str = "") -> None:
+    """Print it, with all that waits; a reader that has gone, such as `head`, changes no verdict."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_output()
+
+
+def drop_output() -> None:
+    """Let what is still to be printed go nowhere: the interpreter would complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _readable(error: UnicodeError) -> tuple[str, int]:
+    lacking, end = _lacking(error)
+    return "".join(STAND_INS.get(c) or _spelled(c) for c in lacking), end
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    lacking, end = _lacking(error)
+    return "".join(map(_spelled, lacking)), end
+
+
+def _lacking(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return error.object[error.start : error.end], error.end
+
+
+def _spelled(character: str) -> str:
+    r"""The character as JSON spells it.
+
+    >>> _spelled("é"), _spelled("🙂")
+    ('\\u00e9', '\\ud83d\\ude42')
+    """
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[first : first + 4]}" for first in range(0, len(units), 4))
+
+
+def _nowhere(descriptor: int) -> io.TextIOWrapper:
+    """A stream that keeps nothing; the number of the closed one is taken, or the next file opened would have it."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        os.dup2(null, descriptor)
+    return open(null, "w", encoding="utf-8")  # noqa: PTH123 (until the process ends)
+
+
+codecs.register_error(READABLE, _readable)
+codecs.register_error(ESCAPED, _escaped)

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from gfscore.cli.binding import Call, Quiet, command
-from gfscore.cli.screens import screen
-from gfscore.cli.streams import write_data
+from gfscore.cli.screens import screen, write_data
 from gfscore.jobs.compare import compare
 from gfscore.jobs.gate import gate
 from gfscore.outputs import ci_formats

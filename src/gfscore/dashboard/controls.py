@@ -7,8 +7,7 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gfscore.dashboard.numbers import DEFAULTS, Settings
-from gfscore.dashboard.subjects import Subject, kind_of, uploaded_subject
+from gfscore.dashboard.numbers import DEFAULTS, Settings, Subject, kind_of, uploaded_subject
 from gfscore.errors import GFScoreError
 from gfscore.inputs.logits_files import SUFFIXES
 from gfscore.jobs.options import Options, known_scores

@@ -8,8 +8,7 @@ import streamlit as st
 from altair.typing import ChartType
 
 from gfscore import views
-from gfscore.dashboard.numbers import Settings, class_samples, confusions
-from gfscore.dashboard.subjects import Subject
+from gfscore.dashboard.numbers import Settings, Subject, class_samples, confusions
 from gfscore.errors import PLURALS, ResultError
 from gfscore.inputs.data import thumbnails
 from gfscore.inputs.protocols import Dataset

@@ -12,9 +12,18 @@ from altair.typing import ChartType
 
 from gfscore import views
 from gfscore.dashboard import controls
-from gfscore.dashboard.numbers import Settings, audit_at, compare_at, result_of
+from gfscore.dashboard.numbers import (
+    Settings,
+    Subject,
+    audit_at,
+    compare_at,
+    file_subjects,
+    kind_of,
+    result_of,
+    tell_apart,
+    zoo_subjects,
+)
 from gfscore.dashboard.one_model import ends_of, show_chart, show_model, show_or_explain
-from gfscore.dashboard.subjects import Subject, file_subjects, kind_of, tell_apart, zoo_subjects
 from gfscore.errors import GFScoreError
 from gfscore.inputs.data import load_data
 from gfscore.jobs.audit import verdicts

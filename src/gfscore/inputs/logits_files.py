@@ -3,8 +3,9 @@
 Formats: :mod:`~gfscore.inputs.array_files` and :mod:`~gfscore.inputs.table_files`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,23 @@ from gfscore.names import name_texts, shorten
 from gfscore.samples import Samples
 from gfscore.storage import redact, refuse_unreadable, to_read
 
-SUFFIXES = (".npz", ".safetensors", ".parquet", ".csv")
+
+class Reading(NamedTuple):
+    """What a reader of logits files is told."""
+
+    probabilities: bool = False  # the file may hold probabilities
+    class_names: Sequence[str] | None = None  # which columns are classes, and their names
+    piece: bool = False  # one of several files of a model
+
+
+# A format is a line here; the order is that of messages.
+READERS: dict[str, Callable[[Path, Reading], RawSamples]] = {
+    ".npz": lambda path, how: read_npz(path, probabilities=how.probabilities),
+    ".safetensors": lambda path, how: read_safetensors(path, probabilities=how.probabilities),
+    ".parquet": lambda path, how: read_parquet(path, how.class_names, piece=how.piece),
+    ".csv": lambda path, how: read_csv(path, how.class_names, piece=how.piece),
+}
+SUFFIXES = tuple(READERS)
 
 
 def read_samples(
@@ -59,19 +76,14 @@ def read_samples(
 
 def _read(path: Path, class_names: Sequence[str] | None, *, probabilities: bool, piece: bool) -> RawSamples:
     refuse_unreadable(path)
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        *most, last = SUFFIXES
+        raise FileError(f"has the ending {path.suffix!r}. Logits files are {', '.join(most)} or {last}.")
     try:
-        match path.suffix.lower():
-            case ".npz":
-                return read_npz(path, probabilities=probabilities)
-            case ".safetensors":
-                return read_safetensors(path, probabilities=probabilities)
-            case ".parquet":
-                return read_parquet(path, class_names, piece=piece)
-            case ".csv":
-                return read_csv(path, class_names, piece=piece)
+        return reader(path, Reading(probabilities=probabilities, class_names=class_names, piece=piece))
     except OSError as error:
         raise FileError(f"cannot be read ({error.strerror or error}). Check the file and its permissions.") from error
-    raise FileError(f"has the ending {path.suffix!r}. Logits files are {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
 
 
 def find_shards(path: Path) -> list[Path]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from gfscore import views
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.engines.first_order_radii import first_order_rows
 from gfscore.engines.loading import load
+from gfscore.engines.local import first_order_rows
 from gfscore.errors import OptionError, naming
 from gfscore.jobs.calling import Face
 from gfscore.jobs.options import Options, RunOptions

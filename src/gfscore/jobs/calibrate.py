@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.small_files import for_models, read_class_names, read_reference
-from gfscore.jobs.calling import Job, listed
+from gfscore.jobs.calling import Job, listed_paths
 from gfscore.jobs.options import Accuracies, ClassNames, LogitsFiles, Options, Probabilities, Reference
 from gfscore.jobs.sources import Source, model_names
 from gfscore.jobs.stages import audit_scores, score_samples
@@ -68,7 +68,7 @@ def calibrate(
     if isinstance(logits, Mapping):
         sources = [Source(name=name, samples=samples) for name, samples in logits.items()]
     else:
-        sources = [Source(name=name, path=path) for name, path in model_names(listed(logits)).items()]
+        sources = [Source(name=name, path=path) for name, path in model_names(listed_paths(logits)).items()]
     names = (
         class_names if class_names is None or isinstance(class_names, list | tuple) else read_class_names(class_names)
     )

@@ -2,11 +2,12 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
+from gfscore.errors import OptionError
 from gfscore.storage import all_to_read, expand_pattern, local_folder, to_write
 from gfscore.words import Word
 
@@ -79,6 +80,10 @@ class Job(Generic[Result]):
     def __call__(self, *arguments: Any, **words: Any) -> Result:
         """Call the function by its words."""
         whole = {name: words.pop(name) for name, group in self._groups.items() if isinstance(words.get(name), group)}
+        for name, group in whole.items():
+            twice = [field.name for field in fields(group) if field.name in words]
+            if twice:
+                raise OptionError(f"{twice[0]} is said beside {name}, which says it already. Say it in one of them.")
         bound = self.__signature__.bind(*arguments, **words)
         bound.apply_defaults()
         values = {
@@ -111,11 +116,14 @@ def local_path(name: str, value: Any, values: Mapping[str, Any], *, several: boo
     return value
 
 
-def listed(values: str | Path | Iterable[Any] | None) -> list[Any]:
-    """One or several, or none: as a list."""
+def listed_paths(values: Any) -> list[Path]:
+    """One path or several, or none, as a list; arrays are refused, as they came without their labels."""
     if values is None:
         return []
-    return [values] if isinstance(values, str | Path) else list(values)
+    found = [values] if isinstance(values, str | Path) else list(values)
+    if not all(isinstance(each, str | Path) for each in found):
+        raise OptionError("logits in memory need their labels beside them. Give both arrays, Samples, or logits files.")
+    return [Path(each) for each in found]
 
 
 def word_of(annotation: Any) -> Word | None:

@@ -17,14 +17,14 @@ from gfscore.assemble import make_provenance
 from gfscore.engines.local import measured
 from gfscore.errors import ModelError, OptionError, naming
 from gfscore.inputs.chains import chain_bound
-from gfscore.inputs.radii import read_radii
+from gfscore.inputs.small_files import read_radii
 from gfscore.jobs.audit import Seen
-from gfscore.jobs.calling import SILENT, Face, Job, listed
+from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, ProfileOptions, RunOptions, Seed
 from gfscore.jobs.sources import Source, find_sources, listed_objects, provenance_of, watch
 from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Run, Votes
-from gfscore.measures.steepness import PLACES, measured_slope
+from gfscore.measures.slopes import PLACES, measured_slope
 from gfscore.measures.votes import Classify, noise_votes
 from gfscore.results import Audit
 from gfscore.samples import Samples
@@ -166,7 +166,7 @@ def certify(
 
 def _sources(logits: Any, model: Any, data: Any, run: RunOptions, face: Face) -> Iterator[Source]:
     """As for an audit, but a model's forward passes are over before its radii are computed."""
-    files, models = listed(logits), listed_objects(model)
+    files, models = listed_paths(logits), listed_objects(model)
     if files or not models:
         yield from find_sources(files, (), () if models else data, run, face)
     for spec in models:

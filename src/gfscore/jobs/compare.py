@@ -97,6 +97,10 @@ def compare(
     >>> found.worse, found.better, found.paired
     (('0',), ('1',), True)
     """
+    old, new = (each.model if isinstance(each, Audit) else each for each in (old, new))
+    for version in (old, new):
+        if not isinstance(version, str | Path | Samples | ModelAudit):
+            raise OptionError(f"a version is {type(version).__name__}. Give a file, Samples, or the audit of a model.")
     versions = [_path(each, store) if isinstance(each, str | Path) else each for each in (old, new)]
     paths = [each for each in versions if isinstance(each, Path)]
     first, second = names or (model_names(paths) if len(paths) == 2 else ("old", "new"))

@@ -10,7 +10,7 @@ from gfscore import views
 from gfscore.assemble import make_provenance
 from gfscore.errors import OptionError, naming
 from gfscore.jobs.adaptive import gate_runs
-from gfscore.jobs.calling import SILENT, Face, Job, listed
+from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.compare import compare_audits, compare_samples
 from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, Options, Probabilities, RunOptions, Target
 from gfscore.jobs.policy_words import PolicyWords
@@ -89,7 +89,10 @@ def gate(
         run.refuse_ray("a gate on files")
     files = watch(inputs, baseline, policy, groups)
     kept = rules.over(policy)
-    given = _listed(inputs if labels is None else Samples.of(as_array(inputs), as_array(labels), class_names=run.names))
+    if labels is not None:
+        names = {"class_names": run.names, "groups": groups, "probabilities": probabilities}
+        inputs = Samples.of(as_array(inputs), as_array(labels), **names)
+    given = _listed(inputs)
     if model or not all(isinstance(each, ModelAudit) or _is_audit(each) for each in given):
         with naming(policy) if isinstance(policy, Path) else nullcontext():
             check_scale(kept, options)
@@ -119,7 +122,15 @@ def gate(
 
 
 def _listed(inputs: Any) -> list[Any]:
-    return [inputs] if isinstance(inputs, Samples | ModelAudit | Source) else listed(inputs)
+    """What is judged, one after the other: audits, samples, or files."""
+    if isinstance(inputs, Audit):
+        return list(inputs.models)
+    several = inputs if isinstance(inputs, list | tuple) else [inputs]
+    return list(several) if _in_memory(several) else listed_paths(inputs)
+
+
+def _in_memory(inputs: Sequence[Any]) -> bool:
+    return bool(inputs) and all(isinstance(each, Samples | ModelAudit | Source) for each in inputs)
 
 
 def _baseline(given: Any, read: Callable[[Source], Samples], options: Options) -> Baseline | None:

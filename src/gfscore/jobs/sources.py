@@ -1,26 +1,25 @@
-"""Where samples come from: arrays, files, or models that are run on data; for every job that takes any of them."""
+"""Where samples come from: arrays, files, or models that are run on data; and ``logits``, which only runs them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gfscore.assemble import make_provenance
-from gfscore.engines.first_order_radii import score_first_order
 from gfscore.engines.homes import Stored
 from gfscore.engines.loading import as_model, load
-from gfscore.engines.local import measured
+from gfscore.engines.local import measured, score_first_order
 from gfscore.engines.ray import logits_on_ray
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models import CallableModel
 from gfscore.inputs.models.forward_passes import check_batch_independence
-from gfscore.jobs.calling import SILENT, Face, Job, listed
-from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
+from gfscore.jobs.options import DataSpecs, ModelSpecs, Options, RunOptions
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
 from gfscore.measures import Logits, Run
 from gfscore.measures.logits import SHARD_ROWS, forward_rows
@@ -28,7 +27,9 @@ from gfscore.measures.run import facts_of
 from gfscore.results import Provenance
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
-from gfscore.storage import Watched, to_read
+from gfscore.storage import Watched, to_read, to_write
+from gfscore.storage.store import export_logits, fact_metadata
+from gfscore.words import Word
 
 LOGITS_FILES = "an audit of logits files"
 
@@ -91,7 +92,7 @@ def find_sources(
     if isinstance(logits, Mapping):
         yield from (Source(name=name, samples=samples) for name, samples in logits.items())
         return
-    files, models, sets = listed(logits), listed_objects(model), listed_objects(data)
+    files, models, sets = listed_paths(logits), listed_objects(model), listed_objects(data)
     if not (files or models or sets):
         raise OptionError("there is nothing to audit. Name logits files, or a --model and --data.")
     if not (models or sets):
@@ -242,3 +243,28 @@ def _pair(data: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     if inputs.ndim == 0 or len(inputs) == 0:
         raise OptionError("data holds no input. Give at least one of each of two classes.")
     return (inputs.astype(np.float32) if inputs.dtype.kind == "f" else inputs), labels
+
+
+@Job
+def logits(
+    out: Annotated[Path, Word(short="o", help="The logits file to write: .safetensors.")],
+    *,
+    model: ModelSpecs = None,
+    data: DataSpecs = None,
+    run: RunOptions,
+    face: Face = SILENT,
+) -> Path:
+    """Run a model on labelled images and keep its logits in a file.
+
+    A run that was stopped, however it was stopped, goes on where it was.
+    """
+    path = to_write(out)
+    if path.suffix.lower() != ".safetensors":
+        raise OptionError(f"--out {out} has the ending {path.suffix!r}. Logits are written as .safetensors.")
+    models, sets = listed_objects(model), listed_objects(data)
+    if len(models) != 1 or len(sets) != 1:
+        raise OptionError("one --model and one --data make one logits file. Call the command once for each.")
+    for source in run_models(models, sets, run, face):
+        if source.run is not None and source.path is not None:
+            export_logits(source.path, path, fact_metadata(facts_of(source.run.data)))
+    return path

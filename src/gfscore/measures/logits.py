@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.measures.measure import RowMeasure, RowsDone
-from gfscore.measures.run import READ_ROWS, Run, rows_together
+from gfscore.measures.run import READ_ROWS, RowMeasure, RowsDone, Run, rows_together
 
 SHARD_ROWS = 2048  # about; rounded to whole batches
 

@@ -1,14 +1,16 @@
-"""A model on data: the one object that everything which is asked of a model goes through."""
+"""A model on data, which everything that is asked of a model goes through; and what a measure must say."""
 
 import uuid
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.numpy import load, save
 
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import naming
@@ -30,12 +32,11 @@ from gfscore.samples import Samples
 from gfscore.storage import refuse_changed
 from gfscore.storage.store import ON_GPU, Recipe, Store
 
-if TYPE_CHECKING:
-    from gfscore.measures.measure import Measure
-
 DEFAULT_BATCH = 128
 READ_ROWS = 256  # images that are read and preprocessed together, unless they are large
 READ_BYTES = 1 << 28  # that these take at most as floats, unless one alone takes more
+Part = TypeVar("Part")  # what is computed for one shard
+RowsDone = Callable[[int], None]  # called with the rows of a shard that are done
 
 
 def rows_together(data: Dataset, wanted: int = READ_ROWS) -> int:
@@ -217,3 +218,50 @@ class Run:
     def _noted(self, done: Batched) -> FloatArray:
         self.notes.halved_batches += done.halved
         return done.values
+
+
+class Measure(ABC, Generic[Part]):
+    """Something that is asked of a model on data, shard by shard."""
+
+    name: ClassVar[str]  # of what is stored
+
+    @property
+    @abstractmethod
+    def settings(self) -> Mapping[str, Any] | None:
+        """What decides its values beside the run, for JSON; None for the logits, which the run alone decides."""
+
+    @abstractmethod
+    def rows_per_shard(self, run: Run) -> int:
+        """Rows after which something is kept."""
+
+    @abstractmethod
+    def compute(self, run: Run, rows: slice, done: RowsDone = lambda _rows: None) -> Part:
+        """Its values for some rows; what went on meanwhile is in the notes of the run."""
+
+    @abstractmethod
+    def to_bytes(self, part: Part) -> bytes:
+        """What was computed, for the way from a worker."""
+
+    @abstractmethod
+    def from_bytes(self, content: bytes) -> Part:
+        """What :meth:`to_bytes` gave."""
+
+
+class RowMeasure(Measure[FloatArray]):
+    """A measure with a row of float32 numbers for each sample."""
+
+    @abstractmethod
+    def columns(self, run: Run) -> int:
+        """Numbers in a row."""
+
+    def about(self, run: Run) -> dict[str, Any]:
+        """What its entry in the store says to people."""
+        return {"model": run.model.name, "data": run.data.source, "n": run.n_samples}
+
+    def to_bytes(self, part: FloatArray) -> bytes:
+        """The rows as a safetensors file."""
+        return bytes(save({self.name: np.ascontiguousarray(part)}))
+
+    def from_bytes(self, content: bytes) -> FloatArray:
+        """What :meth:`to_bytes` gave."""
+        return np.asarray(load(content)[self.name])

@@ -6,8 +6,7 @@ from typing import Any
 
 from gfscore.errors import naming
 from gfscore.measures.logits import Logits
-from gfscore.measures.measure import Measure, RowsDone
-from gfscore.measures.run import Run
+from gfscore.measures.run import Measure, RowsDone, Run
 from gfscore.measures.summary_files import summary_from_bytes, summary_to_bytes
 from gfscore.samples import Samples
 from gfscore.scores import great_scores

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import ModelError
-from gfscore.measures.measure import RowMeasure, RowsDone
-from gfscore.measures.run import Run, rows_together
+from gfscore.measures.run import RowMeasure, RowsDone, Run, rows_together
 from gfscore.scores.smoothing import Noise
 
 SHARD_PASSES = 1 << 15  # forward passes after which something is kept, about

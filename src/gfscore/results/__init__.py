@@ -1,7 +1,24 @@
 """What is written and read: audits, calibrations, verdicts and comparisons, to and from JSON."""
 
 from gfscore.results.audit_result import Audit
-from gfscore.results.base_result import Flag, Interval, Metric, Provenance, Result, ResultFile, Share
+from gfscore.results.base_result import (
+    DataInfo,
+    Flag,
+    Interval,
+    IntervalInfo,
+    Metric,
+    ModelInfo,
+    PreprocessingInfo,
+    Provenance,
+    Result,
+    ResultFile,
+    RunInfo,
+    SamplesInfo,
+    ScoreInfo,
+    Setting,
+    Share,
+    WeightedBy,
+)
 from gfscore.results.calibration_result import (
     AgainstReference,
     Agreement,
@@ -14,30 +31,23 @@ from gfscore.results.calibration_result import (
     ModelRanking,
     ObjectiveSteps,
 )
-from gfscore.results.check_result import AttackAgreements, AttackFreeScores, Claim, CrossCheck, Witness
 from gfscore.results.class_result import Atkinson, ClassResult, Disparity, NoiseFloor, Null, Penalised, WorstCase
 from gfscore.results.model_result import ModelAudit
-from gfscore.results.origin_result import (
-    DataInfo,
-    IntervalInfo,
-    ModelInfo,
-    PreprocessingInfo,
-    RunInfo,
-    SamplesInfo,
-    ScoreInfo,
-    Setting,
-    WeightedBy,
-)
 from gfscore.results.verdict_result import (
     AdaptiveClass,
     AdaptiveRun,
+    AttackAgreements,
+    AttackFreeScores,
+    Claim,
     ClassChange,
     Comparison,
+    CrossCheck,
     GateResult,
     MetricChange,
     ModelVerdict,
     RuleVerdict,
     Verdict,
+    Witness,
 )
 
 FILES: dict[str, type[ResultFile]] = {"audit": Audit, "gate": GateResult, "comparison": Comparison}  # by file name

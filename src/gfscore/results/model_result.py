@@ -10,9 +10,8 @@ from pydantic import BaseModel, Field
 
 from gfscore.errors import PLURALS, ResultError
 from gfscore.metrics import BUILT_IN, Scale, find_metric
-from gfscore.results.base_result import Flag, Interval, Metric, Share
+from gfscore.results.base_result import Flag, Interval, IntervalInfo, Metric, RunInfo, SamplesInfo, ScoreInfo, Share
 from gfscore.results.calibration_result import Calibrated, Curves
-from gfscore.results.check_result import Claim, CrossCheck
 from gfscore.results.class_result import (
     Atkinson,
     ClassResult,
@@ -22,7 +21,7 @@ from gfscore.results.class_result import (
     Penalised,
     WorstCase,
 )
-from gfscore.results.origin_result import IntervalInfo, RunInfo, SamplesInfo, ScoreInfo
+from gfscore.results.verdict_result import Claim, CrossCheck
 
 WHOLE_NUMBER = 1e-6  # of the samples of a class: how far the correct ones may be from a whole number, by rounding
 SLACK = 1e-9  # for the rounding of sums, relative to the largest score or to 1
