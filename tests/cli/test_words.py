@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import pickle
 import re
 from dataclasses import asdict
 from importlib import import_module
@@ -13,6 +14,7 @@ import pytest
 import gfscore
 from gfscore.cli.main import COMMANDS, run
 from gfscore.jobs.calling import Job
+from gfscore.judge import Policy
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 JOBS = {name: name for name in ("audit", "certify", "check", "gate", "compare", "calibrate", "plan", "logits")}
@@ -25,7 +27,7 @@ IN_PYTHON = {  # what has no text: arrays, callables, whoever listens
     "certify": {"seen", "face", "gpu"},
     "check": {"folder", "face", "gpu"},
     "logits": {"face", "gpu"},
-    "demo": {"face"},
+    "demo": {"radii", "face"},
     "reproduce": {"face", "gpu"},
 }
 
@@ -77,7 +79,7 @@ def test_options_are_given_whole_or_by_their_words_but_not_both():
     options = gfscore.Options(temperature=2, permutations=0)
     whole = gfscore.audit(*arrays, options=options).model
     assert whole == gfscore.audit(*arrays, temperature=2, permutations=0).model
-    with pytest.raises(gfscore.GFScoreError, match="delta is said beside options, which says it already"):
+    with pytest.raises(gfscore.GFScoreError, match="delta is said twice: by itself, and in options"):
         gfscore.audit(*arrays, options=options, delta=0.1)
 
 
@@ -144,3 +146,83 @@ def test_what_one_job_returns_another_takes():
     samples = gfscore.samples_of(LOGITS, LABELS)
     assert gfscore.audit(samples, permutations=0).model == audit.model
     assert gfscore.audit(model=lambda inputs: inputs, data=(LOGITS, LABELS), permutations=0).model.classes[0].n == 20
+
+
+def test_numbers_of_numpy_are_numbers_and_texts_are_read_as_on_the_command_line():
+    samples = gfscore.Samples.of(LOGITS, LABELS)
+    for threshold in (np.float32(1.2), np.float64(1.2), np.array(1.2)[()]):
+        [verdict] = gfscore.gate(samples, wcr=threshold, rdi=1.25).models
+        assert [rule.metric for rule in verdict.rules] == ["wcr", "rdi"]
+    words = {"model": "zoo:trades", "data": "zoo:digits", "score": "first-order", "norm": "linf"}
+    found = [gfscore.audit(**words, n_per_class=n, eps=eps).model for n, eps in ((np.int64(2), "8/255"), (2, 8 / 255))]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda samples: gfscore.audit(samples, target="Finite"), "target 'Finite' is not a choice. Choose population"),
+        (lambda samples: gfscore.audit(samples, engine="Ray"), "engine 'Ray' is not a choice. Choose local or ray"),
+        (lambda samples: gfscore.certify(samples, method="smoth"), "method 'smoth' is not a choice. Choose smoothing"),
+        (lambda samples: gfscore.audit(samples, batch_size=0), "batch_size is 0. Give at least 1"),
+        (
+            lambda samples: gfscore.gate(samples, Policy.of({"rules": {"rdi": 0.5}}), wcr=0.9),
+            "wcr is said beside",
+        ),
+        (lambda samples: gfscore.gate(LOGITS, LABELS, wcr=0.1), "the policy is ndarray"),
+        (lambda samples: gfscore.gate(samples, wcr="high"), "high"),
+        (lambda samples: gfscore.audit(samples, options=1), "options is int. Give Options"),
+        (lambda samples: gfscore.audit({"a": "a.npz"}), "a is str. Give Samples by name"),
+        (lambda samples: gfscore.audit("a.npz", name="mine"), "files and models that are run have names of their own"),
+        (lambda samples: gfscore.audit("a.npz", sample_ids=[1]), "are those of arrays"),
+        (lambda samples: gfscore.audit(samples, stream=True), "samples in memory need no stream"),
+        (lambda samples: gfscore.audit(samples, probabilities=True), "these samples were checked as logits"),
+        (lambda samples: gfscore.check(model=np.sum, data="zoo:digits"), "in memory can be audited and gated"),
+        (lambda samples: gfscore.compare(samples, samples, score="first-order", norm="l2"), "takes the model itself"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(call, message):
+    with pytest.raises(gfscore.GFScoreError, match=message):
+        call(gfscore.Samples.of(LOGITS, LABELS))
+
+
+def test_words_reach_samples_in_memory():
+    samples, groups = gfscore.Samples.of(LOGITS, LABELS), ["x", "z"] * 30
+    by_groups = gfscore.audit(samples, groups=groups, permutations=0, name="mine").model
+    assert (by_groups.name, by_groups.partition) == ("mine", "group")
+    assert by_groups.classes == gfscore.audit(LOGITS, LABELS, groups=groups, permutations=0).model.classes
+    named = gfscore.audit(samples, class_names=["a", "b", "c"], permutations=0).model
+    assert [entry.name for entry in named.classes] == ["a", "b", "c"]
+
+
+def test_groups_are_names_or_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    groups = ["x", "z"] * 30
+    Path("groups.txt").write_text("\n".join(groups))
+    np.savez("net.npz", logits=LOGITS, labels=LABELS)
+    ways = [(("net.npz",), groups), (("net.npz",), "groups.txt"), ((LOGITS, LABELS), "groups.txt")]
+    found = [gfscore.audit(*what, groups=said, permutations=0).model.classes for what, said in ways]
+    assert found[0] == found[1] == found[2]
+
+
+def test_models_are_run_beside_samples():
+    both = gfscore.audit(
+        {"mine": gfscore.Samples.of(LOGITS, LABELS)}, model="zoo:trades", data="zoo:digits", n_per_class=2
+    )
+    assert [model.name for model in both.models] == ["mine", "trades"]
+
+
+def test_a_seed_in_options_is_that_of_the_run():
+    words = {"model": "zoo:standard", "data": "zoo:digits", "n_per_class": 5}
+    whole = gfscore.audit(**words, options=gfscore.Options(seed=5, permutations=0)).model
+    assert whole == gfscore.audit(**words, seed=5, permutations=0).model
+
+
+def test_options_of_an_audit_are_part_of_those_of_a_check():
+    words = {"model": "zoo:trades", "data": "zoo:digits", "n_per_class": 2, "samples": 1, "method": "bisection"}
+    options = gfscore.Options(delta=0.1, permutations=0)
+    assert gfscore.check(**words, options=options).model.interval.delta == 0.1
+
+
+def test_jobs_travel_to_other_processes():
+    assert pickle.loads(pickle.dumps(gfscore.audit)) is gfscore.audit

@@ -32,7 +32,7 @@ def demo_command(
     Runs the forward passes, audits, tries to refute the scores, calibrates the temperature, prints what came out in one
     screen, and writes audit.json, report.html and some figures.
     """
-    found = job()
+    found = job(radii=not quiet)
     found.audit.save(out / "audit.json")
     write_text(out / "report.html", report.html(found.audit))
     _draw(demo_screen.on_test(found.audit), out / "figures")

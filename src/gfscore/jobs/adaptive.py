@@ -12,7 +12,7 @@ from gfscore.engines.local import first_order_rows
 from gfscore.errors import OptionError, naming
 from gfscore.jobs.calling import Face
 from gfscore.jobs.options import Options, RunOptions
-from gfscore.jobs.sources import listed_objects
+from gfscore.jobs.sources import listed_objects, refuse_objects
 from gfscore.jobs.stages import asked_score, score_samples
 from gfscore.judge import (
     ABSENT,
@@ -57,6 +57,7 @@ def gate_runs(
     models, sets = listed_objects(model), listed_objects(data)
     if not (models and sets):
         raise OptionError("--adaptive runs a model, and only as far as it must. Give --model and --data.")
+    refuse_objects(models, sets)
     if options.expect_accuracy is not None:
         raise OptionError(
             "--expect-accuracy is for whole audits: an adaptive gate draws mostly from the worst classes."

@@ -74,7 +74,7 @@ def audit(
     sample_ids: Sequence[object] | None = None,
     class_sizes: ArrayLike | None = None,
     finite: bool = True,
-    name: str = "model",
+    name: str | None = None,
     seen: Seen | None = None,
     face: Face = SILENT,
 ) -> Audit:
@@ -99,6 +99,7 @@ def audit(
     """
     if options.radius is not None:
         run.refuse_ray("a first-order radius")
+    _ = run.names  # a file that cannot be read is refused before anything else is
     outside = Outside.read(calibrate, reference, accuracies, options)
     files = watch([] if stream or pieces else logits, groups, run.class_names)
     if stream or pieces:
@@ -108,16 +109,22 @@ def audit(
         models, hashes = audit_streams(logits, model, data, options, run, face, **reading)
         return _result(models, outside, provenance_of(face, files, hashes))
     if labels is not None:
-        arrays = Samples.of(
+        logits = Samples.of(
             as_array(logits),
             as_array(labels),
             class_names=run.names,
-            groups=groups,
             sample_ids=sample_ids,
             probabilities=probabilities,
             class_sizes=class_sizes,
         )
-        logits = {name: arrays}
+    elif sample_ids is not None or class_sizes is not None:
+        raise OptionError(
+            "sample ids and class sizes are those of arrays. Give labels beside logits, or leave them out."
+        )
+    if isinstance(logits, Samples):
+        logits = {name or "model": logits}
+    elif name is not None:
+        raise OptionError("files and models that are run have names of their own. Leave name out.")
 
     def read(source: Source) -> Samples:
         samples = source.read(probabilities=probabilities, class_names=run.names, groups=groups)

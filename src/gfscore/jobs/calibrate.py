@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 from gfscore.errors import OptionError, naming
@@ -27,7 +28,7 @@ from gfscore.temperature import calibrate as calibrate_curves
 from gfscore.words import Word
 
 ROBUSTBENCH = "robustbench:"
-Numbers = Mapping[str, float] | str | None  # by model, or where they can be read
+Numbers = Mapping[str, float] | str | Path | None  # by model, or where they can be read
 
 
 @Job
@@ -65,13 +66,13 @@ def calibrate(
     """
     options, span = Options(activation=activation), _span(range)
     outside = Outside.read(objective, reference, accuracies, options)
+    if isinstance(logits, Samples):
+        logits = {"model": logits}
     if isinstance(logits, Mapping):
         sources = [Source(name=name, samples=samples) for name, samples in logits.items()]
     else:
         sources = [Source(name=name, path=path) for name, path in model_names(listed_paths(logits)).items()]
-    names = (
-        class_names if class_names is None or isinstance(class_names, list | tuple) else read_class_names(class_names)
-    )
+    names = read_class_names(class_names) if isinstance(class_names, Path) else class_names
     curves = {}
     for source in sources:
         samples = source.read(probabilities=probabilities, class_names=names)
@@ -125,11 +126,11 @@ class Outside:
 
 def _read_numbers(given: Numbers, column: str = "autoattack") -> Mapping[str, float] | None:
     """Numbers as given, from a file, or from RobustBench: accuracies under AutoAttack or clean ones, in percent."""
-    if not isinstance(given, str):
+    if given is None or isinstance(given, Mapping):
         return given
-    if not given.startswith(ROBUSTBENCH):
-        return read_reference(given)
-    dataset, _, threat = given.removeprefix(ROBUSTBENCH).partition("/")
+    if not str(given).startswith(ROBUSTBENCH):
+        return read_reference(str(given))
+    dataset, _, threat = str(given).removeprefix(ROBUSTBENCH).partition("/")
     entries = [entry for entry in leaderboard() if (entry.dataset, entry.threat) == (dataset, threat)]
     if not entries:
         known = sorted({f"{entry.dataset}/{entry.threat}" for entry in leaderboard()})
@@ -141,7 +142,7 @@ def _read_numbers(given: Numbers, column: str = "autoattack") -> Mapping[str, fl
 
 
 def _place(given: object, otherwise: str) -> str:
-    return given if isinstance(given, str) else otherwise
+    return str(given) if isinstance(given, str | Path) else otherwise
 
 
 def curve_of(

@@ -4,8 +4,12 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from gfscore.errors import OptionError
 from gfscore.storage import all_to_read, expand_pattern, local_folder, to_write
@@ -79,26 +83,74 @@ class Job(Generic[Result]):
 
     def __call__(self, *arguments: Any, **words: Any) -> Result:
         """Call the function by its words."""
-        whole = {name: words.pop(name) for name, group in self._groups.items() if isinstance(words.get(name), group)}
-        for name, group in whole.items():
-            twice = [field.name for field in fields(group) if field.name in words]
-            if twice:
-                raise OptionError(f"{twice[0]} is said beside {name}, which says it already. Say it in one of them.")
+        whole = {name: _group(name, group, words.pop(name)) for name, group in self._groups.items() if name in words}
+        whole = {name: value for name, value in whole.items() if value is not None}
+        said = {field.name: getattr(value, field.name) for value in whole.values() for field in fields(value)}
+        for name in words:
+            if name in said:
+                raise OptionError(f"{name} is said twice: by itself, and in {' and '.join(whole)}. Say it once.")
         bound = self.__signature__.bind(*arguments, **words)
         bound.apply_defaults()
-        values = {
-            name: local_path(name, value, bound.arguments, several=self._paths[name]) if name in self._paths else value
-            for name, value in bound.arguments.items()
-        }
+        values = {name: self._taken(name, value, bound.arguments) for name, value in bound.arguments.items()} | said
         groups = {
             name: whole.get(name) or group(**{field.name: values[field.name] for field in fields(group)})
             for name, group in self._groups.items()
         }
         return self.function(**{name: values[name] for name in self._given}, **groups)
 
+    def __reduce__(self) -> str:
+        return self.function.__qualname__  # where to find it again: pickle asks the module
+
+    def _taken(self, name: str, value: Any, values: Mapping[str, Any]) -> Any:
+        """What was given to a parameter, as the job takes it: the same from Python as from the command line."""
+        if name in self._paths:
+            return local_path(name, value, values, several=self._paths[name])
+        word = word_of(self.__signature__.parameters[name].annotation)
+        return value if word is None else plain_value(name, value, self.__signature__.parameters[name].annotation)
+
     def words(self) -> dict[str, inspect.Parameter]:
         """The parameters that can be said on the command line."""
         return {name: entry for name, entry in self.__signature__.parameters.items() if word_of(entry.annotation)}
+
+
+def _group(name: str, group: Any, value: Any) -> Any:
+    """Options that were given whole, also as those of a wider job that are a part of them."""
+    if value is None or isinstance(value, group):
+        return value
+    if is_dataclass(value) and issubclass(group, type(value)):
+        return group(**{field.name: getattr(value, field.name) for field in fields(value)})
+    raise OptionError(f"{name} is {type(value).__name__}. Give {group.__name__}, or its words one by one.")
+
+
+def plain_value(name: str, value: Any, annotation: Any) -> Any:
+    """A value of the kind that the command line would give: a choice, a list, a number of Python's own."""
+    word, kinds = word_of(annotation), kinds_of(annotation)
+    if word is None or value is None:
+        return value
+    if isinstance(value, np.generic):
+        value = value.item()
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, StrEnum):
+            if value not in tuple(kind):
+                raise OptionError(f"{name} {value!r} is not a choice. Choose {' or '.join(kind)}.")
+            return kind(value)
+    if isinstance(value, str) and list[str] in kinds:
+        return [value]
+    if isinstance(value, str) and word.parse is not None:
+        return word.parse(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if word.least is not None and value < word.least:
+            raise OptionError(f"{name} is {value:g}. Give at least {word.least:g}.")
+        if word.most is not None and value > word.most:
+            raise OptionError(f"{name} is {value:g}. Give at most {word.most:g}.")
+    return value
+
+
+def kinds_of(annotation: Any) -> tuple[Any, ...]:
+    """The types that a parameter takes on the command line, one by one."""
+    word = word_of(annotation)
+    kind = get_args(annotation)[0] if word is not None and word.kind is None else getattr(word, "kind", annotation)
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
 
 def local_path(name: str, value: Any, values: Mapping[str, Any], *, several: bool = False) -> Any:

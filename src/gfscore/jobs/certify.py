@@ -4,7 +4,7 @@ The functions for arrays in memory do what :func:`certify` does for files, model
 about, and what it is not: :doc:`certificates`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -166,7 +166,8 @@ def certify(
 
 def _sources(logits: Any, model: Any, data: Any, run: RunOptions, face: Face) -> Iterator[Source]:
     """As for an audit, but a model's forward passes are over before its radii are computed."""
-    files, models = listed_paths(logits), listed_objects(model)
+    files = logits if isinstance(logits, Samples | Mapping) else listed_paths(logits)
+    models = listed_objects(model)
     if files or not models:
         yield from find_sources(files, (), () if models else data, run, face)
     for spec in models:
@@ -178,6 +179,8 @@ def _radii(samples: Samples, source: Source, certificate: CertificateWords, face
     run = source.run
     match Certificate(certificate.method):
         case Certificate.GIVEN if certificate.radii is not None:
+            if not isinstance(certificate.radii, Path):
+                return given_scores(samples, certificate.radii, norm=certificate.norm, cap=certificate.cap)
             with naming(certificate.radii):
                 found = read_radii(certificate.radii, samples)
                 return given_scores(samples, found, norm=certificate.norm, cap=certificate.cap)

@@ -50,20 +50,15 @@ MATCHED_BY_ORDER = Flag(
     message="rows were matched by their order, as there are no sample ids in both: that they are the same samples is "
     "taken on trust. Were they others, in an order that goes with the score, intervals would be too narrow.",
 )
-Version = Annotated[
-    Any,
-    Word(
-        kind=str,
-        is_argument=True,
-        help="A version: a logits file, an audit.json, or store:KEY for a run that gfscore store list shows.",
-    ),
-]
+VERSION = "a logits file, an audit.json, or store:KEY for a run that gfscore store list shows"
+Old = Annotated[Any, Word(kind=str, is_argument=True, help=f"The version before: {VERSION}.")]
+New = Annotated[Any, Word(kind=str, is_argument=True, help="The version after.")]
 
 
 @Job
 def compare(
-    old: Version,
-    new: Version,
+    old: Old,
+    new: New,
     *,
     tolerance: Annotated[
         float | None, Word(help="A fall that is accepted; without it, a class is worse when it fell at all.")
@@ -97,6 +92,8 @@ def compare(
     >>> found.worse, found.better, found.paired
     (('0',), ('1',), True)
     """
+    if options.radius is not None:
+        raise OptionError("a comparison scores logits, and a radius takes the model itself. Compare two audit.json.")
     old, new = (each.model if isinstance(each, Audit) else each for each in (old, new))
     for version in (old, new):
         if not isinstance(version, str | Path | Samples | ModelAudit):

@@ -80,10 +80,13 @@ class ZooAudit:
 
 
 @Job
-def demo(*, store: StoreFolder = None, seed: Seed = 0, face: Face = SILENT) -> ZooAudit:
-    """Audit the embedded zoo: eight small digit classifiers, on test images and on generated ones."""
+def demo(*, store: StoreFolder = None, seed: Seed = 0, radii: bool = True, face: Face = SILENT) -> ZooAudit:
+    """Audit the embedded zoo: eight small digit classifiers, on test images and on generated ones.
+
+    With ``radii`` their first-order radii on a few images are measured too.
+    """
     run = RunOptions(store=store, seed=seed)
-    return ZooAudit(audit_zoo((TEST, GENERATED), run, face), _radii(run, face))
+    return ZooAudit(audit_zoo((TEST, GENERATED), run, face), _radii(run, face) if radii else ())
 
 
 def audit_zoo(data: Sequence[str], run: RunOptions, face: Face = SILENT) -> Audit:

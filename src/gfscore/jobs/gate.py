@@ -1,6 +1,6 @@
 """``gate``: PASS, FAIL or UNDECIDED, by rules on the intervals of an audit; compare, judge, and say why."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.compare import compare_audits, compare_samples
 from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, Options, Probabilities, RunOptions, Target
 from gfscore.jobs.policy_words import PolicyWords
-from gfscore.jobs.sources import Source, as_array, find_sources, provenance_of, watch
+from gfscore.jobs.sources import Source, as_array, find_sources, listed_objects, provenance_of, watch
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores, score_samples
 from gfscore.judge import ROUND, check_thresholds, refuse_void
 from gfscore.judge.flags import Facts, audit_flags, known_flags
@@ -90,8 +90,7 @@ def gate(
     files = watch(inputs, baseline, policy, groups)
     kept = rules.over(policy)
     if labels is not None:
-        names = {"class_names": run.names, "groups": groups, "probabilities": probabilities}
-        inputs = Samples.of(as_array(inputs), as_array(labels), **names)
+        inputs = Samples.of(as_array(inputs), as_array(labels), class_names=run.names, probabilities=probabilities)
     given = _listed(inputs)
     if model or not all(isinstance(each, ModelAudit) or _is_audit(each) for each in given):
         with naming(policy) if isinstance(policy, Path) else nullcontext():
@@ -109,6 +108,8 @@ def gate(
     def read(source: Source) -> Samples:
         return source.read(probabilities=probabilities, class_names=run.names, groups=groups)
 
+    if name is not None and len(given) + len(listed_objects(model)) > 1:
+        raise OptionError("several models have names of their own. Leave name out.")
     before = _baseline(baseline, read, options)
     if seen is None:
         options = replace(options, permutations=0)  # no rule asks for the noise floor
@@ -125,6 +126,8 @@ def _listed(inputs: Any) -> list[Any]:
     """What is judged, one after the other: audits, samples, or files."""
     if isinstance(inputs, Audit):
         return list(inputs.models)
+    if isinstance(inputs, Mapping):
+        return [Source(name=name, samples=samples) for name, samples in inputs.items()]
     several = inputs if isinstance(inputs, list | tuple) else [inputs]
     return list(several) if _in_memory(several) else listed_paths(inputs)
 
@@ -140,8 +143,9 @@ def _baseline(given: Any, read: Callable[[Source], Samples], options: Options) -
             given = Audit.load(given).model if _is_audit(given) else read(Source(name=given.stem, path=given))
     if options.radius is not None and isinstance(given, Samples):
         raise OptionError("a radius cannot be compared with a baseline of logits. Give its audit.json instead.")
-    before: Baseline | None = given
-    return before
+    if not isinstance(given, Samples | ModelAudit | Audit | None):
+        raise OptionError(f"the baseline is {type(given).__name__}. Give a file, Samples, or an audit.")
+    return given.model if isinstance(given, Audit) else given
 
 
 def _sources(

@@ -34,6 +34,7 @@ def plan(
     ('hoeffding', 1995)
     """
     first = Audit.load(pilot).model if isinstance(pilot, Path) else pilot
+    first = first.model if isinstance(first, Audit) else first
     if (radius is None) == (n is None):
         raise OptionError("say what is known: --radius for the samples it needs, or --n for the radius they buy.")
     if first is None and classes is None:

@@ -11,6 +11,8 @@ from gfscore.inputs.small_files import allow_also, extend_policy, read_policy
 from gfscore.judge import Policy
 from gfscore.words import Word
 
+PLAIN = ("wcr", "rdi", "nrgc", "fp_great", "accuracy", "refuted")  # rules that are a number
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyWords:
@@ -70,11 +72,18 @@ class PolicyWords:
     def over(self, policy: Policy | Mapping[str, Any] | Path | None) -> Policy:
         """The policy with these rules over its own."""
         if isinstance(policy, Policy):
+            said = [
+                field.name for field in fields(self) if field.name != "allow" and getattr(self, field.name) is not None
+            ]
+            if said:
+                raise OptionError(f"{said[0]} is said beside a Policy, which is complete. Give its tables instead.")
             return policy.allowing(self.allow or ())
+        if policy is not None and not isinstance(policy, Mapping | Path):
+            raise OptionError(
+                f"the policy is {type(policy).__name__}. Give a policy.toml or its tables; labels are said by name."
+            )
         table = read_policy(policy) if isinstance(policy, Path) else dict(policy or {})
-        plain = {
-            field.name: value for field in fields(self) if isinstance(value := getattr(self, field.name), float | int)
-        }
+        plain = {name: value for name in PLAIN if (value := getattr(self, name)) is not None}
         extend_policy(table, "rules", plain | _pairs(self.rule, "--rule"))
         extend_policy(table, "class", _pairs(self.class_, "--class"))
         extend_policy(table, "class_accuracy", _pairs(self.class_accuracy, "--class-accuracy"))

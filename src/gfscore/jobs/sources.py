@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +18,7 @@ from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models import CallableModel
 from gfscore.inputs.models.forward_passes import check_batch_independence
+from gfscore.inputs.small_files import read_groups
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.options import DataSpecs, ModelSpecs, Options, RunOptions
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
@@ -25,9 +26,9 @@ from gfscore.measures import Logits, Run
 from gfscore.measures.logits import SHARD_ROWS, forward_rows
 from gfscore.measures.run import facts_of
 from gfscore.results import Provenance
-from gfscore.samples import Samples
+from gfscore.samples import Groups, Samples
 from gfscore.scores import LocalScores
-from gfscore.storage import Watched, to_read, to_write
+from gfscore.storage import Watched, redact, to_read, to_write
 from gfscore.storage.store import export_logits, fact_metadata
 from gfscore.words import Word
 
@@ -61,16 +62,28 @@ class Source:
         *,
         probabilities: bool = False,
         class_names: Sequence[str] | None = None,
-        groups: Path | None = None,
+        groups: Any = None,
     ) -> Samples:
         """The samples; data that are run here have names for their classes."""
         if self.samples is not None:
-            return self.samples
-        if self.path is None:
+            samples = self.samples
+            if probabilities and not samples.probabilities:
+                raise OptionError(
+                    "these samples were checked as logits. Say that they are probabilities where they are made."
+                )
+            samples = samples if class_names is None else samples.named(class_names)
+        elif self.path is None:
             raise OptionError(f"{self.name} has no samples.")
-        if self.run is not None:
-            return self.run.read(self.path, probabilities=probabilities, groups=groups)
-        return read_samples(self.path, probabilities=probabilities, class_names=class_names, groups=groups)
+        elif self.run is not None:
+            samples = self.run.read(self.path, probabilities=probabilities)
+        else:
+            samples = read_samples(self.path, probabilities=probabilities, class_names=class_names)
+        if groups is None:
+            return samples
+        with nullcontext() if self.path is None else naming(redact(self.path)):
+            n = samples.n_samples
+            given = read_groups(groups, samples.sample_ids, n) if isinstance(groups, Path) else groups
+            return replace(samples, groups=Groups.of(given, n))
 
     def score(self, samples: Samples, options: Options, face: Face) -> LocalScores:
         """The local score that is asked for, of the samples that were read."""
@@ -90,8 +103,13 @@ def find_sources(
     if isinstance(logits, Samples):
         logits = {"model": logits}
     if isinstance(logits, Mapping):
-        yield from (Source(name=name, samples=samples) for name, samples in logits.items())
-        return
+        for name, samples in logits.items():
+            if not isinstance(samples, Samples):
+                raise OptionError(f"{name} is {type(samples).__name__}. Give Samples by name, or files in a list.")
+            yield Source(name=name, samples=samples)
+        if not listed_objects(model) and not listed_objects(data):
+            return
+        logits = None
     files, models, sets = listed_paths(logits), listed_objects(model), listed_objects(data)
     if not (files or models or sets):
         raise OptionError("there is nothing to audit. Name logits files, or a --model and --data.")
@@ -144,8 +162,18 @@ def samples_of(model: Any, data: Any = None, *, probabilities: bool = False, run
     return source.read(probabilities=probabilities, class_names=run.names)
 
 
+def refuse_objects(*given: Sequence[Any]) -> None:
+    """Refuse models and data in memory where only specs can be run: they could not be found again."""
+    for each in (each for several in given for each in several):
+        if not isinstance(each, str | Path):
+            raise OptionError(
+                f"a {type(each).__name__} in memory can be audited and gated, not more. Give specs, such as net.onnx."
+            )
+
+
 def run_models(models: Sequence[Any], data: Sequence[Any], options: RunOptions, face: Face) -> Iterator[Source]:
     """Every model on every data set, with the file of its logits."""
+    refuse_objects(models, data)
     store, how, cluster = options.kept, options.loading, options.cluster
     found: Iterable[tuple[Run, Stored]]
     if cluster is not None:
@@ -192,8 +220,9 @@ def as_array(values: Any) -> NDArray[Any]:
 
 def listed_objects(values: Any) -> list[Any]:
     """Specs or objects as a list; a pair (inputs, labels) is one object."""
-    several = isinstance(values, list) or (isinstance(values, tuple) and all(isinstance(each, str) for each in values))
-    return list(values) if several else [] if values is None else [values]
+    if isinstance(values, list | tuple) and all(isinstance(each, str | Path) or callable(each) for each in values):
+        return list(values)
+    return [] if values is None else [values]
 
 
 def refuse_repeated(paths: Sequence[Path]) -> list[Path]:

@@ -19,7 +19,7 @@ from gfscore.errors import FileError, GFScoreError, OptionError, naming
 from gfscore.inputs.logits_files import Shards, find_shards, refuse_two_formats
 from gfscore.jobs.calling import Face, listed_paths
 from gfscore.jobs.options import Options, RunOptions
-from gfscore.jobs.sources import LOGITS_FILES, listed_objects, model_names, refuse_repeated
+from gfscore.jobs.sources import LOGITS_FILES, listed_objects, model_names, refuse_objects, refuse_repeated
 from gfscore.jobs.stages import Origin, audit_summary, score_samples
 from gfscore.measures import Sums
 from gfscore.results import ModelAudit
@@ -153,7 +153,10 @@ def audit_streams(
 ) -> tuple[list[ModelAudit], dict[Path, str]]:
     """Audits of logits files and of models that are run; and the files that were read, with their hashes."""
     audits, hashes = list[ModelAudit](), dict[Path, str]()
+    if isinstance(logits, Samples | Mapping):
+        raise OptionError("samples in memory need no stream. Leave stream out.")
     logits, models, data = listed_paths(logits), listed_objects(model), listed_objects(data)
+    refuse_objects(models, data)
     if logits or not (models or data):
         run.refuse_ray(LOGITS_FILES)
         files = _files_of(logits, pieces=pieces)
