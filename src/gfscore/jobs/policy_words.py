@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.small_files import allow_also, extend_policy, read_policy
+from gfscore.jobs.calling import kinds_of
 from gfscore.judge import Policy
 from gfscore.words import Word
-
-PLAIN = ("wcr", "rdi", "nrgc", "fp_great", "accuracy", "refuted")  # rules that are a number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +82,8 @@ class PolicyWords:
                 f"the policy is {type(policy).__name__}. Give a policy.toml or its tables; labels are said by name."
             )
         table = read_policy(policy) if isinstance(policy, Path) else dict(policy or {})
-        plain = {name: value for name in PLAIN if (value := getattr(self, name)) is not None}
+        numbers = [field.name for field in fields(self) if float in kinds_of(field.type)]
+        plain = {name: value for name in numbers if (value := getattr(self, name)) is not None}
         extend_policy(table, "rules", plain | _pairs(self.rule, "--rule"))
         extend_policy(table, "class", _pairs(self.class_, "--class"))
         extend_policy(table, "class_accuracy", _pairs(self.class_accuracy, "--class-accuracy"))
