@@ -203,3 +203,13 @@ def test_the_caption_of_a_table_says_that_it_is_a_certificate(here, capsys):
     text = capsys.readouterr().out
     assert "not a certificate" not in text
     assert "true if the logits are L-Lipschitz" in text
+
+
+def test_ids_of_radii_that_are_no_text_are_refused(here, capsys):
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"radius": [0.1, 0.2], "sample_id": ["axx", "b"]})
+    pytest.importorskip("pyarrow.parquet").write_table(table, "radii.parquet", compression="none")
+    Path("radii.parquet").write_bytes(Path("radii.parquet").read_bytes().replace(b"axx", b"a\xffx"))
+    np.savez("two.npz", logits=3 * np.eye(2), labels=[0, 1], sample_ids=["axx", "b"])
+    assert run(["certify", "two.npz", "--method", "given", "--radii", "radii.parquet"]) == 2
+    assert "radii.parquet: holds text that is not UTF-8 (byte 1). Save it as UTF-8." in capsys.readouterr().err

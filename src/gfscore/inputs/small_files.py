@@ -222,15 +222,15 @@ def _from_npz(path: Path) -> Radii:
 
 
 def _from_parquet(path: Path) -> Radii:
+    types = require("pyarrow.types", extra="tables", purpose="reading parquet")
     with open_parquet_file(path) as file:
         table = file.read()
-    _refuse_other_columns(table.column_names)
-    radii, types = table[RADIUS], require("pyarrow.types", extra="tables", purpose="reading parquet")
-    if radii.null_count or not (types.is_floating(radii.type) or types.is_integer(radii.type)):
-        raise FileError(
-            f"column 'radius' is {radii.type} with {radii.null_count} empty rows. Make all of them numbers."
-        )
-    return radii.to_pylist(), table[SAMPLE_ID].to_pylist() if SAMPLE_ID in table.column_names else None
+        _refuse_other_columns(table.column_names)
+        radii = table[RADIUS]
+        if radii.null_count or not (types.is_floating(radii.type) or types.is_integer(radii.type)):
+            kind = " ".join(str(radii.type).split())
+            raise FileError(f"column 'radius' is {kind} with {radii.null_count} empty rows. Make all of them numbers.")
+        return radii.to_pylist(), table[SAMPLE_ID].to_pylist() if SAMPLE_ID in table.column_names else None
 
 
 def _refuse_other_columns(header: list[str]) -> None:
