@@ -44,7 +44,7 @@ def replace_after(monkeypatch, module, name, path, *, when):
     ("command", "module", "name", "path", "when"),
     [
         (["audit", "a.npz", "b.npz"], sources, "read_samples", "a.npz", 1),
-        (["audit", "a.npz", "--groups", "groups.txt"], sources, "read_samples", "groups.txt", 1),
+        (["audit", "a.npz", "--groups", "groups.txt"], sources, "read_groups", "groups.txt", 1),
         (["audit", "a.npz", "b.npz", "--calibrate", "stability"], sources, "read_samples", "a.npz", 2),
         (["audit", "--stream", "a.npz", "b.npz"], stream, "_hashes", "b.npz", 2),
         (["audit", "--pieces", "a.npz", "b.npz"], logits_files, "read_samples", "a.npz", 1),
