@@ -36,7 +36,7 @@ def make_map() -> str:
     lines = ["| room | what it is | modules |", "|---|---|---|"]
     for name in rooms():
         room = SOURCE / name
-        if room.is_dir():
+        if (room / "__init__.py").exists():  # an empty folder may be left from an earlier state
             inside = ", ".join(f"`{path.relative_to(room).with_suffix('').as_posix()}`" for path in modules(room))
             lines.append(f"| **`{name}/`** | {first_sentence(room / '__init__.py')} | {inside} |")
         else:
