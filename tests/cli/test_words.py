@@ -102,7 +102,8 @@ def test_the_one_liners_of_the_docs_give_the_json_of_the_command(command, code, 
     for name, gap in {"old": 2.0, "new": 1.5, "net": 1.0}.items():
         np.savez(f"{name}.npz", logits=rng.normal(0, 1, (300, 3)) + gap * np.eye(3)[labels], labels=labels)
     monkeypatch.setenv("GFSCORE_STORE", "first")  # each computes for itself
-    assert run([*command.split(" #")[0].split(), "--json"]) in (0, 1, 3)
+    said, _, exit_code = command.partition("  # exit ")
+    assert run([*said.split(), "--json"]) == int(exit_code or 0)
     wanted = json.loads(capsys.readouterr().out)
     monkeypatch.setenv("GFSCORE_STORE", "second")
     found = {}
@@ -174,7 +175,9 @@ def test_numbers_of_numpy_are_numbers_and_texts_are_read_as_on_the_command_line(
         (lambda samples: gfscore.audit(samples, options=1), "options is int. Give Options"),
         (lambda samples: gfscore.audit({"a": "a.npz"}), "a is str. Give Samples by name"),
         (lambda samples: gfscore.audit("a.npz", name="mine"), "files and models that are run have names of their own"),
-        (lambda samples: gfscore.audit("a.npz", sample_ids=[1]), "are those of arrays"),
+        (lambda samples: gfscore.audit("a.npz", sample_ids=[1]), "sample_ids is about arrays. Give labels"),
+        (lambda samples: gfscore.audit("a.npz", LABELS, stream=True), "labels is about arrays, which need no stream"),
+        (lambda samples: gfscore.gate({"a": "a.npz"}, wcr=0.1), "a is str. Give Samples by name"),
         (lambda samples: gfscore.audit(samples, stream=True), "samples in memory need no stream"),
         (lambda samples: gfscore.audit(samples, probabilities=True), "these samples were checked as logits"),
         (lambda samples: gfscore.check(model=np.sum, data="zoo:digits"), "in memory can be audited and gated"),
@@ -210,6 +213,19 @@ def test_models_are_run_beside_samples():
         {"mine": gfscore.Samples.of(LOGITS, LABELS)}, model="zoo:trades", data="zoo:digits", n_per_class=2
     )
     assert [model.name for model in both.models] == ["mine", "trades"]
+
+
+@pytest.mark.parametrize(
+    "kind", [lambda samples: samples, lambda samples: {"mine": samples}, lambda samples: [samples]]
+)
+def test_a_gate_passes_nothing_over(kind):
+    """What is judged: samples in memory, audits, and models that are run, in one call."""
+    samples, run = gfscore.Samples.of(LOGITS, LABELS), {"model": "zoo:trades", "data": "zoo:digits", "n_per_class": 2}
+    verdicts = gfscore.gate(kind(samples), rdi=1.25, allow="absent_classes", **run).models
+    assert [verdict.name for verdict in verdicts][1:] == ["trades"]
+    audit = gfscore.audit(samples, permutations=0)
+    assert len(gfscore.gate([samples, audit.model], rdi=1.25).models) == 2
+    assert len(gfscore.gate(audit, rdi=1.25, **run).models) == 2
 
 
 def test_a_seed_in_options_is_that_of_the_run():

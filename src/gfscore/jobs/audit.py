@@ -99,6 +99,8 @@ def audit(
     """
     if options.radius is not None:
         run.refuse_ray("a first-order radius")
+    arrays = {"labels": labels, "sample_ids": sample_ids, "class_sizes": class_sizes, "name": name}
+    _refuse_array_words([word for word, value in arrays.items() if value is not None], logits, stream=stream or pieces)
     _ = run.names  # a file that cannot be read is refused before anything else is
     outside = Outside.read(calibrate, reference, accuracies, options)
     files = watch([] if stream or pieces else logits, groups, run.class_names)
@@ -117,14 +119,8 @@ def audit(
             probabilities=probabilities,
             class_sizes=class_sizes,
         )
-    elif sample_ids is not None or class_sizes is not None:
-        raise OptionError(
-            "sample ids and class sizes are those of arrays. Give labels beside logits, or leave them out."
-        )
     if isinstance(logits, Samples):
         logits = {name or "model": logits}
-    elif name is not None:
-        raise OptionError("files and models that are run have names of their own. Leave name out.")
 
     def read(source: Source) -> Samples:
         samples = source.read(probabilities=probabilities, class_names=run.names, groups=groups)
@@ -179,6 +175,16 @@ def _result(
 ) -> Audit:
     ranking = ranking_of(tuple(models), outside.reference_of([model.name for model in models]))
     return Audit(models=tuple(models), calibration=calibration, ranking=ranking, provenance=provenance)
+
+
+def _refuse_array_words(said: Sequence[str], logits: Any, *, stream: bool) -> None:
+    """Refuse what is said of arrays where there are none: it would be passed over."""
+    if said and stream:
+        raise OptionError(f"{said[0]} is about arrays, which need no stream. Leave stream out, or take StreamingAudit.")
+    if said == ["name"] and not isinstance(logits, Samples):
+        raise OptionError("files and models that are run have names of their own. Leave name out.")
+    if said not in ([], ["name"]) and "labels" not in said:
+        raise OptionError(f"{said[0]} is about arrays. Give labels beside logits, or leave it out.")
 
 
 def _refuse_with_stream(given: Mapping[str, object], options: Options) -> None:

@@ -14,7 +14,7 @@ from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.compare import compare_audits, compare_samples
 from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, Options, Probabilities, RunOptions, Target
 from gfscore.jobs.policy_words import PolicyWords
-from gfscore.jobs.sources import Source, as_array, find_sources, listed_objects, provenance_of, watch
+from gfscore.jobs.sources import Source, as_array, find_samples, find_sources, listed_objects, provenance_of, watch
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores, score_samples
 from gfscore.judge import ROUND, check_thresholds, refuse_void
 from gfscore.judge.flags import Facts, audit_flags, known_flags
@@ -127,13 +127,11 @@ def _listed(inputs: Any) -> list[Any]:
     if isinstance(inputs, Audit):
         return list(inputs.models)
     if isinstance(inputs, Mapping):
-        return [Source(name=name, samples=samples) for name, samples in inputs.items()]
+        return list(find_samples(inputs))
     several = inputs if isinstance(inputs, list | tuple) else [inputs]
-    return list(several) if _in_memory(several) else listed_paths(inputs)
-
-
-def _in_memory(inputs: Sequence[Any]) -> bool:
-    return bool(inputs) and all(isinstance(each, Samples | ModelAudit | Source) for each in inputs)
+    if several and all(isinstance(each, Samples | ModelAudit | Source) for each in several):
+        return [Source(name="model", samples=each) if isinstance(each, Samples) else each for each in several]
+    return listed_paths(inputs)
 
 
 def _baseline(given: Any, read: Callable[[Source], Samples], options: Options) -> Baseline | None:
@@ -152,13 +150,12 @@ def _sources(
     inputs: Sequence[Any], model: Any, data: Any, run: RunOptions, face: Face, *, probabilities: bool
 ) -> Iterator[Source | ModelAudit]:
     """Audits as they are, then logits, then models that are run."""
-    audits = [each for each in inputs if isinstance(each, ModelAudit) or _is_audit(each)]
-    for each in audits:
-        yield from [each] if isinstance(each, ModelAudit) else Audit.load(each).models
-    logits = [each for each in inputs if not any(each is audit for audit in audits)]
-    if logits and not isinstance(logits[0], Path):
-        yield from (each if isinstance(each, Source) else Source(name="model", samples=each) for each in logits)
-    elif logits or model or data or not audits:
+    files = [each for each in inputs if isinstance(each, Path)]
+    for each in files:
+        yield from Audit.load(each).models if _is_audit(each) else ()
+    yield from (each for each in inputs if not isinstance(each, Path))
+    logits = [each for each in files if not _is_audit(each)]
+    if logits or model or data or not inputs:
         yield from find_sources(logits, model, data, run, face, probabilities=probabilities)
 
 

@@ -28,7 +28,7 @@ from gfscore.measures.run import facts_of
 from gfscore.results import Provenance
 from gfscore.samples import Groups, Samples
 from gfscore.scores import LocalScores
-from gfscore.storage import Watched, redact, to_read, to_write
+from gfscore.storage import Watched, redact, to_read
 from gfscore.storage.store import export_logits, fact_metadata
 from gfscore.words import Word
 
@@ -100,18 +100,11 @@ def find_sources(
     logits: Any, model: Any, data: Any, run: RunOptions, face: Face, *, probabilities: bool = False
 ) -> Iterator[Source]:
     """Samples, logits files, then the models that are run; one at a time, so that one is held at a time."""
-    if isinstance(logits, Samples):
-        logits = {"model": logits}
-    if isinstance(logits, Mapping):
-        for name, samples in logits.items():
-            if not isinstance(samples, Samples):
-                raise OptionError(f"{name} is {type(samples).__name__}. Give Samples by name, or files in a list.")
-            yield Source(name=name, samples=samples)
-        if not listed_objects(model) and not listed_objects(data):
-            return
-        logits = None
-    files, models, sets = listed_paths(logits), listed_objects(model), listed_objects(data)
-    if not (files or models or sets):
+    models, sets = listed_objects(model), listed_objects(data)
+    in_memory = logits if isinstance(logits, Mapping) else {"model": logits} if isinstance(logits, Samples) else {}
+    files = [] if in_memory else listed_paths(logits)
+    yield from find_samples(in_memory)
+    if not (in_memory or files or models or sets):
         raise OptionError("there is nothing to audit. Name logits files, or a --model and --data.")
     if not (models or sets):
         run.refuse_ray(LOGITS_FILES)
@@ -124,6 +117,14 @@ def find_sources(
         yield _run_in_memory(models[0], sets[0], run, probabilities=probabilities)
     else:
         raise OptionError("models and data that are no specs are run one at a time. Give one model and one data set.")
+
+
+def find_samples(by_name: Mapping[str, Any]) -> Iterator[Source]:
+    """Samples that are in memory."""
+    for name, samples in by_name.items():
+        if not isinstance(samples, Samples):
+            raise OptionError(f"{name} is {type(samples).__name__}. Give Samples by name, or files in a list.")
+        yield Source(name=name, samples=samples)
 
 
 def source_of(model: Any, data: Any = None, *, run: RunOptions, probabilities: bool = False) -> Source:
@@ -287,13 +288,12 @@ def logits(
 
     A run that was stopped, however it was stopped, goes on where it was.
     """
-    path = to_write(out)
-    if path.suffix.lower() != ".safetensors":
-        raise OptionError(f"--out {out} has the ending {path.suffix!r}. Logits are written as .safetensors.")
+    if out.suffix.lower() != ".safetensors":
+        raise OptionError(f"--out {out} has the ending {out.suffix!r}. Logits are written as .safetensors.")
     models, sets = listed_objects(model), listed_objects(data)
     if len(models) != 1 or len(sets) != 1:
         raise OptionError("one --model and one --data make one logits file. Call the command once for each.")
     for source in run_models(models, sets, run, face):
         if source.run is not None and source.path is not None:
-            export_logits(source.path, path, fact_metadata(facts_of(source.run.data)))
-    return path
+            export_logits(source.path, out, fact_metadata(facts_of(source.run.data)))
+    return out
