@@ -80,7 +80,13 @@ def test_bytes_map_to_exact_ends():
 class TestOptions:
     def test_what_a_user_writes(self):
         preprocessing = Preprocessing.from_options(
-            mean="0.1,0.2,0.3", std=[0.1, 0.2, 0.3], resize="40", crop="32x24", value_range="0,1", grey=True, layout="NCHW"
+            mean="0.1,0.2,0.3",
+            std=[0.1, 0.2, 0.3],
+            resize="40",
+            crop="32x24",
+            value_range="0,1",
+            grey=True,
+            layout="NCHW",
         )
         assert preprocessing == Preprocessing(
             mean=(0.1, 0.2, 0.3),
