@@ -58,7 +58,8 @@ ModelSpecs = Annotated[
         kind=list[str] | None,
         metavar="SPEC",
         help="A model to run: FILE.onnx, FILE.pt2, torch:module:factory, timm:NAME, hf:ORG/NAME, "
-        "robustbench:DATASET/THREAT/NAME or zoo:NAME. May be given several times.",
+        "robustbench:DATASET/THREAT/NAME or zoo:NAME; with words of its own as FILE.onnx?preset=cifar10. May be given "
+        "several times.",
     ),
 ]
 DataSpecs = Annotated[
