@@ -90,7 +90,7 @@ def wrap_words(text: Text, width: int) -> list[Text]:
     >>> [line.plain for line in wrap_words(Text("fell by 12.5 % [10.1 %, 14.9 %] in all"), 12)]
     ['fell by', '12.5 %', '[10.1 %, 14.9 %]', 'in all']
     """
-    lines = []
+    lines = list[Text]()
     for paragraph in text.split("\n", allow_blank=True):
         used, breaks = 0, list[int]()
         for word in WORD.finditer(paragraph.plain):
