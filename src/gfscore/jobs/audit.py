@@ -105,7 +105,7 @@ def audit(
     _refuse_array_words([word for word, value in arrays.items() if value is not None], logits, stream=stream or pieces)
     _ = run.names  # a file that cannot be read is refused before anything else is
     outside = Outside.read(calibrate, reference, accuracies, options)
-    files = watch([] if stream or pieces else logits, groups, run.class_names)
+    files = watch([] if stream or pieces else logits, groups, run.class_names, words.label_names)
     if stream or pieces:
         needs = {"--groups": groups, "--per-sample": seen, "--calibrate": calibrate}
         _refuse_with_stream({**needs, "--target finite": target == Target.FINITE}, options)
@@ -115,7 +115,7 @@ def audit(
     if labels is not None:
         logits = Samples.of(
             as_array(logits),
-            words.indices(as_array(labels)),
+            words.indices(as_array(labels), run.names),
             class_names=run.names,
             sample_ids=sample_ids,
             probabilities=probabilities,

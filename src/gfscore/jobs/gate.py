@@ -89,11 +89,14 @@ def gate(
         run.refuse_ray("a first-order radius")
     if not (model or data):
         run.refuse_ray("a gate on files")
-    files = watch(inputs, baseline, policy, groups)
+    files = watch(inputs, baseline, policy, groups, words.label_names)
     kept = rules.over(policy)
     if labels is not None:
         inputs = Samples.of(
-            as_array(inputs), words.indices(as_array(labels)), class_names=run.names, probabilities=probabilities
+            as_array(inputs),
+            words.indices(as_array(labels), run.names),
+            class_names=run.names,
+            probabilities=probabilities,
         )
     given = _listed(inputs)
     if model or not all(isinstance(each, ModelAudit) or _is_audit(each) for each in given):

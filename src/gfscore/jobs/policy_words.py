@@ -63,8 +63,8 @@ class PolicyWords:
         list[str] | None,
         Word(
             metavar="FLAG",
-            help="Judge in spite of a flag: absent_classes, at_chance, all_zero or bounded_logits. May be given "
-            "several times.",
+            help="Judge in spite of a flag: absent_classes, labels_shifted, labels_permuted, at_chance, all_zero or "
+            "bounded_logits. May be given several times.",
         ),
     ] = None
 
