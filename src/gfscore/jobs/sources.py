@@ -20,6 +20,7 @@ from gfscore.inputs.models import CallableModel
 from gfscore.inputs.models.forward_passes import check_batch_independence
 from gfscore.inputs.small_files import read_groups
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
+from gfscore.jobs.config_files import read_now
 from gfscore.jobs.options import DataSpecs, ModelSpecs, Options, RunOptions
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
 from gfscore.measures import Logits, Run
@@ -105,7 +106,7 @@ def find_sources(
     files = [] if in_memory else listed_paths(logits)
     yield from find_samples(in_memory)
     if not (in_memory or files or models or sets):
-        raise OptionError("there is nothing to audit. Name logits files, or a --model and --data.")
+        raise OptionError("there is nothing to audit. Name logits files, a --model and --data, or a --config that does.")
     if not (models or sets):
         run.refuse_ray(LOGITS_FILES)
     for name, path in model_names(files).items():
@@ -254,7 +255,7 @@ def model_names(paths: Sequence[Path]) -> dict[str, Path]:
 def watch(*paths: Any) -> Watched:
     """The files among what was given, in the state they are in before any is read."""
     given = [each for path in paths for each in (path if isinstance(path, list | tuple) else [path])]
-    return Watched(path for path in given if isinstance(path, Path))
+    return Watched(path for path in (*given, *read_now.get()) if isinstance(path, Path))
 
 
 def provenance_of(face: Face, files: Watched, known: Mapping[Path, str] | None = None) -> Provenance:
