@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from gfscore import views
 from gfscore.assemble import make_provenance
 from gfscore.errors import OptionError, naming
+from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.adaptive import gate_runs
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.compare import compare_audits, compare_samples
@@ -63,6 +64,7 @@ def gate(
     ] = Target.POPULATION,
     probabilities: Probabilities = False,
     groups: Groups = None,
+    words: ReadingWords,
     options: Options,
     run: RunOptions,
     name: str | None = None,
@@ -90,13 +92,16 @@ def gate(
     files = watch(inputs, baseline, policy, groups)
     kept = rules.over(policy)
     if labels is not None:
-        inputs = Samples.of(as_array(inputs), as_array(labels), class_names=run.names, probabilities=probabilities)
+        inputs = Samples.of(
+            as_array(inputs), words.indices(as_array(labels)), class_names=run.names, probabilities=probabilities
+        )
     given = _listed(inputs)
     if model or not all(isinstance(each, ModelAudit) or _is_audit(each) for each in given):
         with naming(policy) if isinstance(policy, Path) else nullcontext():
             check_scale(kept, options)
     if adaptive:
         _refuse_files(given, baseline, groups)
+        words.refuse("--adaptive runs a model", labels_too=True)
         verdicts = gate_runs(model, data, kept, options, run, face, round=round, finite=target == Target.FINITE)
         return gate_result(verdicts, provenance_of(face, files))
     if target == Target.FINITE:
@@ -106,7 +111,7 @@ def gate(
         )
 
     def read(source: Source) -> Samples:
-        return source.read(probabilities=probabilities, class_names=run.names, groups=groups)
+        return source.read(probabilities=probabilities, class_names=run.names, groups=groups, words=words)
 
     if name is not None and len(given) + len(listed_objects(model)) > 1:
         raise OptionError("several models have names of their own. Leave name out.")
