@@ -110,7 +110,9 @@ def find_sources(
     files = [] if in_memory else listed_paths(logits)
     yield from find_samples(in_memory)
     if not (in_memory or files or models or sets):
-        raise OptionError("there is nothing to audit. Name logits files, a --model and --data, or a --config that does.")
+        raise OptionError(
+            "there is nothing to audit. Name logits files, a --model and --data, or a --config that does."
+        )
     if not (models or sets):
         run.refuse_ray(LOGITS_FILES)
     for name, path in model_names(files).items():
