@@ -4,7 +4,7 @@ The functions for arrays in memory do what :func:`certify` does for files, model
 about, and what it is not: :doc:`certificates`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -18,10 +18,11 @@ from gfscore.engines.local import measured
 from gfscore.errors import ModelError, OptionError, naming
 from gfscore.inputs.chains import chain_bound
 from gfscore.inputs.small_files import read_radii
+from gfscore.jobs.arranging import arrange, listed_models
 from gfscore.jobs.audit import Seen
-from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
+from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, ProfileOptions, RunOptions, Seed
-from gfscore.jobs.sources import Source, find_sources, listed_objects, provenance_of, watch
+from gfscore.jobs.sources import Source, find_sources, provenance_of, watch
 from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Run, Votes
 from gfscore.measures.slopes import PLACES, measured_slope
@@ -133,6 +134,7 @@ def certify(
             help="Logits files, for given radii or a given Lipschitz constant.",
         ),
     ] = None,
+    labels: Any = None,
     *,
     model: ModelSpecs = None,
     data: DataSpecs = None,
@@ -148,6 +150,7 @@ def certify(
     Every radius is in [0, 1] pixels. ``seen`` is called with the name, samples and radii of each model.
     """
     certificate.check()
+    logits, model, data = arrange(logits, labels, model, data).checked(run.names)
     if certificate.method == Certificate.SMOOTHING:
         run.refuse_ray("--method smoothing")
     files = watch(logits, certificate.radii, groups, run.class_names)
@@ -166,10 +169,9 @@ def certify(
 
 def _sources(logits: Any, model: Any, data: Any, run: RunOptions, face: Face) -> Iterator[Source]:
     """As for an audit, but a model's forward passes are over before its radii are computed."""
-    files = logits if isinstance(logits, Samples | Mapping) else listed_paths(logits)
-    models = listed_objects(model)
-    if files or not models:
-        yield from find_sources(files, (), () if models else data, run, face)
+    models = listed_models(model)
+    if logits is not None or not models:
+        yield from find_sources(logits, (), () if models else data, run, face)
     for spec in models:
         yield from list(find_sources((), [spec], data, run, face))
 
