@@ -4,16 +4,18 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from gfscore.errors import OptionError
+from gfscore.errors import OptionError, naming
 from gfscore.inputs.data import load_data
 from gfscore.inputs.data.data_objects import holds_pixels, open_pile, read_pile
 from gfscore.inputs.data.piles import Pile
 from gfscore.inputs.generators import GENERATOR
+from gfscore.inputs.model_specs import NORMALISING, PREPROCESSING, over_general, split_spec
 from gfscore.inputs.models import CallableModel, load_model, on_gpu
 from gfscore.inputs.models.model_objects import Classifier, is_session, open_object
 from gfscore.inputs.preprocessing import Preprocessing
@@ -21,8 +23,6 @@ from gfscore.inputs.protocols import CHANNEL_AXIS, Dataset, Layout, Model
 from gfscore.measures.run import DEFAULT_BATCH, Run
 from gfscore.storage.store import Store
 from gfscore.words import Word
-
-PREPROCESSING = ("preset", "mean", "std", "layout", "resize", "crop", "interpolation", "grey")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +67,8 @@ class Loading:
     @property
     def preprocessing(self) -> dict[str, Any]:
         """What was said about preprocessing, as ``Preprocessing.from_options`` takes it."""
-        said = {name: getattr(self, name) for name in PREPROCESSING} | {"value_range": self.range}
-        return {name: value for name, value in said.items() if value not in (None, False)}
+        said = {name: getattr(self, name) for name in PREPROCESSING}
+        return over_general({}, {name: value for name, value in said.items() if value not in (None, False)})
 
 
 class Handed:
@@ -99,15 +99,17 @@ class Loader:
         self, how: Loading, store: Store | None = None, *, models: int = 1, data: int = 1, several: bool = False
     ) -> None:
         self.how, self.store, self.several = how, store or Store(), several  # several data sets: names tell them apart
+        self._called = dict[str, tuple[str, str]]()  # which model spec on which data has a name
         self._run = lru_cache(maxsize=models)(self._open_run)
         self._model = lru_cache(maxsize=models)(self._open_model)
         self._data = lru_cache(maxsize=data)(self._open_data)
 
     def open(self, model_spec: Any, data_spec: Any) -> Run:
-        """The run of a model on data, both by their specs or as they were handed over.
+        """A model on data, preprocessed as the model or the user says; both by their specs, or handed over.
 
-        What was handed over is kept for as long as the run lives: nobody could find it again.
+        What is measured of what was handed over is kept for as long as the run lives: nobody could find it again.
         """
+        self._model(model_spec)  # so that the runs that are kept are of the models that are kept
         return self._run(model_spec, data_spec)
 
     def open_model(self, spec: Any) -> Model:
@@ -118,20 +120,24 @@ class Loader:
         """Whether data that were handed over are images in the unit of every radius; those of a spec must be."""
         if not isinstance(data_spec, Handed) or data_spec.is_open:
             return True
-        model = self._model(model_spec)
-        said = _preprocessing(self.how.preprocessing, model)
+        model, said = self._preprocessed(model_spec)
         return not isinstance(model, Classifier) and holds_pixels(data_spec.pile(said), said)
 
+    def _preprocessed(self, model_spec: Any) -> tuple[Model, Preprocessing]:
+        """A model, and what happens to pixels before it sees them."""
+        model, (spec, own) = self._model(model_spec), split_spec(model_spec)
+        with naming(spec) if own else nullcontext():
+            return model, _preprocessing(over_general(self.how.preprocessing, own), model)
+
     def _open_run(self, model_spec: Any, data_spec: Any) -> Run:
-        model = self._model(model_spec)
-        preprocessing = _preprocessing(self.how.preprocessing, model)
+        model, preprocessing = self._preprocessed(model_spec)
         objects = [each for each in (model_spec, data_spec) if isinstance(each, Handed)]
         data = self._data(data_spec, preprocessing, model.layout if isinstance(data_spec, Handed) else "NCHW")
         if len(objects) == 2 and not data_spec.is_open and not is_session(model_spec.value):
             model = _as_it_takes(model, data, data_spec.pile(preprocessing))
         source = data.source if isinstance(data_spec, Handed) else data_spec
         found = Run(
-            name=f"{model.name} on {source}" if self.several else model.name,
+            name=self._name_of(model.name, model_spec, source),
             model=model,
             data=data,
             preprocessing=preprocessing,
@@ -143,16 +149,29 @@ class Loader:
             weakref.finalize(found, shutil.rmtree, found.store.root, ignore_errors=True)
         return found
 
+    def _name_of(self, model: str, model_spec: Any, data_spec: str) -> str:
+        """What a run is called: by its model, and by more where another run is called so already."""
+        name = f"{model} on {data_spec}" if self.several else model
+        pair = (str(model_spec), data_spec)
+        if self._called.setdefault(name, pair) == pair:
+            return name
+        _, _, query = str(model_spec).rpartition("?") if split_spec(model_spec)[1] else ("", "", "as it is")
+        folder = Path(str(split_spec(model_spec)[0])).parent.name
+        other = f"{folder}/{name}" if query == "as it is" and folder else f"{name} ({query})"
+        return other if self._called.setdefault(other, pair) == pair else f"{name} ({model_spec})"
+
     def _open_model(self, spec: Any) -> Model:
         how = self.how
         if isinstance(spec, Handed):
             opened = open_object(spec.value, name=spec.name or "model", output=_position(how.output))
             return on_gpu(opened) if how.gpu else opened
+        spec, own = split_spec(spec)
         model = load_model(
             spec,
+            name=own.get("name"),
             trust=how.trust_model,
-            output=_position(how.output),
-            format=how.format,
+            output=_position(own.get("output", how.output)),
+            format=own.get("format", how.format),
             model_dir=how.model_dir,
             threads=how.threads,
         )
@@ -209,7 +228,7 @@ def _position(output: str | None) -> str | int | None:
 def _preprocessing(said: Mapping[str, Any], model: Model) -> Preprocessing:
     """What the model brings along, and over it what the user said."""
     suggested = dict(getattr(model, "suggested_preprocessing", None) or {})
-    if said.keys() & {"preset", "mean", "std"}:
+    if said.keys() & set(NORMALISING):
         suggested.pop("mean", None)
         suggested.pop("std", None)
     return Preprocessing.from_options(**suggested | dict(said))

@@ -1,7 +1,6 @@
 """``certify``: the class profile of a true certificate, over radii that are proven.
 
-The functions for arrays in memory do what :func:`certify` does for files, models and data. What each certificate is
-about, and what it is not: :doc:`certificates`.
+The functions for arrays in memory do what :func:`certify` does for files, models and data: :doc:`certificates`.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -31,9 +31,11 @@ def names_model(text: str | Path) -> bool:
     >>> [names_model(text) for text in ("zoo:trades", "s3://bucket/net.onnx", "logits.npz", "zoo:digits")]
     [True, True, False, False]
     """
-    kind, colon, name = str(text).partition(":")
+    written = str(text)
+    parts = {written, written.partition("?")[0]}  # behind which a spec says how its images are preprocessed
+    kind, colon, name = written.partition(":")
     is_spec = bool(colon) and kind in KINDS and (kind, name) != ("zoo", "digits")  # which are data
-    return is_spec or Path(str(text)).suffix.lower() in (*ENDINGS, *AMBIGUOUS)
+    return is_spec or any(Path(part).suffix.lower() in (*ENDINGS, *AMBIGUOUS) for part in parts)
 
 
 def is_model(given: Any) -> bool:
