@@ -13,7 +13,8 @@ from gfscore.arrays import FloatArray
 from gfscore.errors import FileError, OptionError, first_line, naming, require
 from gfscore.inputs.array_files import array_names, open_npz, read_member
 from gfscore.inputs.known_data import WITH_NAMES
-from gfscore.inputs.table_files import SAMPLE_ID, csv_table, open_parquet_file
+from gfscore.inputs.table_columns import SAMPLE_ID
+from gfscore.inputs.table_files import csv_table, open_parquet_file
 from gfscore.names import listing, shorten
 from gfscore.samples import Samples
 from gfscore.storage import refuse_unreadable, to_read

@@ -8,6 +8,7 @@ from gfscore.engines.loading import Handed
 from gfscore.errors import OptionError
 from gfscore.inputs.data.data_objects import LABELS
 from gfscore.inputs.models.model_objects import KINDS_OF_MODELS, is_model
+from gfscore.inputs.table_columns import NOTHING_SAID, ReadingWords
 from gfscore.judge.policy import Policy
 from gfscore.names import as_array
 from gfscore.results import Audit, Comparison, GateResult, ModelAudit
@@ -25,11 +26,14 @@ class Asked(NamedTuple):
     model: Any = None
     data: Any = None
 
-    def checked(self, class_names: Sequence[str] | None, *, probabilities: bool = False) -> tuple[Any, Any, Any]:
+    def checked(
+        self, class_names: Sequence[str] | None, words: ReadingWords = NOTHING_SAID, *, probabilities: bool = False
+    ) -> tuple[Any, Any, Any]:
         """Logits, model and data; logits that came with labels as samples."""
         if self.labels is None:
             return self.logits, self.model, self.data
-        samples = Samples.of(self.logits, self.labels, class_names=class_names, probabilities=probabilities)
+        labels = words.indices(self.labels)
+        samples = Samples.of(self.logits, labels, class_names=class_names, probabilities=probabilities)
         return samples, self.model, self.data
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from gfscore import views
 from gfscore.assemble import make_provenance
 from gfscore.errors import OptionError, naming
+from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.adaptive import gate_runs
 from gfscore.jobs.arranging import arrange, listed_models, split_policy, with_name
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
@@ -64,6 +65,7 @@ def gate(
     ] = Target.POPULATION,
     probabilities: Probabilities = False,
     groups: Groups = None,
+    words: ReadingWords,
     options: Options,
     run: RunOptions,
     name: str | None = None,
@@ -90,7 +92,7 @@ def gate(
         run.refuse_ray("a gate on files")
     policy, labels = split_policy(inputs, policy, labels)
     asked = arrange(inputs, labels, model, data)
-    inputs, model, data = asked.checked(run.names, probabilities=probabilities)
+    inputs, model, data = asked.checked(run.names, words, probabilities=probabilities)
     model, name = with_name(model, name)
     files = watch(inputs, baseline, policy, groups)
     kept = rules.over(policy)
@@ -100,6 +102,7 @@ def gate(
             check_scale(kept, options)
     if adaptive:
         _refuse_files(given, baseline, groups)
+        words.refuse("--adaptive runs a model", labels_too=True)
         verdicts = gate_runs(model, data, kept, options, run, face, round=round, finite=target == Target.FINITE)
         return gate_result(verdicts, provenance_of(face, files))
     if target == Target.FINITE:
@@ -109,7 +112,7 @@ def gate(
         )
 
     def read(source: Source) -> Samples:
-        return source.read(probabilities=probabilities, class_names=run.names, groups=groups)
+        return source.read(probabilities=probabilities, class_names=run.names, groups=groups, words=words)
 
     if name is not None and len(given) + len(listed_models(model)) > 1:
         raise OptionError("several models have names of their own. Leave name out.")

@@ -48,7 +48,7 @@ LogitsFiles = Annotated[
     Any,
     Word(
         kind=list[Path] | None,
-        help="Logits files: .npz, .safetensors, .parquet or .csv; a model each.",
+        help="Logits files: .npz, .safetensors, .parquet, .csv or .tsv; a model each.",
         is_argument=True,
     ),
 ]
