@@ -25,6 +25,7 @@ from gfscore.inputs.small_files import read_groups
 from gfscore.inputs.table_columns import NOTHING_SAID, ReadingWords
 from gfscore.jobs.arranging import are_specs, arrange, listed_data, listed_models
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
+from gfscore.jobs.config_files import read_now
 from gfscore.jobs.options import DataSpecs, ModelSpecs, Options, RunOptions
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
 from gfscore.measures import Logits, Run
@@ -118,7 +119,9 @@ def find_sources(
     files = [] if in_memory else listed_paths(logits)
     yield from find_samples(in_memory)
     if not (in_memory or files or models or sets):
-        raise OptionError("there is nothing to audit. Name logits files, or a --model and --data.")
+        raise OptionError(
+            "there is nothing to audit. Name logits files, a --model and --data, or a --config that does."
+        )
     if not (models or sets):
         run.refuse_ray(LOGITS_FILES)
     for name, path in model_names(files).items():
@@ -259,7 +262,7 @@ def model_names(paths: Sequence[Path]) -> dict[str, Path]:
 def watch(*paths: Any) -> Watched:
     """The files among what was given, in the state they are in before any is read."""
     given = [each for path in paths for each in (path if isinstance(path, list | tuple) else [path])]
-    return Watched(path for path in given if isinstance(path, Path))
+    return Watched(path for path in (*given, *read_now.get()) if isinstance(path, Path))
 
 
 def provenance_of(face: Face, files: Watched, known: Mapping[Path, str] | None = None) -> Provenance:
