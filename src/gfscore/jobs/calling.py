@@ -12,6 +12,7 @@ from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 import numpy as np
 
 from gfscore.errors import OptionError
+from gfscore.inputs.models.model_objects import names_model
 from gfscore.storage import all_to_read, expand_pattern, local_folder, to_write
 from gfscore.words import Word
 
@@ -189,6 +190,8 @@ def local_path(name: str, value: Any, values: Mapping[str, Any], *, several: boo
             return to_write(value)
         if name in HERE:
             return local_folder(value, f"--{name.replace('_', '-')}")
+    if isinstance(value, str) and names_model(value):
+        return value  # whoever opens the model finds it, with what stands beside it
     folder = name == "paths" or any(values.get(word) for word in MAY_BE_FOLDERS)
     if isinstance(value, str | Path):
         return all_to_read([value], folder=folder)[0]
