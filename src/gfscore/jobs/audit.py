@@ -10,6 +10,7 @@ from gfscore.arrays import FloatArray, IntArray
 from gfscore.assemble import make_provenance, ranking_of
 from gfscore.errors import OptionError
 from gfscore.inputs.table_columns import ReadingWords
+from gfscore.jobs.arranging import arrange, with_name
 from gfscore.jobs.calibrate import Outside, curve_of, with_calibration
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.options import (
@@ -24,7 +25,7 @@ from gfscore.jobs.options import (
     RunOptions,
     Target,
 )
-from gfscore.jobs.sources import Source, as_array, find_sources, provenance_of, watch
+from gfscore.jobs.sources import Source, find_sources, provenance_of, watch
 from gfscore.jobs.stages import audit_scores, score_samples, with_curves
 from gfscore.jobs.stream import audit_streams
 from gfscore.judge import judge_interval
@@ -101,6 +102,8 @@ def audit(
     """
     if options.radius is not None:
         run.refuse_ray("a first-order radius")
+    logits, labels, model, data = arrange(logits, labels, model, data)
+    model, name = with_name(model, name)
     arrays = {"labels": labels, "sample_ids": sample_ids, "class_sizes": class_sizes, "name": name}
     _refuse_array_words([word for word, value in arrays.items() if value is not None], logits, stream=stream or pieces)
     _ = run.names  # a file that cannot be read is refused before anything else is
@@ -114,8 +117,8 @@ def audit(
         return _result(models, outside, provenance_of(face, files, hashes))
     if labels is not None:
         logits = Samples.of(
-            as_array(logits),
-            words.indices(as_array(labels), run.names),
+            logits,
+            words.indices(np.asarray(labels), run.names),
             class_names=run.names,
             sample_ids=sample_ids,
             probabilities=probabilities,
