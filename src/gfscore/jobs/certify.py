@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,8 @@ from gfscore.inputs.chains import chain_bound
 from gfscore.inputs.small_files import read_radii
 from gfscore.jobs.audit import Seen
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
-from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, ProfileOptions, RunOptions, Seed
+from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Seed
+from gfscore.jobs.options import ProfileOptions, RunOptions
 from gfscore.jobs.sources import Source, find_sources, listed_objects, provenance_of, watch
 from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Run, Votes
@@ -32,7 +33,7 @@ from gfscore.scores import LocalScores
 from gfscore.scores.given import check_cap, given_scores
 from gfscore.scores.lipschitz import check_constant, constant_in_pixels, lipschitz_scores
 from gfscore.scores.smoothing import DEFAULT_ALPHA, Noise, largest_radius, smoothing_scores
-from gfscore.words import Word
+from gfscore.words import Panel, Word
 
 DEFAULT_NOISE = Noise()
 
@@ -49,22 +50,21 @@ class Certificate(StrEnum):
 class CertificateWords:
     """What makes the radii."""
 
+    PANEL: ClassVar = Panel.SCORE
+
     method: Annotated[
         Certificate,
-        Word(
-            help="smoothing: of the model under Gaussian noise; lipschitz: from the margins of the logits; given: from "
-            "--radii."
-        ),
+        Word(help="smoothing: under Gaussian noise; lipschitz: from margins of logits; given: from --radii."),
     ]
     sigma: Annotated[
-        float | None, Word(help=f"Of the noise, in [0, 1] pixels.  [default: {DEFAULT_NOISE.sigma:g}]")
+        float | None, Word(help=f"Deviation of the noise, in [0, 1] pixels.  [default: {DEFAULT_NOISE.sigma:g}]")
     ] = None
     n0: Annotated[
         int | None,
-        Word(help=f"Noise samples that choose the class of an image.  [default: {DEFAULT_NOISE.n0}]"),
+        Word(expert=True, help=f"Noise samples that choose the class of an image.  [default: {DEFAULT_NOISE.n0}]"),
     ] = None
     n: Annotated[
-        int | None, Word(help=f"Noise samples that are then counted for it.  [default: {DEFAULT_NOISE.n}]")
+        int | None, Word(help=f"Noise samples of each image that are then counted.  [default: {DEFAULT_NOISE.n}]")
     ] = None
     alpha: Annotated[
         float | None,
@@ -79,7 +79,7 @@ class CertificateWords:
     ] = None
     of_inputs: Annotated[bool, Word(help="L is for inputs after mean and std: divide it by the smallest std.")] = False
     radii: Annotated[Path | None, Word(metavar="FILE", help="A radius per sample: .csv, .npz or .parquet.")] = None
-    norm: Annotated[str, Word(help="Of the radii in --radii: l2 or linf.")] = "l2"
+    norm: Annotated[str, Word(any_case=True, help="Norm of the radii in --radii: l2 or linf.")] = "l2"
     cap: Annotated[
         float | None,
         Word(help="Largest radius that counts, for lipschitz and given.  [default: 1 in l2, 16/255 in linf]"),

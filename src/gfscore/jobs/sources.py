@@ -20,7 +20,8 @@ from gfscore.inputs.models import CallableModel
 from gfscore.inputs.models.forward_passes import check_batch_independence
 from gfscore.inputs.small_files import read_groups
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
-from gfscore.jobs.options import DataSpecs, ModelSpecs, Options, RunOptions
+from gfscore.jobs.common_words import DataSpecs, ModelSpecs
+from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
 from gfscore.measures import Logits, Run
 from gfscore.measures.logits import SHARD_ROWS, forward_rows
