@@ -6,6 +6,7 @@ import math
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from enum import Enum
 from pathlib import Path
 from types import UnionType
@@ -19,6 +20,7 @@ from gfscore import views
 from gfscore.cli.screens import progress_bar
 from gfscore.jobs.calling import Face, Job, local_path, takes_path, takes_paths, word_of
 from gfscore.jobs.calling import Progress as Moved
+from gfscore.jobs.config_files import Config
 from gfscore.storage import report
 
 METAVARS = {int: "N", float: "X", str: "TEXT", Path: "PATH"}
@@ -31,6 +33,9 @@ Out = Annotated[
 PerSample = Annotated[Path | None, typer.Option(help="Also write a row per sample, to .csv or .parquet.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print audit.json instead of tables; write it only with --out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")]
+
+
+_context: ContextVar[typer.Context] = ContextVar("context")
 
 
 class Terminal(Face):
@@ -110,7 +115,7 @@ def _bind(job: Job[Any] | None, was: Mapping[str, str], function: Callable[..., 
         token = report.set(None if quiet else _tell)
         try:
             given = {name: _local(name, values, hints[name]) for name in own}
-            calls = [] if job is None else [Call(job, {name: values[name] for name in words}, quiet=quiet)]
+            calls = [] if job is None else [Call(job, _words(job, {name: values[name] for name in words}), quiet=quiet)]
             function(*calls, **given)
         finally:
             report.reset(token)
@@ -125,6 +130,14 @@ def _bind(job: Job[Any] | None, was: Mapping[str, str], function: Callable[..., 
     return run
 
 
+def _words(job: Job[Any], values: dict[str, Any]) -> dict[str, Any]:
+    """All words of a command: as said, else as the configuration has them where there is one, else by default."""
+    if values.get("config") is None:
+        return values
+    said = [name for name in values if _was_said(name)]
+    return values | Config.read(values["config"]).words(job.name, said)
+
+
 def _option(entry: inspect.Parameter, job: Job[Any]) -> inspect.Parameter:
     """A word of a job as typer reads it."""
     word = word_of(entry.annotation)
@@ -135,15 +148,13 @@ def _option(entry: inspect.Parameter, job: Job[Any]) -> inspect.Parameter:
     how: dict[str, Any] = {
         "help": word.help,
         "metavar": word.metavar or (None if word.is_argument else _metavar(kind)),
-        "callback": _between(word.least, word.most),
+        "callback": _remember if entry.name == "config" else _between(word.least, word.most),
         "rich_help_panel": job.panel(entry.name),
         "parser": parse,
     }
-    info = (
-        typer.Argument(**how)
-        if word.is_argument
-        else typer.Option(*flags, hidden=word.expert, case_sensitive=False, **how)
-    )
+    if word.is_argument:
+        return entry.replace(annotation=Annotated[kind, typer.Argument(**how)])
+    info = typer.Option(*flags, hidden=word.expert, case_sensitive=False, **how)
     return entry.replace(annotation=Annotated[kind, info])
 
 
@@ -164,7 +175,6 @@ def _between(least: float | None, most: float | None) -> Callable[[Any], Any] | 
         return None
     limits = f"{'' if least is None else f'{least:g}<='}x{'' if most is None else f'<={most:g}'}"
     said = limits if least is not None and most is not None else f"x>={least:g}" if most is None else f"x<={most:g}"
-
     low, high = -math.inf if least is None else least, math.inf if most is None else most
 
     def check(value: Any) -> Any:
@@ -173,6 +183,18 @@ def _between(least: float | None, most: float | None) -> Callable[[Any], Any] | 
         return value
 
     return check
+
+
+def _remember(context: typer.Context, value: Any) -> Any:
+    """The value of an option; with the context, which tells later what was said and what is a default."""
+    _context.set(context)
+    return value
+
+
+def _was_said(name: str) -> bool:
+    """Whether an option of the command under way stood on the command line."""
+    source = _context.get().get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _parser(parse: Callable[[str], Any]) -> Callable[[str], Any]:

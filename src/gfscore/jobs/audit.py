@@ -9,11 +9,13 @@ from numpy.typing import ArrayLike
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.assemble import make_provenance, ranking_of
 from gfscore.errors import OptionError
+from gfscore.inputs.table_columns import ReadingWords
+from gfscore.jobs.arranging import arrange, with_name
 from gfscore.jobs.calibrate import Outside, curve_of, with_calibration
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.common_words import Accuracies, DataSpecs, Groups, LogitsFiles, ModelSpecs, Probabilities, Reference
 from gfscore.jobs.options import Options, RunOptions, Target
-from gfscore.jobs.sources import Source, as_array, find_sources, provenance_of, watch
+from gfscore.jobs.sources import Source, find_sources, provenance_of, watch
 from gfscore.jobs.stages import audit_scores, score_samples, with_curves
 from gfscore.jobs.stream import audit_streams
 from gfscore.judge import judge_interval
@@ -74,6 +76,7 @@ def audit(
     reference: Reference = None,
     accuracies: Accuracies = None,
     groups: Groups = None,
+    words: ReadingWords,
     run: RunOptions,
     sample_ids: Sequence[object] | None = None,
     class_sizes: ArrayLike | None = None,
@@ -103,6 +106,8 @@ def audit(
     """
     if options.radius is not None:
         run.refuse_ray("a first-order radius")
+    logits, labels, model, data = arrange(logits, labels, model, data)
+    model, name = with_name(model, name)
     arrays = {"labels": labels, "sample_ids": sample_ids, "class_sizes": class_sizes, "name": name}
     _refuse_array_words([word for word, value in arrays.items() if value is not None], logits, stream=stream or pieces)
     _ = run.names  # a file that cannot be read is refused before anything else is
@@ -112,12 +117,12 @@ def audit(
         needs = {"--groups": groups, "--per-sample": seen, "--calibrate": calibrate}
         _refuse_with_stream({**needs, "--target finite": target == Target.FINITE}, options)
         reading = {"pieces": pieces, "probabilities": probabilities}
-        models, hashes = audit_streams(logits, model, data, options, run, face, **reading)
+        models, hashes = audit_streams(logits, model, data, options, run, face, words, **reading)
         return _result(models, outside, provenance_of(face, files, hashes))
     if labels is not None:
         logits = Samples.of(
-            as_array(logits),
-            as_array(labels),
+            logits,
+            words.indices(np.asarray(labels)),
             class_names=run.names,
             sample_ids=sample_ids,
             probabilities=probabilities,
@@ -127,7 +132,7 @@ def audit(
         logits = {name or "model": logits}
 
     def read(source: Source) -> Samples:
-        samples = source.read(probabilities=probabilities, class_names=run.names, groups=groups)
+        samples = source.read(probabilities=probabilities, class_names=run.names, groups=groups, words=words)
         if target == Target.FINITE:
             _refuse_unknown_sizes(samples, source)
         return samples

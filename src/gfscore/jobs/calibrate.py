@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.small_files import for_models, read_class_names, read_reference
+from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.calling import Job, listed_paths
 from gfscore.jobs.common_words import Accuracies, ClassNames, LogitsFiles, Probabilities, Reference
 from gfscore.jobs.options import Options
@@ -52,6 +53,7 @@ def calibrate(
     ] = "softmax",
     probabilities: Probabilities = False,
     class_names: ClassNames = None,
+    words: ReadingWords,
     temperature_range: Annotated[
         str, Word(was="range", panel=Panel.SCORE, help="Temperatures that are searched: the lowest and the highest.")
     ] = "0.01,10",
@@ -88,7 +90,7 @@ def calibrate(
     names = read_class_names(class_names) if isinstance(class_names, Path) else class_names
     curves = {}
     for source in sources:
-        samples = source.read(probabilities=probabilities, class_names=names)
+        samples = source.read(probabilities=probabilities, class_names=names, words=words)
         with source.naming():
             curves[source.name] = curve_of(samples, options, span)
     return outside.calibrate(curves)

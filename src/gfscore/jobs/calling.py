@@ -13,6 +13,7 @@ from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 import numpy as np
 
 from gfscore.errors import OptionError
+from gfscore.inputs.models.model_objects import names_model
 from gfscore.storage import all_to_read, expand_pattern, local_folder, to_write
 from gfscore.words import Panel, Word
 
@@ -44,6 +45,20 @@ class Face:
 
 SILENT = Face()
 
+CONFIGURED = {  # jobs that take their words from a file too, and where each is
+    "audit": "audit",
+    "gate": "gate",
+    "compare": "compare",
+    "certify": "certify",
+    "check": "check",
+    "calibrate": "calibrate",
+    "logits": "sources",
+    "plan": "plan",
+}
+Configuration = Annotated[
+    Path | None, Word(metavar="FILE", help="A gfscore.toml: it says what is not said here, as gfscore init writes it.")
+]
+
 
 class Job(Generic[Result]):
     """A function whose dataclass parameters are said field by field, or given whole.
@@ -68,27 +83,40 @@ class Job(Generic[Result]):
 
     def __init__(self, function: Callable[..., Result]) -> None:
         functools.update_wrapper(self, function)
-        self.function = function
+        self.function, self.name = function, function.__name__
         written = inspect.signature(function, eval_str=True)
         self._given = {name: entry for name, entry in written.parameters.items() if not is_dataclass(entry.annotation)}
         self._groups: dict[str, Any] = {
             name: entry.annotation for name, entry in written.parameters.items() if is_dataclass(entry.annotation)
         }
         grouped = {option.name: option for group in self._groups.values() for option in _field_parameters(group)}
-        self.__signature__ = written.replace(
-            parameters=[*self._given.values(), *(entry for name, entry in grouped.items() if name not in self._given)]
-        )
+        parameters = [*self._given.values(), *(entry for name, entry in grouped.items() if name not in self._given)]
+        if self.name in CONFIGURED:
+            said_by_name = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(inspect.Parameter("config", said_by_name, default=None, annotation=Configuration))
+        self.__signature__ = written.replace(parameters=parameters)
 
+        self._paths = {e.name: takes_paths(e.annotation) for e in parameters if takes_path(e.annotation)}
         self._panels = {name: panel for group in self._groups.values() for name, panel in _field_panels(group).items()}
         self.renamed = {
             word.was: name for name, entry in self.words().items() if (word := word_of(entry.annotation)) and word.was
         }
-        parameters = self.__signature__.parameters.items()
-        self._paths = {name: takes_paths(e.annotation) for name, e in parameters if takes_path(e.annotation)}
 
     def __call__(self, *arguments: Any, **words: Any) -> Result:
-        """Call the function by its words; those that it had before are understood, too."""
+        """Call the function by its words, old names too; what ``config`` says, if given, stands behind them."""
         words = self._by_new_names(words)
+        if (file := words.pop("config", None) if "config" in self.__signature__.parameters else None) is None:
+            return self._call(arguments, words)
+        from gfscore.jobs.config_files import Config  # which knows the jobs, and they this module
+
+        config = Config.read(file)
+        whole = [group for name, group in self._groups.items() if words.get(name) is not None]
+        given = {*words, *(field.name for group in whole for field in fields(group))}
+        given |= set(list(self.__signature__.parameters)[: len(arguments)])
+        with config.noted():
+            return self._call(arguments, config.words(self.name, sorted(given)) | words)
+
+    def _call(self, arguments: Any, words: dict[str, Any]) -> Result:
         whole = {name: _group(name, group, words.pop(name)) for name, group in self._groups.items() if name in words}
         whole = {name: value for name, value in whole.items() if value is not None}
         said = {field.name: getattr(value, field.name) for value in whole.values() for field in fields(value)}
@@ -195,6 +223,8 @@ def local_path(name: str, value: Any, values: Mapping[str, Any], *, several: boo
             return to_write(value)
         if name in HERE:
             return local_folder(value, f"--{name.replace('_', '-')}")
+    if isinstance(value, str) and names_model(value):
+        return value  # whoever opens the model finds it, with what stands beside it
     folder = name == "paths" or any(values.get(word) for word in MAY_BE_FOLDERS)
     if isinstance(value, str | Path):
         return all_to_read([value], folder=folder)[0]

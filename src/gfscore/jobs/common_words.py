@@ -10,7 +10,7 @@ LogitsFiles = Annotated[
     Any,
     Word(
         kind=list[Path] | None,
-        help="Logits files: .npz, .safetensors, .parquet or .csv, one for each model.",
+        help="Logits files: .npz, .safetensors, .parquet, .csv or .tsv, one for each model.",
         is_argument=True,
     ),
 ]

@@ -9,13 +9,15 @@ from typing import Annotated, Any
 from gfscore import views
 from gfscore.assemble import make_provenance
 from gfscore.errors import OptionError, naming
+from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.adaptive import gate_runs
+from gfscore.jobs.arranging import arrange, listed_models, split_policy, with_name
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Probabilities
 from gfscore.jobs.compare import compare_audits, compare_samples
 from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.policy_words import PolicyWords
-from gfscore.jobs.sources import Source, as_array, find_samples, find_sources, listed_objects, provenance_of, watch
+from gfscore.jobs.sources import Source, find_samples, find_sources, provenance_of, watch
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores, score_samples
 from gfscore.judge import ROUND, check_thresholds, refuse_void
 from gfscore.judge.flags import Facts, audit_flags, known_flags
@@ -85,6 +87,7 @@ def gate(
     ] = Target.POPULATION,
     probabilities: Probabilities = False,
     groups: Groups = None,
+    words: ReadingWords,
     options: Options,
     run: RunOptions,
     name: str | None = None,
@@ -109,16 +112,19 @@ def gate(
         run.refuse_ray("a first-order radius")
     if not (model or data):
         run.refuse_ray("a gate on files")
+    policy, labels = split_policy(inputs, policy, labels)
+    asked = arrange(inputs, labels, model, data)
+    inputs, model, data = asked.checked(run.names, words, probabilities=probabilities)
+    model, name = with_name(model, name)
     files = watch(inputs, baseline, policy, groups)
     kept = rules.over(policy)
-    if labels is not None:
-        inputs = Samples.of(as_array(inputs), as_array(labels), class_names=run.names, probabilities=probabilities)
     given = _listed(inputs)
     if model or not all(isinstance(each, ModelAudit) or _is_audit(each) for each in given):
         with naming(policy) if isinstance(policy, Path) else nullcontext():
             check_scale(kept, options)
     if adaptive:
         _refuse_files(given, baseline, groups)
+        words.refuse("--adaptive runs a model", labels_too=True)
         verdicts = gate_runs(model, data, kept, options, run, face, round=round, finite=target == Target.FINITE)
         return gate_result(verdicts, provenance_of(face, files))
     if target == Target.FINITE:
@@ -128,9 +134,9 @@ def gate(
         )
 
     def read(source: Source) -> Samples:
-        return source.read(probabilities=probabilities, class_names=run.names, groups=groups)
+        return source.read(probabilities=probabilities, class_names=run.names, groups=groups, words=words)
 
-    if name is not None and len(given) + len(listed_objects(model)) > 1:
+    if name is not None and len(given) + len(listed_models(model)) > 1:
         raise OptionError("several models have names of their own. Leave name out.")
     before = _baseline(baseline, read, options)
     if seen is None:

@@ -22,7 +22,7 @@ def gate_without_a_rule(folder):
     return gated(folder)
 
 
-@case("there is nothing to audit. Name logits files, or a --model and --data.")
+@case("there is nothing to audit. Name logits files, a --model and --data, or a --config that does.")
 def gate_of_nothing(folder):
     return ["gate", "--wcr", "0.1"]
 
