@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -11,16 +11,18 @@ from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
-from gfscore.errors import OptionError
+from gfscore.errors import OptionError, WordError
 from gfscore.inputs.models.model_objects import names_model
+from gfscore.results import Result
 from gfscore.storage import all_to_read, expand_pattern, local_folder, to_write
 from gfscore.words import Word
 
-Result = TypeVar("Result")
+Outcome = TypeVar("Outcome")
 Progress = Callable[[int, int], None]  # how much is done, and of how much
 
 HERE = frozenset({"store", "model_dir"})  # folders that are never fetched
 WRITTEN = frozenset({"out", "folder", "per_sample", "junit", "sarif", "summary"})
+ALONE: dict[str, Any] = {"seen": Callable, "name": str}  # what Python alone can say, and must be
 MAY_BE_FOLDERS = ("stream", "pieces")  # words that let LOGITS be a folder
 
 
@@ -59,7 +61,7 @@ Configuration = Annotated[
 ]
 
 
-class Job(Generic[Result]):
+class Job(Generic[Outcome]):
     """A function whose dataclass parameters are said field by field, or given whole.
 
     A field that two of them share reaches both.
@@ -80,7 +82,7 @@ class Job(Generic[Result]):
     ['name', 'x', 'y']
     """
 
-    def __init__(self, function: Callable[..., Result]) -> None:
+    def __init__(self, function: Callable[..., Outcome]) -> None:
         functools.update_wrapper(self, function)
         self.function, self.name = function, function.__name__
         written = inspect.signature(function, eval_str=True)
@@ -97,7 +99,7 @@ class Job(Generic[Result]):
 
         self._paths = {e.name: takes_paths(e.annotation) for e in parameters if takes_path(e.annotation)}
 
-    def __call__(self, *arguments: Any, **words: Any) -> Result:
+    def __call__(self, *arguments: Any, **words: Any) -> Outcome:
         """Call the function by its words; what ``config`` says, where there is one, stands behind them."""
         if (file := words.pop("config", None) if "config" in self.__signature__.parameters else None) is None:
             return self._call(arguments, words)
@@ -110,14 +112,17 @@ class Job(Generic[Result]):
         with config.noted():
             return self._call(arguments, config.words(self.name, sorted(given)) | words)
 
-    def _call(self, arguments: Any, words: dict[str, Any]) -> Result:
+    def _call(self, arguments: Any, words: dict[str, Any]) -> Outcome:
         whole = {name: _group(name, group, words.pop(name)) for name, group in self._groups.items() if name in words}
         whole = {name: value for name, value in whole.items() if value is not None}
         said = {field.name: getattr(value, field.name) for value in whole.values() for field in fields(value)}
         for name in words:
             if name in said:
                 raise OptionError(f"{name} is said twice: by itself, and in {' and '.join(whole)}. Say it once.")
-        bound = self.__signature__.bind(*arguments, **words)
+        try:
+            bound = self.__signature__.bind(*arguments, **words)
+        except TypeError as error:
+            raise WordError(self.name, str(error), list(self.__signature__.parameters)) from None
         bound.apply_defaults()
         values = {name: self._taken(name, value, bound.arguments) for name, value in bound.arguments.items()} | said
         groups = {
@@ -136,6 +141,8 @@ class Job(Generic[Result]):
             if word is not None and word.parse is not None and isinstance(value, str):
                 value = word.parse(value)
             return local_path(name, value, values, several=self._paths[name])
+        if word is None and value is not None and not isinstance(value, ALONE.get(name, object)):
+            raise OptionError(f"{name} is {type(value).__name__}. Give {'a function' if name == 'seen' else 'text'}.")
         return value if word is None else plain_value(name, value, self.__signature__.parameters[name].annotation)
 
     def words(self) -> dict[str, inspect.Parameter]:
@@ -168,12 +175,34 @@ def plain_value(name: str, value: Any, annotation: Any) -> Any:
         return [value]
     if isinstance(value, str) and word.parse is not None:
         return word.parse(value)
+    if get_args(annotation)[0] is not Any and not _fits(value, kinds):
+        raise OptionError(f"{name} is {type(value).__name__}. Give {_meant(kinds)}.")
     if isinstance(value, int | float) and not isinstance(value, bool):
         if word.least is not None and value < word.least:
             raise OptionError(f"{name} is {value:g}. Give at least {word.least:g}.")
         if word.most is not None and value > word.most:
             raise OptionError(f"{name} is {value:g}. Give at most {word.most:g}.")
     return value
+
+
+def _fits(value: Any, kinds: tuple[Any, ...]) -> bool:
+    """Whether a value is of a kind that a parameter takes; only plain kinds are looked at."""
+    if bool in kinds:
+        return isinstance(value, bool)
+    if float in kinds:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if int in kinds:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if list[str] in kinds:
+        return isinstance(value, Mapping | list | tuple | set | frozenset)
+    if str in kinds:  # numbers, or a list of them, may stand for their text: mean, resize
+        return isinstance(value, str | Path | int | float | list | tuple | np.ndarray)
+    return True
+
+
+def _meant(kinds: tuple[Any, ...]) -> str:
+    words = {bool: "True or False", float: "a number", int: "a whole number", list[str]: "a list of texts", str: "text"}
+    return next((text for kind, text in words.items() if kind in kinds), "something else")
 
 
 def kinds_of(annotation: Any) -> tuple[Any, ...]:
@@ -204,7 +233,16 @@ def listed_paths(values: Any) -> list[Path]:
     """One path or several, or none, as a list; arrays are refused, as they came without their labels."""
     if values is None:
         return []
-    found = [values] if isinstance(values, str | Path) else list(values)
+    if isinstance(values, str | Path):
+        return [Path(values)]
+    if isinstance(values, Result):
+        kind = type(values).__name__
+        raise OptionError(f"{kind} is a result. gate and compare take an Audit; else give logits, or a model and data.")
+    if not isinstance(values, Iterable):
+        raise OptionError(
+            f"{type(values).__name__} is neither logits nor a model. Give arrays, files, or a model and data."
+        )
+    found = list(values)
     if not all(isinstance(each, str | Path) for each in found):
         raise OptionError("logits in memory need their labels beside them. Give both arrays, Samples, or logits files.")
     return [Path(each) for each in found]
