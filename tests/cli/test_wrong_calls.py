@@ -167,7 +167,7 @@ def names():
         ('calibrate(S, "models", run=5)', "run is int. Give gfscore.RunOptions(mean=..., std=...)."),
         ("samples_of(5)", "logits in memory need their labels beside them. Give both arrays, or"),
         ("samples_of(net)", "the model comes without data. Give (inputs, labels), a data spec, or the"),
-        ('plan(radius="x")', "radius is str. Give a number."),
+        ('plan(half_width="x")', "half_width is str. Give a number."),
         ("audit_models(5)", "there is no model to audit. Give at least one set of samples, by the name"),
     ],
 )

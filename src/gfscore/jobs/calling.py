@@ -2,28 +2,21 @@
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from enum import StrEnum
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
-
-import numpy as np
+from typing import Annotated, Any, Generic, TypeVar, get_type_hints
 
 from gfscore.errors import OptionError, WordError
-from gfscore.inputs.models.model_objects import names_model
+from gfscore.jobs.word_values import local_path, plain_value, takes_path, takes_paths, word_of
 from gfscore.results import Result
-from gfscore.storage import all_to_read, expand_pattern, local_folder, to_write
-from gfscore.words import Word
+from gfscore.words import Panel, Word
 
 Outcome = TypeVar("Outcome")
 Progress = Callable[[int, int], None]  # how much is done, and of how much
 
-HERE = frozenset({"store", "model_dir"})  # folders that are never fetched
-WRITTEN = frozenset({"out", "folder", "per_sample", "junit", "sarif", "summary"})
 ALONE: dict[str, Any] = {"seen": Callable, "name": str}  # what Python alone can say, and must be
-MAY_BE_FOLDERS = ("stream", "pieces")  # words that let LOGITS be a folder
 
 
 class Face:
@@ -98,9 +91,14 @@ class Job(Generic[Outcome]):
         self.__signature__ = written.replace(parameters=parameters)
 
         self._paths = {e.name: takes_paths(e.annotation) for e in parameters if takes_path(e.annotation)}
+        self._panels = {name: panel for group in self._groups.values() for name, panel in _field_panels(group).items()}
+        self.renamed = {
+            word.was: name for name, entry in self.words().items() if (word := word_of(entry.annotation)) and word.was
+        }
 
     def __call__(self, *arguments: Any, **words: Any) -> Outcome:
-        """Call the function by its words; what ``config`` says, where there is one, stands behind them."""
+        """Call the function by its words, old names too; what ``config`` says, if given, stands behind them."""
+        words = self._by_new_names(words)
         if (file := words.pop("config", None) if "config" in self.__signature__.parameters else None) is None:
             return self._call(arguments, words)
         from gfscore.jobs.config_files import Config  # which knows the jobs, and they this module
@@ -131,6 +129,23 @@ class Job(Generic[Outcome]):
         }
         return self.function(**{name: values[name] for name in self._given}, **groups)
 
+    def _by_new_names(self, words: dict[str, Any]) -> dict[str, Any]:
+        found = dict[str, Any]()
+        for name, value in words.items():
+            new = name if name in self.__signature__.parameters else self.renamed.get(name, name)
+            if new != name:
+                warnings.warn(f"{name} is now called {new}.", DeprecationWarning, stacklevel=3)
+            if new in found:
+                raise OptionError(f"{new} is said twice, as {name} too, which it was called before. Say it once.")
+            found[new] = value
+        return found
+
+    def panel(self, name: str) -> Panel:
+        """Where the help shows a word."""
+        word = word_of(self.__signature__.parameters[name].annotation)
+        own = None if word is None else word.panel
+        return own or self._panels.get(name) or Panel.INPUT
+
     def __reduce__(self) -> str:
         return self.function.__qualname__  # where to find it again: pickle asks the module
 
@@ -159,76 +174,6 @@ def _group(name: str, group: Any, value: Any) -> Any:
     raise OptionError(f"{name} is {type(value).__name__}. Give {group.__name__}, or its words one by one.")
 
 
-def plain_value(name: str, value: Any, annotation: Any) -> Any:
-    """A value of the kind that the command line would give: a choice, a list, a number of Python's own."""
-    word, kinds = word_of(annotation), kinds_of(annotation)
-    if word is None or value is None:
-        return value
-    if isinstance(value, np.generic):
-        value = value.item()
-    for kind in kinds:
-        if isinstance(kind, type) and issubclass(kind, StrEnum):
-            if value not in tuple(kind):
-                raise OptionError(f"{name} {value!r} is not a choice. Choose {' or '.join(kind)}.")
-            return kind(value)
-    if isinstance(value, str) and list[str] in kinds:
-        return [value]
-    if isinstance(value, str) and word.parse is not None:
-        return word.parse(value)
-    if get_args(annotation)[0] is not Any and not _fits(value, kinds):
-        raise OptionError(f"{name} is {type(value).__name__}. Give {_meant(kinds)}.")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        if word.least is not None and value < word.least:
-            raise OptionError(f"{name} is {value:g}. Give at least {word.least:g}.")
-        if word.most is not None and value > word.most:
-            raise OptionError(f"{name} is {value:g}. Give at most {word.most:g}.")
-    return value
-
-
-def _fits(value: Any, kinds: tuple[Any, ...]) -> bool:
-    """Whether a value is of a kind that a parameter takes; only plain kinds are looked at."""
-    if bool in kinds:
-        return isinstance(value, bool)
-    if float in kinds:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if int in kinds:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if list[str] in kinds:
-        return isinstance(value, Mapping | list | tuple | set | frozenset)
-    if str in kinds:  # numbers, or a list of them, may stand for their text: mean, resize
-        return isinstance(value, str | Path | int | float | list | tuple | np.ndarray)
-    return True
-
-
-def _meant(kinds: tuple[Any, ...]) -> str:
-    words = {bool: "True or False", float: "a number", int: "a whole number", list[str]: "a list of texts", str: "text"}
-    return next((text for kind, text in words.items() if kind in kinds), "something else")
-
-
-def kinds_of(annotation: Any) -> tuple[Any, ...]:
-    """The types that a parameter takes on the command line, one by one."""
-    word = word_of(annotation)
-    kind = get_args(annotation)[0] if word is not None and word.kind is None else getattr(word, "kind", annotation)
-    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-
-
-def local_path(name: str, value: Any, values: Mapping[str, Any], *, several: bool = False) -> Any:
-    """Paths of this disk for what was given to a parameter of a path, or of ``several``; anything else as it is."""
-    if isinstance(value, str | Path):
-        if name in WRITTEN:
-            return to_write(value)
-        if name in HERE:
-            return local_folder(value, f"--{name.replace('_', '-')}")
-    if isinstance(value, str) and names_model(value):
-        return value  # whoever opens the model finds it, with what stands beside it
-    folder = name == "paths" or any(values.get(word) for word in MAY_BE_FOLDERS)
-    if isinstance(value, str | Path):
-        return all_to_read([value], folder=folder)[0]
-    if several and isinstance(value, list | tuple) and all(isinstance(each, str | Path) for each in value):
-        return all_to_read([each for given in value for each in expand_pattern(str(given))], folder=folder)
-    return value
-
-
 def listed_paths(values: Any) -> list[Path]:
     """One path or several, or none, as a list; arrays are refused, as they came without their labels."""
     if values is None:
@@ -248,27 +193,6 @@ def listed_paths(values: Any) -> list[Path]:
     return [Path(each) for each in found]
 
 
-def word_of(annotation: Any) -> Word | None:
-    """How a parameter is said on the command line, if it can be."""
-    found = [note for note in get_args(annotation)[1:] if isinstance(note, Word)]
-    return found[0] if get_origin(annotation) is Annotated and found else None
-
-
-def takes_path(annotation: Any) -> bool:
-    """Whether a parameter takes a path, or several."""
-    word = word_of(annotation)
-    if word is not None and word.kind is not None:
-        return takes_path(word.kind)
-    return annotation is Path or any(map(takes_path, get_args(annotation)))
-
-
-def takes_paths(annotation: Any) -> bool:
-    """Whether a parameter takes several paths."""
-    word = word_of(annotation)
-    kind = annotation if word is None else word.kind or annotation
-    return kind == list[Path] or any(map(takes_paths, get_args(kind)))
-
-
 def _field_parameters(group: Any) -> list[inspect.Parameter]:
     types = get_type_hints(group, include_extras=True)
     return [
@@ -280,3 +204,12 @@ def _field_parameters(group: Any) -> list[inspect.Parameter]:
         )
         for field in fields(group)
     ]
+
+
+def _field_panels(group: Any) -> dict[str, Panel]:
+    """The panel of each field: that of the class which declares it."""
+    found = dict[str, Panel]()
+    for owner in reversed(group.__mro__):
+        panel = vars(owner).get("PANEL")
+        found |= {name: panel for name in vars(owner).get("__annotations__", {}) if panel is not None}
+    return found

@@ -12,6 +12,7 @@ from gfscore.bounds import change_intervals
 from gfscore.errors import PLURALS, OptionError, first_few
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.calling import SILENT, Face, Job
+from gfscore.jobs.common_words import DataSpecs, Groups, Probabilities
 from gfscore.jobs.matching import (
     BY_ORDER,
     check_alike,
@@ -23,7 +24,7 @@ from gfscore.jobs.matching import (
     take_rows,
     weigh_alike,
 )
-from gfscore.jobs.options import DataSpecs, Groups, Options, Probabilities, RunOptions
+from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.sources import provenance_of
 from gfscore.jobs.stages import audit_scores, score_info, score_samples
 from gfscore.jobs.version_reading import read_versions
@@ -39,7 +40,7 @@ from gfscore.profile import class_profile
 from gfscore.results import ClassChange, Comparison, Flag, MetricChange, ModelAudit, ScoreInfo
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
-from gfscore.words import Word
+from gfscore.words import Panel, Word
 
 MATCHED_BY_ORDER = Flag(
     code="matched_by_order",
@@ -59,10 +60,10 @@ def compare(
     data: DataSpecs = None,
     labels: Any = None,
     tolerance: Annotated[
-        float | None, Word(help="A fall that is accepted; without it, a class is worse when it fell at all.")
+        float | None, Word(panel=Panel.RULES, help="A fall of a class that is accepted.  [default: none]")
     ] = None,
     unpaired: Annotated[
-        bool, Word(help="Do not match samples: they are others, or their order is not theirs.")
+        bool, Word(panel=Panel.STATISTICS, help="Do not match samples: they are others, or in another order.")
     ] = False,
     probabilities: Probabilities = False,
     groups: Groups = None,
