@@ -13,19 +13,9 @@ from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.arranging import arrange, with_name
 from gfscore.jobs.calibrate import Outside, curve_of, with_calibration
 from gfscore.jobs.calling import SILENT, Face, Job
-from gfscore.jobs.options import (
-    Accuracies,
-    DataSpecs,
-    Groups,
-    LogitsFiles,
-    ModelSpecs,
-    Options,
-    Probabilities,
-    Reference,
-    RunOptions,
-    Target,
-)
-from gfscore.jobs.sources import Source, find_sources, provenance_of, watch
+from gfscore.jobs.common_words import Accuracies, DataSpecs, Groups, LogitsFiles, ModelSpecs, Probabilities, Reference
+from gfscore.jobs.options import Options, RunOptions, Target
+from gfscore.jobs.sources import Source, find_sources, provenance_of, source_of, watch
 from gfscore.jobs.stages import audit_scores, score_samples, with_curves
 from gfscore.jobs.stream import audit_streams
 from gfscore.judge import judge_interval
@@ -41,7 +31,7 @@ from gfscore.scores import (
     strongest_rivals,
 )
 from gfscore.scores.margin_slopes import Forward
-from gfscore.words import Word
+from gfscore.words import Panel, Word
 
 Seen = Callable[[str, Samples, LocalScores], None]  # called with each model's name, samples and local scores
 
@@ -52,20 +42,34 @@ def audit(
     labels: ArrayLike | None = None,
     *,
     stream: Annotated[
-        bool, Word(help="Read, or run, piece by piece and keep sums only; a folder is a model in shards.")
+        bool,
+        Word(
+            expert=True,
+            help="For data that do not fit into memory: read or run it piece by piece and keep sums only. A folder of "
+            "logits files is one model.",
+        ),
     ] = False,
-    pieces: Annotated[bool, Word(help="All LOGITS are pieces of one model, read as a stream.")] = False,
+    pieces: Annotated[
+        bool, Word(expert=True, help="All LOGITS are pieces of one model, read one after the other as with --stream.")
+    ] = False,
     model: ModelSpecs = None,
     data: DataSpecs = None,
     probabilities: Probabilities = False,
     options: Options,
     target: Annotated[
-        Target, Word(help="What intervals are about: the world the samples come from, or the fixed data set.")
+        Target,
+        Word(
+            panel=Panel.STATISTICS,
+            expert=True,
+            help="What intervals are about: the population that the samples come from, or this finite data set.",
+        ),
     ] = Target.POPULATION,
     calibrate: Annotated[
         str | None,
         Word(
+            any_case=True,
             metavar="OBJECTIVE",
+            panel=Panel.SCORE,
             help="Also find a temperature by models, classes, stability or given, and show all metrics at it.",
         ),
     ] = None,
@@ -108,7 +112,7 @@ def audit(
     _refuse_array_words([word for word, value in arrays.items() if value is not None], logits, stream=stream or pieces)
     _ = run.names  # a file that cannot be read is refused before anything else is
     outside = Outside.read(calibrate, reference, accuracies, options)
-    files = watch([] if stream or pieces else logits, groups, run.class_names)
+    files = watch([] if stream or pieces else logits, groups, run.class_names, words.label_names)
     if stream or pieces:
         needs = {"--groups": groups, "--per-sample": seen, "--calibrate": calibrate}
         _refuse_with_stream({**needs, "--target finite": target == Target.FINITE}, options)
@@ -118,7 +122,7 @@ def audit(
     if labels is not None:
         logits = Samples.of(
             logits,
-            words.indices(np.asarray(labels)),
+            words.indices(np.asarray(labels), run.names),
             class_names=run.names,
             sample_ids=sample_ids,
             probabilities=probabilities,
@@ -218,11 +222,14 @@ def audit_models(models: Mapping[str, Samples], options: Options | None = None) 
     >>> [(model.name, model.wcr.class_) for model in audit_models(samples).models]
     [('a', '0'), ('b', '0')]
     """
-    if not models:
-        raise OptionError("there is no model to audit. Give at least one set of samples.")
+    if not models or not isinstance(models, Mapping):
+        raise OptionError("there is no model to audit. Give at least one set of samples, by the name of its model.")
     options = options or Options()
     audited = []
-    for name, samples in models.items():
+    for name, given in models.items():
+        samples = source_of(*given, run=RunOptions()).read() if isinstance(given, list | tuple) else given
+        if not isinstance(samples, Samples):
+            raise OptionError(f"{name} is {type(samples).__name__}. Give Samples, or (logits, labels).")
         scored = audit_scores(samples, score_samples(samples, options), options, name=name)
         audited.append(with_curves(scored, samples, options))
     return Audit(models=tuple(audited), ranking=ranking_of(tuple(audited)), provenance=make_provenance())

@@ -22,7 +22,8 @@ from gfscore.inputs.model_specs import KEYS, join_spec
 from gfscore.inputs.models import KINDS
 from gfscore.inputs.models.model_objects import is_model
 from gfscore.inputs.small_files import read_toml
-from gfscore.jobs.calling import CONFIGURED, kinds_of, takes_path, word_of
+from gfscore.jobs.calling import CONFIGURED
+from gfscore.jobs.word_values import kinds_of, takes_path, word_of
 from gfscore.judge.policy import ALLOW, TABLES
 from gfscore.score_titles import FIRST_ORDER
 from gfscore.storage import is_address, to_read

@@ -13,8 +13,9 @@ from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.adaptive import gate_runs
 from gfscore.jobs.arranging import arrange, listed_models, split_policy, with_name
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
+from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Probabilities
 from gfscore.jobs.compare import compare_audits, compare_samples
-from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, Options, Probabilities, RunOptions, Target
+from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.policy_words import PolicyWords
 from gfscore.jobs.sources import Source, find_samples, find_sources, provenance_of, watch
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores, score_samples
@@ -34,7 +35,7 @@ from gfscore.results import (
 )
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
-from gfscore.words import Word
+from gfscore.words import Panel, Word
 
 Baseline = Samples | ModelAudit
 
@@ -49,19 +50,40 @@ def gate(
             help="Logits files, or an audit.json that was made before; a model each.",
         ),
     ] = None,
-    policy: Annotated[Any, Word(kind=Path | None, help="Rules from a policy.toml.")] = None,
+    policy: Annotated[
+        Any,
+        Word(kind=Path | None, panel=Panel.RULES, help="A policy.toml with rules.  [default: only those said here]"),
+    ] = None,
     *,
     labels: Any = None,
     model: ModelSpecs = None,
     data: DataSpecs = None,
     rules: PolicyWords,
     baseline: Annotated[
-        Any, Word(kind=Path | None, help="An earlier version to compare with: a logits file or an audit.json.")
+        Any,
+        Word(
+            kind=Path | None, help="An earlier version to compare with, for --change: a logits file or an audit.json."
+        ),
     ] = None,
-    adaptive: Annotated[bool, Word(help="Run the model only until the rule on the WCR is decided.")] = False,
-    round: Annotated[int, Word(least=1, help="Forward passes between two looks, with --adaptive.")] = ROUND,  # noqa: A002
+    adaptive: Annotated[
+        bool, Word(panel=Panel.RULES, help="Run the model only until the rule on the worst class (--wcr) is decided.")
+    ] = False,
+    round: Annotated[  # noqa: A002
+        int,
+        Word(
+            least=1,
+            panel=Panel.RULES,
+            expert=True,
+            help="Forward passes between two looks at the rule, with --adaptive.",
+        ),
+    ] = ROUND,
     target: Annotated[
-        Target, Word(help="What --adaptive decides about: the world behind the data, or this very data set.")
+        Target,
+        Word(
+            panel=Panel.RULES,
+            expert=True,
+            help="What --adaptive decides about: the population behind the data, or this finite data set.",
+        ),
     ] = Target.POPULATION,
     probabilities: Probabilities = False,
     groups: Groups = None,
@@ -94,7 +116,7 @@ def gate(
     asked = arrange(inputs, labels, model, data)
     inputs, model, data = asked.checked(run.names, words, probabilities=probabilities)
     model, name = with_name(model, name)
-    files = watch(inputs, baseline, policy, groups)
+    files = watch(inputs, baseline, policy, groups, words.label_names)
     kept = rules.over(policy)
     given = _listed(inputs)
     if model or not all(isinstance(each, ModelAudit) or _is_audit(each) for each in given):
