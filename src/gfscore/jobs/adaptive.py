@@ -12,6 +12,7 @@ from gfscore.errors import OptionError, naming
 from gfscore.jobs.arranging import listed_data, listed_models
 from gfscore.jobs.calling import Face
 from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.probing import preprocessing_flags
 from gfscore.jobs.sources import open_runs
 from gfscore.jobs.stages import asked_score, score_samples
 from gfscore.judge import (
@@ -34,7 +35,7 @@ from gfscore.judge.policy import Kind, Policy, Rule
 from gfscore.measures import Run
 from gfscore.measures.logits import forward_rows
 from gfscore.measures.slopes import Gradients
-from gfscore.results import AdaptiveRun, Metric, ModelVerdict, RuleVerdict, RunInfo, ScoreInfo
+from gfscore.results import AdaptiveRun, Flag, Metric, ModelVerdict, RuleVerdict, RunInfo, ScoreInfo
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER
 from gfscore.storage.journals import ScoreLog
@@ -105,6 +106,7 @@ def _judge_run(
             progress=progress,
             from_store=lambda: log.reused,
             run=run.about,
+            more_flags=lambda accuracy: preprocessing_flags(run, accuracy, run.check().n_classes),
         )
 
 
@@ -161,6 +163,7 @@ def gate_adaptively(
     progress: Progress = lambda _used, _available: None,
     from_store: Callable[[], int] = lambda: 0,
     run: RunInfo | None = None,
+    more_flags: Callable[[float], tuple[Flag, ...]] = lambda _accuracy: (),
 ) -> ModelVerdict:
     """Judge the rule on the WCR by as few forward passes as it takes: see :func:`~gfscore.judge.gate.adaptive_gate`.
 
@@ -193,7 +196,7 @@ def gate_adaptively(
         seen = seen.with_more(labels[rows], score(rows)[1]) if len(rows) else seen
     absent = tuple(name for k, name in enumerate(names) if k not in drawn.present)
     found = (absent_flag(absent), chance_flag(seen.accuracy, seen.worth, seen.guess))
-    flags = tuple(flag for flag in found if flag is not None)
+    flags = (*(flag for flag in found if flag is not None), *more_flags(seen.accuracy))
     refuse_void(flags, policy.allow)
     judged = _adaptive_verdict(rule, drawn, how, delta, views.digits_of(score_info))
     if absent:

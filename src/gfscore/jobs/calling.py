@@ -106,9 +106,9 @@ class Job(Generic[Outcome]):
         config = Config.read(file)
         whole = [group for name, group in self._groups.items() if words.get(name) is not None]
         given = {*words, *(field.name for group in whole for field in fields(group))}
-        given |= set(list(self.__signature__.parameters)[: len(arguments)])
+        by_place = dict(zip(self.__signature__.parameters, arguments, strict=False))
         with config.noted():
-            return self._call(arguments, config.words(self.name, sorted(given)) | words)
+            return self._call(arguments, config.words(self.name, [*given, *by_place], by_place) | words)
 
     def _call(self, arguments: Any, words: dict[str, Any]) -> Outcome:
         whole = {name: _group(name, group, words.pop(name)) for name, group in self._groups.items() if name in words}
