@@ -61,15 +61,19 @@ def score_first_order(
     how: FirstOrder,
     *,
     gradients: Gradients | str = Gradients.NO,
+    only: IntArray | None = None,
     progress: Progress = lambda _done, _total: None,
 ) -> LocalScores:
     """First-order radii of ``samples``, the model's logits on the data; the norms they rest on are kept in the store.
 
-    A second call, also with another ``eps`` or largest radius, computes nothing again.
+    With ``only`` those of some rows, ascending. A second call, also with another ``eps`` or largest radius, computes
+    nothing again.
     """
-    slopes, fallback = choose_slopes(run, samples, how, gradients)
+    slopes, fallback = choose_slopes(run, samples, how, gradients, only=only)
     stored, halved_batches = measured(run, slopes, progress).rows()
     n_rivals, exact = slopes.rivals.shape[1], slopes.module is not None
+    if only is not None:
+        samples, stored = samples.rows(only), stored[only]
     local = first_order_scores(
         samples,
         stored[:, :n_rivals],

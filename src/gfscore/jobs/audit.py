@@ -19,10 +19,12 @@ from gfscore.jobs.options import (
     ModelSpecs,
     Options,
     Probabilities,
+    Radii,
     Reference,
     RunOptions,
     Target,
 )
+from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, refuse_engine
 from gfscore.jobs.sources import Source, as_array, find_sources, provenance_of, watch
 from gfscore.jobs.stages import audit_scores, score_samples, with_curves
 from gfscore.jobs.stream import audit_streams
@@ -41,6 +43,7 @@ from gfscore.scores import (
 from gfscore.scores.margin_slopes import Forward
 from gfscore.words import Word
 
+NO_MODEL = "which take the model itself. Say --model and --data."
 Seen = Callable[[str, Samples, LocalScores], None]  # called with each model's name, samples and local scores
 
 
@@ -57,6 +60,7 @@ def audit(
     data: DataSpecs = None,
     probabilities: Probabilities = False,
     options: Options,
+    radii: Radii = None,
     target: Annotated[
         Target, Word(help="What intervals are about: the world the samples come from, or the fixed data set.")
     ] = Target.POPULATION,
@@ -85,9 +89,13 @@ def audit(
 
     ``logits`` are arrays ``(N, K)`` with ``labels`` ``(N,)``, or :class:`~gfscore.Samples` (several by name), or files.
     Or a ``model`` is run on ``data``: specs as on the command line, or in memory a function or a torch module, and
-    ``(inputs, labels)``. With ``groups``, one name per sample (or several attributes by name, which are intersected),
-    the profile is over groups; the label stays what the margin is measured against. All intervals hold together with
-    probability 1 - ``delta``. ``seen`` is called with the name, samples and local scores of each model.
+    ``(inputs, labels)``. Then robust accuracy is measured too, at a ladder of ``eps``, from first-order radii of a
+    random part of each class (``radii``).
+
+    With ``groups``, one name per sample (or several attributes by name, which are intersected), the profile is over
+    groups; the label stays what the margin is measured against. All intervals hold together with probability
+    1 - ``delta``, those of robust accuracy by themselves. ``seen`` is called with the name, samples and local scores of
+    each model.
 
     When arrays are a random part of each class of a fixed set, ``class_sizes`` (K,) are those of the set. Score and
     accuracy of the whole then weigh classes by them, and the intervals are about that very set; with ``finite`` False
@@ -99,6 +107,7 @@ def audit(
     """
     if options.radius is not None:
         run.refuse_ray("a first-order radius")
+    robust = refuse_engine(MeasuredRadii.of(options, radii), run)
     arrays = {"labels": labels, "sample_ids": sample_ids, "class_sizes": class_sizes, "name": name}
     _refuse_array_words([word for word, value in arrays.items() if value is not None], logits, stream=stream or pieces)
     _ = run.names  # a file that cannot be read is refused before anything else is
@@ -107,6 +116,7 @@ def audit(
     if stream or pieces:
         needs = {"--groups": groups, "--per-sample": seen, "--calibrate": calibrate}
         _refuse_with_stream({**needs, "--target finite": target == Target.FINITE}, options)
+        options.refuse_radii("and a stream keeps only sums. Leave --stream out.")
         reading = {"pieces": pieces, "probabilities": probabilities}
         models, hashes = audit_streams(logits, model, data, options, run, face, **reading)
         return _result(models, outside, provenance_of(face, files, hashes))
@@ -130,7 +140,11 @@ def audit(
 
     sources = find_sources(logits, model, data, run, face, probabilities=probabilities)
     about_the_set = target == Target.FINITE or (finite and class_sizes is not None)
-    models, calibration = _audit_sources(sources, read, options, outside, face, finite=about_the_set, seen=seen)
+    if not (model or data):
+        options.refuse_radii(NO_MODEL)
+        if radii is not None:
+            raise OptionError(f"--radii asks for first-order radii, {NO_MODEL}")
+    models, calibration = _audit_sources(sources, read, options, robust, outside, face, finite=about_the_set, seen=seen)
     return _result(models, outside, provenance_of(face, files), calibration)
 
 
@@ -138,6 +152,7 @@ def _audit_sources(
     sources: Iterator[Source],
     read: Callable[[Source], Samples],
     options: Options,
+    robust: MeasuredRadii | None,
     outside: Outside,
     face: Face,
     *,
@@ -154,6 +169,8 @@ def _audit_sources(
         with source.naming():
             local = source.score(samples, options, face)
             found = audit_scores(samples, local, options, name=source.name, origin=source.origin, finite=finite)
+            if robust is not None and source.run is not None:
+                found = measure_robustness(found, source.run, samples, robust, face, delta=options.delta)
             if outside.objective is None:
                 found = with_curves(found, samples, options)
             else:

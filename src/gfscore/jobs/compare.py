@@ -92,6 +92,7 @@ def compare(
     >>> found.worse, found.better, found.paired
     (('0',), ('1',), True)
     """
+    options.refuse_radii("which take the model itself. Compare two audit.json.")
     if options.radius is not None:
         raise OptionError("a comparison scores logits, and a radius takes the model itself. Compare two audit.json.")
     old, new = (each.model if isinstance(each, Audit) else each for each in (old, new))

@@ -23,6 +23,7 @@ from gfscore.storage.store import Store, default_root
 from gfscore.words import Word
 
 RADIUS_WORDS = ("norm", "eps", "rivals", "directions", "step", "max_radius", "gradients")
+ALL_RADII, NO_RADII = "all", "none"
 RADIUS_DEFAULTS = FirstOrder(norm="linf")
 
 
@@ -36,6 +37,20 @@ def read_size(text: str) -> float:
         return float(Fraction(text))
     except (ValueError, ZeroDivisionError):
         raise OptionError(f"{text!r} is not a number. Write it as 0.0078 or 2/255.") from None
+
+
+def read_radii(text: str) -> str | int:
+    """Of how many samples of each class radii are measured, as it is written.
+
+    >>> read_radii("200"), read_radii("all")
+    (200, 'all')
+    """
+    if text in (ALL_RADII, NO_RADII):
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise OptionError(f"--radii {text!r} is not a number of samples per class. Write 100, all or none.") from None
 
 
 def known_scores() -> tuple[str, ...]:
@@ -93,6 +108,18 @@ Groups = Annotated[
 ]
 Seed = Annotated[int, Word(least=0, help="Of everything random.")]
 StoreFolder = Annotated[Path | None, Word(help="Where logits are kept.  [default: $GFSCORE_STORE or the user's cache]")]
+
+
+Radii = Annotated[
+    Any,
+    Word(
+        kind=str | None,
+        parse=read_radii,
+        metavar="N",
+        help="Samples of each class, drawn at random, whose first-order radii are measured for robust accuracy: a "
+        "number, all or none.  [default: with a model, about 1,000 in all by gradients, 500 by forward passes]",
+    ),
+]
 
 
 class Engine(StrEnum):
@@ -202,13 +229,16 @@ class Options(ProfileOptions):
         Word(help=f"How logits become confidences: softmax or sigmoid.  [default: {Activation.SOFTMAX}]"),
     ] = None
     temperature: Annotated[float | None, Word(help="Divides the logits first.  [default: 1]")] = None
-    norm: Annotated[str | None, Word(help="Norm of a radius: l2 or linf.")] = None
+    norm: Annotated[
+        str | None, Word(help="Norm of a radius: l2 or linf.  [default: linf; --score first-order has none]")
+    ] = None
     eps: Annotated[
         float | None,
         Word(
             parse=read_size,
             metavar="SIZE",
-            help="Also the share of radii above this, in [0, 1] pixels (2/255): it estimates robust accuracy.",
+            help="Robust accuracy in the headline is at this size of attack, in [0, 1] pixels, such as 2/255.  "
+            "[default: linf 2/255, l2 1/4]",
         ),
     ] = None
     rivals: Annotated[
@@ -228,7 +258,10 @@ class Options(ProfileOptions):
     ] = None
     gradients: Annotated[
         str | None,
-        Word(help="Whether radii use gradients: no (forward passes alone), auto or yes.  [default: no]"),
+        Word(
+            help="Whether radii use gradients: no (forward passes alone), yes, or auto: where the model has them.  "
+            "[default: auto]"
+        ),
     ] = None
 
     def __post_init__(self) -> None:
@@ -264,23 +297,25 @@ class Options(ProfileOptions):
     @property
     def choice(self) -> Gradients:
         """Whether radii use gradients."""
-        return Gradients.NO if self.gradients is None else Gradients.named(self.gradients)
+        return Gradients.AUTO if self.gradients is None else Gradients.named(self.gradients)
 
     @property
     def radius(self) -> FirstOrder | None:
-        """How first-order radii are found; None for another score, which takes none of what is about them."""
+        """How the radii are found that are the score; None for another score."""
+        return self.first_order(self.norm) if self.score == FIRST_ORDER else None
+
+    def first_order(self, norm: str | None) -> FirstOrder:
+        """How first-order radii in a norm are found."""
         said: dict[str, Any] = {name: value for name in RADIUS_WORDS if (value := getattr(self, name)) is not None}
-        if self.score != FIRST_ORDER:
-            if self.norm is not None or self.eps is not None:
-                title = title_of(self.score).title
-                raise OptionError(f"--norm and --eps are for radii, which the {title} is not. Say --score first-order.")
-            for name in said:
-                raise OptionError(
-                    f"--{name.replace('_', '-')} is about first-order radii. Say --score first-order too."
-                )
-            return None
         unused = ("directions", "step") if self.choice is Gradients.YES else ()
         for name in unused:
             if name in said:
                 raise OptionError(f"--{name} is about radii without gradients. Leave it or --gradients yes out.")
-        return FirstOrder(**{name: said[name] for name in said.keys() - {"gradients"}}, seed=self.seed)
+        said |= {"norm": norm, "seed": self.seed}
+        return FirstOrder(**{name: said[name] for name in said.keys() - {"gradients"}})
+
+    def refuse_radii(self, why: str) -> None:
+        """Refuse what is said about radii where none are measured: it would be passed over."""
+        for name in RADIUS_WORDS if self.score != FIRST_ORDER else ():
+            if getattr(self, name) is not None:
+                raise OptionError(f"--{name.replace('_', '-')} is about first-order radii, {why}")

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.errors import PLURALS
-from gfscore.outputs import sentences
-from gfscore.results import Agreement, Audit, Calibrated, Calibration, ClassResult, Flag, LeftOut, ModelAudit
+from gfscore.outputs import robust_words, sentences
+from gfscore.results import Agreement, Audit, Calibrated, Calibration, ClassResult, Flag, LeftOut, Metric, ModelAudit
 
 Entry = TypeVar("Entry")
 RowMaker = Callable[[Entry], Sequence[Text | str]]
@@ -114,6 +114,7 @@ def _one(model: ModelAudit, console: Console) -> RenderableType:
         Text(views.printable(sentences.headline(model)), style="bold"),
         Text(sentences.brackets(model)),
         Text(),
+        *_robustness(model, console),
         fit_columns(console, _class_table(model), SPARE_CLASS_COLUMNS),
         Text(),
         _metric_table(model),
@@ -123,6 +124,27 @@ def _one(model: ModelAudit, console: Console) -> RenderableType:
         *flag_lines(model.flags),
         Text(sentences.claim_text(model), style="dim"),
     )
+
+
+def _robustness(model: ModelAudit, console: Console) -> list[RenderableType]:
+    """Accuracy under attack at a few eps, of the whole and of the worst class; nothing without radii."""
+    found = model.robustness
+    if found is None:
+        return []
+    table = column_table("robust accuracy at", "of the whole", "of the worst", fold=False)
+    table.add_column(f"worst {model.partition}", overflow="fold")
+    for rung in robust_words.shown_rungs(found):
+        whole = Metric(value=rung.value, interval=rung.interval)
+        style = "bold" if rung is found.headline else ""
+        cells = (robust_words.eps_text(found, rung.eps), views.share_text(whole), views.share_text(rung.lowest))
+        table.add_row(*(Text(cell, style=style) for cell in (*cells, views.printable(rung.worst))))
+    said = robust_words.PROOF if found.kind == "certified" else robust_words.NO_BOUND
+    return [
+        Text(f"Accuracy under attack, from {robust_words.source_text(model)}."),
+        fit_columns(console, table, ()),
+        Text(said, style="dim"),
+        Text(),
+    ]
 
 
 def _many(audit: Audit, console: Console) -> RenderableType:
@@ -161,7 +183,9 @@ def _model_table(console: Console, models: Sequence[tuple[ModelAudit, ModelAudit
     score, keys = models[0][0].score, views.metric_keys(*(result for _, result in models), main=True)
     headings = {key: views.metric_title(key, score, column=True) for key in keys}
     robust = any(model.robust_accuracy for model, _ in models)
-    table = column_table("model", "accuracy", *(["robust accuracy"] if robust else []), *headings.values())
+    table = column_table(
+        "model", "accuracy", *([robust_words.title(models[0][0])] if robust else []), *headings.values()
+    )
     table.add_column("worst class", overflow="fold")
     for model, result in models:
         table.add_row(
@@ -178,7 +202,7 @@ def _model_table(console: Console, models: Sequence[tuple[ModelAudit, ModelAudit
 def _class_table(model: ModelAudit) -> Table:
     """A row per class; beside the scores robust accuracy, shrunken scores when there are many classes, or bars."""
     robust, many = model.robust_accuracy is not None, len(model.classes) > 2 * sentences.END_ROWS
-    beside = "robust accuracy" if robust else "shrunken" if many else ""
+    beside = robust_words.title(model) if robust else "shrunken" if many else ""
     table = column_table(model.partition, "n")
     table.add_column("score", no_wrap=True)
     table.add_column(beside, justify="right" if beside else "left", no_wrap=True)
@@ -207,7 +231,7 @@ def _class_table(model: ModelAudit) -> Table:
             Text(confused),
         ]
 
-    return add_ends(table, sentences.by_score(model), row)
+    return add_ends(table, robust_words.by_robustness(model), row)
 
 
 def _bar(share: float) -> str:
@@ -229,7 +253,12 @@ def _worst(model: ModelAudit) -> Text:
     """Which class is least protected, and how sure that is."""
     worst, candidates = views.printable(model.wcr.class_), len(model.worst_set)
     parts, number = PLURALS[model.partition], views.score_text(model, model.wcr.value)
-    text = Text.assemble(("Least protected: ", "bold"), (worst, "bold red"), f" at {number}. ")
+    robust = robust_words.worst_text(model)
+    if robust and model.score.eps is None:
+        text = Text.assemble(("Least protected: ", "bold"), robust, f" Lowest {views.score_name(model.score)}: ")
+        text.append(f"{worst} at {number}. ")
+    else:
+        text = Text.assemble(("Least protected: ", "bold"), (worst, "bold red"), f" at {number}. ")
     if candidates == 1:
         return text.append("The intervals leave no other candidate.")
     return text.append(f"The intervals leave {candidates:,} of {len(model.classes):,} {parts} as candidates.")
