@@ -9,6 +9,7 @@ from gfscore.score_titles import digits_of_range, title_of
 SLACK = 1e-11  # by which an end may pass a digit: bounds are moved outward by 1e-12 for their own rounding
 INDEX_DIGITS = 3  # of a number without a unit
 ROUND_EPS = 1e-6  # of a quarter of 1/255: an eps that near to a multiple of it is one
+MOST_LEVELS = 32  # of 255, up to which people write a size of attack so
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -119,7 +120,7 @@ def eps_text(eps: float, norm: str | None) -> str:
     ('2/255', '0.5/255', '0.01', '0.25')
     """
     levels = eps * 255
-    if norm == "linf" and abs(4 * levels - round(4 * levels)) < ROUND_EPS:
+    if norm == "linf" and levels <= MOST_LEVELS and abs(4 * levels - round(4 * levels)) < ROUND_EPS:
         return f"{round(4 * levels) / 4:g}/255"
     return f"{eps:.4g}"
 

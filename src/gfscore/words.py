@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
+
+from gfscore.errors import OptionError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,3 +23,15 @@ class Word:
     most: float | None = None
     parse: Callable[[str], Any] | None = None
     is_argument: bool = False  # said without a name
+
+
+def read_size(text: str) -> float:
+    """A size in pixels, written as a number or as a fraction.
+
+    >>> read_size("0.25"), read_size("51/255")
+    (0.25, 0.2)
+    """
+    try:
+        return float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        raise OptionError(f"{text!r} is not a number. Write it as 0.0078 or 2/255.") from None

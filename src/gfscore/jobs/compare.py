@@ -23,6 +23,7 @@ from gfscore.jobs.matching import (
     match_rows,
     refuse_sorted,
     take_rows,
+    version_path,
     weigh_alike,
 )
 from gfscore.jobs.options import ClassNames, Groups, Options, Probabilities, StoreFolder
@@ -36,15 +37,13 @@ from gfscore.judge import (
     unpaired_classes,
     unpaired_metrics,
 )
+from gfscore.judge.robust_changes import unpaired_robust_change
 from gfscore.profile import class_profile
-from gfscore.results import Audit, ClassChange, Comparison, Flag, MetricChange, ModelAudit, ScoreInfo
+from gfscore.results import Audit, ClassChange, Comparison, Flag, MetricChange, ModelAudit, RobustChange, ScoreInfo
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
-from gfscore.storage import to_read
-from gfscore.storage.store import Store
 from gfscore.words import Word
 
-STORED = "store:"
 MATCHED_BY_ORDER = Flag(
     code="matched_by_order",
     message="rows were matched by their order, as there are no sample ids in both: that they are the same samples is "
@@ -99,7 +98,7 @@ def compare(
     for version in (old, new):
         if not isinstance(version, str | Path | Samples | ModelAudit):
             raise OptionError(f"a version is {type(version).__name__}. Give a file, Samples, or the audit of a model.")
-    versions = [_path(each, store) if isinstance(each, str | Path) else each for each in (old, new)]
+    versions = [version_path(each, store) if isinstance(each, str | Path) else each for each in (old, new)]
     paths = [each for each in versions if isinstance(each, Path)]
     first, second = names or (model_names(paths) if len(paths) == 2 else ("old", "new"))
     files, given = watch(paths, groups, class_names), class_names
@@ -123,17 +122,6 @@ def compare(
             "one version is an audit, and the other has samples. Give logits for both, or an audit.json for both."
         )
     return found.model_copy(update={"provenance": provenance_of(face, files)})
-
-
-def _path(version: str | Path, store: Path | None) -> Path:
-    """The file of a version; for ``store:KEY`` the logits of that run."""
-    if not str(version).startswith(STORED):
-        return to_read(version)
-    key = str(version).removeprefix(STORED)
-    found = [entry for entry in Store(store).entries() if entry.path.name.startswith(key) and entry.finished.exists()]
-    if len(found) != 1:
-        raise OptionError(f"{len(found)} finished runs have a key that begins with {key!r}. See gfscore store list.")
-    return found[0].finished
 
 
 def compare_samples(
@@ -259,7 +247,16 @@ def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None 
         accuracy=(old.accuracy, new.accuracy),
         not_compared=gone,
         flags=(unpaired, *other),
+        robustness=_robustness(old, new, delta, tolerance),
     )
+
+
+def _robustness(old: ModelAudit, new: ModelAudit, delta: float, tolerance: float | None) -> tuple[RobustChange, ...]:
+    """What changed of robust accuracy at the eps of the new headline, where both audits have it."""
+    if new.robustness is None:
+        return ()
+    found = unpaired_robust_change(old, new, new.robustness.eps, delta=delta, tolerance=tolerance or 0.0)
+    return () if found is None else (found,)
 
 
 def _comparison(

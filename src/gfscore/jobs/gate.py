@@ -12,14 +12,16 @@ from gfscore.errors import OptionError, naming
 from gfscore.jobs.adaptive import gate_runs
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.compare import compare_audits, compare_samples
-from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, Options, Probabilities, RunOptions, Target
+from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, Options, Probabilities, Radii, RunOptions, Target
 from gfscore.jobs.policy_words import PolicyWords
+from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, refuse_engine
 from gfscore.jobs.sources import Source, as_array, find_samples, find_sources, listed_objects, provenance_of, watch
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores, score_samples
 from gfscore.judge import ROUND, check_thresholds, refuse_void
 from gfscore.judge.flags import Facts, audit_flags, known_flags
 from gfscore.judge.judging import judge
 from gfscore.judge.policy import Kind, Policy
+from gfscore.judge.robust_changes import unpaired_robust_change
 from gfscore.profile import class_profile
 from gfscore.results import (
     Audit,
@@ -53,6 +55,7 @@ def gate(
     model: ModelSpecs = None,
     data: DataSpecs = None,
     rules: PolicyWords,
+    radii: Radii = None,
     baseline: Annotated[
         Any, Word(kind=Path | None, help="An earlier version to compare with: a logits file or an audit.json.")
     ] = None,
@@ -88,7 +91,8 @@ def gate(
     if not (model or data):
         run.refuse_ray("a gate on files")
     files = watch(inputs, baseline, policy, groups)
-    kept = rules.over(policy)
+    kept = rules.over(policy, options.eps)
+    robust = refuse_engine(_radii(kept, options, radii), run)
     if labels is not None:
         inputs = Samples.of(as_array(inputs), as_array(labels), class_names=run.names, probabilities=probabilities)
     given = _listed(inputs)
@@ -97,6 +101,10 @@ def gate(
             check_scale(kept, options)
     if adaptive:
         _refuse_files(given, baseline, groups)
+        if radii is not None:
+            raise OptionError(
+                "--adaptive draws samples until it is sure, so it is not said of how many. Leave --radii."
+            )
         verdicts = gate_runs(model, data, kept, options, run, face, round=round, finite=target == Target.FINITE)
         return gate_result(verdicts, provenance_of(face, files))
     if target == Target.FINITE:
@@ -115,7 +123,7 @@ def gate(
         options = replace(options, permutations=0)  # no rule asks for the noise floor
     verdicts = []
     for source in _sources(given, model, data, run, face, probabilities=probabilities):
-        audited, verdict = _judge(source, read, kept, options, before, face, name)
+        audited, verdict = _judge(source, read, kept, options, robust, before, face, name)
         if seen is not None:
             seen(audited)
         verdicts.append(verdict)
@@ -164,6 +172,7 @@ def _judge(
     read: Callable[[Source], Samples],
     policy: Policy,
     options: Options,
+    robust: MeasuredRadii | None,
     baseline: Baseline | None,
     face: Face,
     name: str | None,
@@ -176,7 +185,14 @@ def _judge(
     with source.naming():
         local = source.score(samples, options, face)
         called = name or source.name
-        return gate_scores(samples, local, policy, options, name=called, origin=source.origin, baseline=baseline)
+
+        def beside(model: ModelAudit) -> ModelAudit:
+            if robust is None or source.run is None:
+                return model
+            return measure_robustness(model, source.run, samples, robust, face, delta=options.delta)
+
+        about: dict[str, Any] = {"name": called, "origin": source.origin, "baseline": baseline, "beside": beside}
+        return gate_scores(samples, local, policy, options, **about)
 
 
 def gate_scores(
@@ -188,11 +204,15 @@ def gate_scores(
     name: str,
     origin: Origin = ARRAYS,
     baseline: Baseline | None = None,
+    beside: Callable[[ModelAudit], ModelAudit] = lambda model: model,
 ) -> tuple[ModelAudit, ModelVerdict]:
-    """Audit by any local score at the level that the policy leaves the audit, and judge."""
+    """Audit by any local score at the level that the policy leaves the audit, and judge.
+
+    ``beside`` adds what else rules ask for, such as robust accuracy.
+    """
     levels = _levels(policy, options.delta, baseline)
     at = replace(options, delta=levels.get(Kind.PROFILE, options.delta))
-    model = audit_scores(samples, local, at, name=name, origin=origin)
+    model = beside(audit_scores(samples, local, at, name=name, origin=origin))
     comparison = None
     if baseline is not None and Kind.CHANGE in levels:
         _refuse_void_baseline(baseline, policy, options)
@@ -200,7 +220,7 @@ def gate_scores(
         level = replace(options, delta=levels[Kind.CHANGE])
         comparison = compare_samples(baseline, samples, level, names=("baseline", name))
     elif isinstance(baseline, ModelAudit) and Kind.CHANGE in levels:
-        comparison = _against(baseline, model)
+        comparison = _against(baseline, model, policy, levels)
     verdict = judge(model, policy, levels, comparison=comparison)
     return model.model_copy(update={"verdict": verdict.verdict.value}), verdict
 
@@ -213,7 +233,7 @@ def gate_audit(
     comparison = None
     if baseline is not None and Kind.CHANGE in levels:
         _refuse_void_baseline(baseline, policy, Options())
-        comparison = _against(baseline, model)
+        comparison = _against(baseline, model, policy, levels)
     with naming(model.name):
         verdict = judge(model, policy, levels, comparison=comparison)
     return model.model_copy(update={"verdict": verdict.verdict.value}), verdict
@@ -251,9 +271,30 @@ def _refuse_void_baseline(baseline: Baseline, policy: Policy, options: Options) 
         refuse_void(flags, policy.allow)
 
 
-def _against(baseline: ModelAudit, model: ModelAudit) -> Comparison:
-    """The unpaired comparison, at the level of the baseline: that of the new audit is spent already."""
-    return compare_audits(baseline, model).model_copy(update={"delta": baseline.interval.delta})
+def _against(baseline: ModelAudit, model: ModelAudit, policy: Policy, levels: Mapping[Kind, float]) -> Comparison:
+    """The unpaired comparison, at the level of the baseline: that of the new audit is spent already.
+
+    Changes of robust accuracy are counted anew, at the level that is left for changes.
+    """
+    changes = [
+        unpaired_robust_change(baseline, model, eps, delta=levels[Kind.CHANGE] / len(policy.eps)) for eps in policy.eps
+    ]
+    known = tuple(change for change in changes if change is not None)
+    about_scores = any(rule.kind is Kind.CHANGE and rule.eps is None for rule in policy.rules)
+    delta = baseline.interval.delta if about_scores else levels[Kind.CHANGE]
+    return compare_audits(baseline, model).model_copy(update={"delta": delta, "robustness": known})
+
+
+def _radii(policy: Policy, options: Options, radii: Any) -> MeasuredRadii | None:
+    """The radii that rules ask for; without such a rule none are measured, and none may be asked for."""
+    if policy.eps:
+        return MeasuredRadii.of(options, radii, policy.eps)
+    options.refuse_radii("which no rule asks for. Give --robust-accuracy 0.3@2/255, or say --score first-order.")
+    if radii is not None:
+        raise OptionError(
+            "--radii is about robust accuracy, and no rule asks for it. Give --robust-accuracy 0.3@2/255."
+        )
+    return None
 
 
 def _is_audit(path: Any) -> bool:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,23 +19,11 @@ from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
 from gfscore.scores import Activation, FirstOrder, scores_of_samples
 from gfscore.scores.great import check_activation, check_temperature
 from gfscore.storage.store import Store, default_root
-from gfscore.words import Word
+from gfscore.words import Word, read_size
 
 RADIUS_WORDS = ("norm", "eps", "rivals", "directions", "step", "max_radius", "gradients")
 ALL_RADII, NO_RADII = "all", "none"
 RADIUS_DEFAULTS = FirstOrder(norm="linf")
-
-
-def read_size(text: str) -> float:
-    """A size in pixels, written as a number or as a fraction.
-
-    >>> read_size("0.25"), read_size("51/255")
-    (0.25, 0.2)
-    """
-    try:
-        return float(Fraction(text))
-    except (ValueError, ZeroDivisionError):
-        raise OptionError(f"{text!r} is not a number. Write it as 0.0078 or 2/255.") from None
 
 
 def read_radii(text: str) -> str | int:
@@ -260,7 +247,7 @@ class Options(ProfileOptions):
         str | None,
         Word(
             help="Whether radii use gradients: no (forward passes alone), yes, or auto: where the model has them.  "
-            "[default: auto]"
+            "[default: auto; no with --directions or --step]"
         ),
     ] = None
 
@@ -296,8 +283,10 @@ class Options(ProfileOptions):
 
     @property
     def choice(self) -> Gradients:
-        """Whether radii use gradients."""
-        return Gradients.AUTO if self.gradients is None else Gradients.named(self.gradients)
+        """Whether radii use gradients; who speaks of directions or steps means radii without."""
+        if self.gradients is not None:
+            return Gradients.named(self.gradients)
+        return Gradients.AUTO if self.directions is None and self.step is None else Gradients.NO
 
     @property
     def radius(self) -> FirstOrder | None:

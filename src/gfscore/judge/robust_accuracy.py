@@ -1,12 +1,16 @@
-"""Robust accuracy: radii counted at a ladder of eps; what that says about rules, and about a new version."""
+"""Robust accuracy: radii counted at a ladder of eps, and what the counts say at any level."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from gfscore import views
 from gfscore.arrays import FloatArray
-from gfscore.bounds import share_intervals
-from gfscore.results import Flag, Metric, ModelAudit, Robustness, RobustPart, Rung
+from gfscore.bounds import Strata, share_intervals
+from gfscore.errors import OptionError
+from gfscore.judge.policy import EVERY
+from gfscore.results import Flag, Interval, Metric, ModelAudit, Robustness, RobustPart, Rung
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores, Norm
 
@@ -111,3 +115,63 @@ def with_robustness(model: ModelAudit, found: Robustness | None, flags: tuple[Fl
     whole = Metric(value=headline.value, interval=headline.interval)
     update = {"robustness": found, "robust_accuracy": whole, "classes": tuple(classes)}
     return model.model_copy(update={**update, "flags": (*model.flags, *flags)})
+
+
+class SizeIntervals(NamedTuple):
+    """What is known at one size of attack: value and interval of the whole, and with their numbers those of classes."""
+
+    whole: tuple[float | None, Interval | None]
+    classes: dict[str, tuple[float | None, Interval | None, int]]
+
+
+RobustIntervals = dict[float, SizeIntervals]  # by eps
+
+
+def robust_intervals(model: ModelAudit, asked: Sequence[tuple[float, str | None]], level: float) -> RobustIntervals:
+    """Robust accuracy at the sizes of attack that are asked about, of the whole (None) or of a class (``*``: of all).
+
+    All intervals hold together with probability 1 - ``level``: they are made anew from the counts, whatever level the
+    audit had. Clopper and Pearson's for distributions; :class:`~gfscore.bounds.Strata` says which for the rest.
+    """
+    if not asked:
+        return {}
+    found = model.robustness
+    if found is None:
+        raise OptionError(
+            "a rule on robust accuracy needs radii, and there are none here. Give --model and --data, or an audit.json "
+            "that was made with them."
+        )
+    names = [part.name for part in found.classes]
+    chosen = {
+        eps: [name for name in names if any(at == eps and part in (EVERY, name) for at, part in asked)]
+        for eps in dict.fromkeys(eps for eps, _ in asked)
+    }
+    shares = sum(map(len, chosen.values())) + sum(part is None for _, part in dict.fromkeys(asked))
+    alpha = level / (2 * max(shares, 1))
+    return {eps: _at_size(found, eps, set(some), alpha) for eps, some in chosen.items()}
+
+
+def _at_size(found: Robustness, eps: float, names: set[str], alpha: float) -> SizeIntervals:
+    strata = robust_strata(found, eps)
+    lower, upper = strata.part_ends(alpha)
+    whole = None if found.weighted_by == "unequal_draws" else strata.whole_ends(alpha)
+    rows = zip(found.classes, strata.shares.tolist(), lower.tolist(), upper.tolist(), strict=True)
+    classes: dict[str, tuple[float | None, Interval | None, int]] = {
+        part.name: (share, (low, high) if part.name in names else None, part.n) for part, share, low, high in rows
+    }
+    return SizeIntervals((strata.whole, whole), classes)
+
+
+def robust_strata(found: Robustness, eps: float) -> Strata:
+    """The counts of radii above eps; an error where they were not counted at that eps."""
+    rung = found.at(eps)
+    if rung is None:
+        known = ", ".join(views.eps_text(each.eps, found.norm) for each in found.rungs)
+        asked = views.eps_text(eps, found.norm)
+        raise OptionError(
+            f"robust accuracy at {asked} is not known: the audit has it at {known}. Audit with --eps {asked}."
+        )
+    counts, totals = ([getattr(part, key) for part in found.classes] for key in ("n", "size"))
+    shares = np.array([entry.value or 0.0 for entry in rung.classes])
+    finite = found.target == "finite"
+    return Strata.of(np.rint(shares * counts), counts, totals=totals, sizes=totals if finite else None)

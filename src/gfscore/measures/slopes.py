@@ -13,7 +13,7 @@ from gfscore.errors import MissingExtraError, ModelError, OptionError
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.measures.run import RowMeasure, RowsDone, Run, rows_together
 from gfscore.samples import Samples
-from gfscore.scores import FirstOrder, forward_only_norms, gradient_norms, is_leading, strongest_rivals
+from gfscore.scores import FirstOrder, Norm, forward_only_norms, gradient_norms, is_leading, strongest_rivals
 
 SHARD_ROWS = 256  # about; a sample costs a hundred times what its logits do, so that fewer are at risk
 PLACES = 4  # images around which the slope is measured, at most
@@ -90,15 +90,20 @@ class Slopes(RowMeasure):
         return np.concatenate(norms, axis=1)
 
     def _differentiate(self, run: Run, rows: IntArray) -> FloatArray:
-        from gfscore.inputs.models.gradients import margin_gradients
+        labels, rivals = self.samples.labels[rows], self.rivals[rows]
+        return exact_norms(run, self.module, run.pixels(rows), labels, rivals, self.how.kind, rows)
 
-        pixels, labels, rivals = run.pixels(rows), self.samples.labels[rows], self.rivals[rows]
 
-        def norms_of(batch: slice) -> FloatArray:
-            gradients = margin_gradients(self.module, pixels[batch], labels[batch], rivals[batch])
-            return gradient_norms(gradients, self.how.kind)
+def exact_norms(
+    run: Run, module: Any, pixels: Pixels, labels: IntArray, rivals: IntArray, norm: Norm, rows: IntArray
+) -> FloatArray:
+    """Norms of the gradients of the margins to rivals (n, R), by a differentiable ``module`` of the run."""
+    from gfscore.inputs.models.gradients import margin_gradients
 
-        return run.in_batches(norms_of, len(rows), rows)
+    def norms_of(batch: slice) -> FloatArray:
+        return gradient_norms(margin_gradients(module, pixels[batch], labels[batch], rivals[batch]), norm)
+
+    return run.in_batches(norms_of, len(rows), rows)
 
 
 def _within(ascending: IntArray, rows: slice) -> IntArray:
