@@ -32,7 +32,7 @@ from gfscore.judge import (
     rows_to_make_sure,
 )
 from gfscore.judge.flags import absent_flag, bounded_flag, chance_flag
-from gfscore.judge.judging import about_confidences, about_the_missing
+from gfscore.judge.judging import about_rules, about_the_missing
 from gfscore.judge.policy import EVERY, Policy, Rule
 from gfscore.measures import Run
 from gfscore.measures.logits import forward_rows
@@ -105,7 +105,7 @@ def _judge_run(
             finite=finite,
             class_sizes=data.class_sizes,
             size=size,
-            passes=1 if radius is None or module is not None else 1 + 2 * radius.count,
+            passes=1 if radius is None else 1 + (radius.rivals if module is not None else 2 * radius.count),
             progress=progress,
             from_store=lambda: log.reused,
             run=run.about,
@@ -228,7 +228,7 @@ def gate_adaptively(
         seen = seen.with_more(labels[rows], score(rows)[1]) if len(rows) else seen
     absent = tuple(name for k, name in enumerate(names) if k not in drawn.present)
     found = (absent_flag(absent), chance_flag(seen.accuracy, seen.worth, seen.guess))
-    flags = (*(flag for flag in found if flag is not None), *about_confidences(score_info, policy))
+    flags = (*(flag for flag in found if flag is not None), *about_rules(score_info, policy))
     refuse_void(flags, policy.allow)
     judged = _adaptive_verdict(rule, drawn, how, delta, views.digits_of(score_info))
     if absent:

@@ -30,6 +30,11 @@ from gfscore.results import (
 from gfscore.score_titles import title_of
 
 LEVEL_ROUNDING = 1e-12  # on the comparison of two levels
+ESTIMATED = Flag(
+    code="estimated_radii",
+    message="robust accuracy is estimated by first-order radii, which bound nothing: attacks may do better. The error "
+    "level is about the choice of samples. gfscore check --autoattack attacks.",
+)
 CONFIDENCES = Flag(
     code="confidences_only",
     message="a rule on the GREAT score is a threshold on confidences, which does not compare networks: fragile ones "
@@ -89,7 +94,11 @@ def judge(
         accuracy=Metric(value=model.accuracy, interval=accuracy_intervals(model, {None}, delta)[0]),
         preprocessing=None if model.run is None else views.preprocessing_text(model.run.preprocessing),
         absent_classes=model.absent_classes,
-        flags=(*flags, *about_confidences(model.score, policy), *(() if comparison is None else comparison.flags)),
+        flags=(
+            *flags,
+            *about_rules(model.score, policy, model.robustness),
+            *(() if comparison is None else comparison.flags),
+        ),
         allowed=tuple(flag.code for flag in flags if flag.code in policy.allow),
     )
 
@@ -143,10 +152,14 @@ def _asked_sizes(policy: Policy) -> list[tuple[float, str | None]]:
     return [(rule.eps, rule.part) for rule in rules if rule.eps is not None]
 
 
-def about_confidences(score: ScoreInfo, policy: Policy) -> tuple[Flag, ...]:
-    """What a verdict by a score that does not order models is not."""
-    scored = any(rule.kind is Kind.PROFILE for rule in policy.rules)
-    return (CONFIDENCES,) if scored and not title_of(score.name).orders_models else ()
+def about_rules(score: ScoreInfo, policy: Policy, robust: Robustness | None = None) -> tuple[Flag, ...]:
+    """What a verdict is not: by a score that does not order models, or by radii that are estimates."""
+    found = []
+    if any(rule.kind is Kind.PROFILE for rule in policy.rules) and not title_of(score.name).orders_models:
+        found.append(CONFIDENCES)
+    if policy.eps and (robust is None or robust.kind == "estimated"):
+        found.append(ESTIMATED)
+    return tuple(found)
 
 
 def _estimate(
