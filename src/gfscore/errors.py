@@ -102,11 +102,13 @@ class NotFiniteError(SamplesError):
 class LabelRangeError(SamplesError):
     """A label that is none of the classes."""
 
-    def __init__(self, row: int, label: int, n_classes: int) -> None:
+    def __init__(self, row: int, label: int, n_classes: int, *, from_one: bool = False) -> None:
         self.row, self.label, self.n_classes = row, label, n_classes
+        advice = "Check that labels and logits come from the same model and data."
+        if from_one:
+            advice = f"All labels are 1 to {n_classes}: if they count from 1, say --labels-from 1 (labels_from=1)."
         super().__init__(
-            f"label {label} in row {row} is not one of the {n_classes} classes (0 to {n_classes - 1}). "
-            "Check that labels and logits come from the same model and data."
+            f"label {label} in row {row} is not one of the {n_classes} classes (0 to {n_classes - 1}). {advice}"
         )
 
 

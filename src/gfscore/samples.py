@@ -66,7 +66,11 @@ class TableNotes:
     left_out: tuple[str, ...] = ()  # columns that were taken for no class
     named: frozenset[str] = frozenset()  # class columns that a label names
     unnamed: tuple[str, ...] = ()  # those that none does, where labels are names
+    decimal_comma: bool = False  # numbers were written as 1,5
     labels_are: str | None = None  # "names" or "indices", where columns are called by numbers that are not their places
+
+
+NO_TABLE = TableNotes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,7 +91,7 @@ class Samples:
     value_range: tuple[float, float] = (-np.inf, np.inf)  # smallest and largest entry of logits
     row_sums: RowSums | None = None  # what tells whether the rows are probabilities; None where they cannot be
     halved_batches: int = 0  # of the model that made the logits, that did not fit into memory
-    table: TableNotes = TableNotes()
+    table: TableNotes = NO_TABLE
     class_sizes: IntArray | None = None  # of the fixed set that these, or a random part of each class, are; by label
     data: str | None = None  # fingerprint of the data they are of, row by row, where that is known
 
@@ -130,7 +134,7 @@ class Samples:
             value_range=value_range,
             row_sums=row_sums,
             halved_batches=halved_batches,
-            table=table or TableNotes(),
+            table=table or NO_TABLE,
             class_sizes=None if class_sizes is None else np.asarray(class_sizes),
             data=data,
         )
@@ -227,5 +231,6 @@ def _checked_labels(labels: ArrayLike, n_samples: int, n_classes: int) -> IntArr
     outside = (values < 0) | (values >= n_classes)
     if outside.any():
         row = int(np.argmax(outside))
-        raise LabelRangeError(row, int(values[row]), n_classes)
+        from_one = bool(values.min() >= 1 and values.max() == n_classes)
+        raise LabelRangeError(row, int(values[row]), n_classes, from_one=from_one)
     return values.astype(np.int64)

@@ -1,7 +1,8 @@
 """Numbers of a result as people read them, and what scores and metrics are called."""
 
-from typing import Any
+from typing import Any, Literal
 
+from gfscore.errors import PLURALS
 from gfscore.metrics import BUILT_IN, METRICS, PLACEHOLDERS, ModelMetric, Unit, find_metric
 from gfscore.results import Calibrated, Metric, ModelAudit, PreprocessingInfo, ScoreInfo
 from gfscore.score_titles import digits_of_range, title_of
@@ -147,6 +148,17 @@ def metric_title(key: str, score: ScoreInfo | None, *, column: bool = False) -> 
     """What a metric is called; the mean over all samples as the score itself, in a ``column`` in short."""
     named = {"score": column_name(score) if column else score_name(score), "column": column_name(score)}
     return printable(metric_row(key).title.format_map(dict.fromkeys(PLACEHOLDERS, "") | named))
+
+
+def metric_name(key: str, score: ScoreInfo | None, partition: Literal["class", "group"] = "class") -> str:
+    """What a metric is called where there is room for words, with the short title that other places know it by.
+
+    >>> metric_name("wcr", None), metric_name("rdi", None), metric_name("aggregate", None)
+    ('worst class (WCR)', 'gap (RDI)', 'score')
+    """
+    row = metric_row(key)
+    named = {"part": partition, "parts": PLURALS[partition], "score": score_name(score), "column": column_name(score)}
+    return printable((row.name or row.title).format_map(dict.fromkeys(PLACEHOLDERS, "") | named))
 
 
 def metric_digits(key: str, score: ScoreInfo | None) -> int:

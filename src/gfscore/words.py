@@ -21,7 +21,7 @@ class Word:
     metavar: str | None = None
     least: float | None = None  # of a number
     most: float | None = None
-    parse: Callable[[str], Any] | None = None
+    parse: Callable[[str], Any] | None = None  # reads the text; of a path, what is no path is found by it
     is_argument: bool = False  # said without a name
 
 

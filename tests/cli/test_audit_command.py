@@ -69,17 +69,19 @@ def test_quiet_prints_nothing(logits, tmp_path, capsys):
     assert (tmp_path / "gfscore-audit" / "audit.json").exists()
 
 
-def test_several_files_make_a_table_of_models(logits, capsys):
+def test_several_files_make_a_table_of_models(logits, monkeypatch, capsys):
     values, labels = logits
     np.savez("other.npz", logits=values / 3, labels=labels)
+    monkeypatch.setenv("COLUMNS", "200")
     assert run(["audit", "net.npz", "other.npz"]) == 0
     text = capsys.readouterr().out
     result = Audit.load("gfscore-audit/audit.json")
     assert [model.name for model in result.models] == ["net", "other"]
     for model in result.models:
         line = next(line for line in text.splitlines() if line.startswith(f"{model.name} "))
-        for metric in (model.wcr, model.rdi, model.nrgc, model.fp_great):
-            assert f"{metric.value:.3f}".replace("-", "−") in line
+        for key in ("wcr", "rdi", "nrgc", "fp_great"):
+            assert views.metric_text(model, key) in line  # with its interval
+        assert f" {model.wcr.class_} " in line
 
 
 def test_provenance_has_hash_command_and_versions(logits, monkeypatch, capsys):

@@ -49,7 +49,7 @@ def test_it_prints_what_the_choice_is_worth(models, capsys):
         assert words in text
     assert "1.000, by definition" in text
     calibrated = calibrate(models, "models", reference=REFERENCE).reference.calibrated
-    assert f"ρ = {calibrated.spearman:.3f} (p = {calibrated.spearman_p:.2g}" in text
+    assert f"rank correlation {calibrated.spearman:.3f} (p = {calibrated.spearman_p:.2g}" in text
 
 
 def test_audit_shows_every_metric_at_both_temperatures(models, capsys):
@@ -90,7 +90,10 @@ def test_the_ranking_of_several_models_is_printed(models, capsys):
     ranking = Audit.load("gfscore-audit/audit.json").ranking
     for name in ("score and clean accuracy", "score and reference", "clean accuracy and reference"):
         found = getattr(ranking, name.replace(" ", "_"))
-        assert f"Order of the models by {name}: ρ = {found.spearman:.3f} (p = {found.spearman_p:.2g}" in text
+        assert (
+            f"Do {name} order the models alike? Rank correlation {found.spearman:.3f} (p = {found.spearman_p:.2g}"
+            in text
+        )
     low, high = views.ends(ranking.score_and_reference.spearman_interval)
     assert f"95% interval {low} to {high}" in text
     alone = ModelRanking(score_and_clean_accuracy=ranking.score_and_clean_accuracy)

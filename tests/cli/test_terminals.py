@@ -110,7 +110,7 @@ def test_the_store_in_a_terminal(terminals, work, tmp_path):
     terminals.run(["audit", "--model", "zoo:worst-class", *RUN.split(), "-q"], work, **quietly)
     seen = terminals.run(["store", "list"], work, 80, **quietly)
     check_looks(seen, 80, 0)
-    assert "worst-class zoo:digits (at most 10 per class, 100 finished seed 0)" in seen.text
+    assert "worst-class zoo:digits (at most 10 per class, seed 0) 100 finished" in seen.text
 
 
 def test_verdicts_and_names_are_whole_in_80_columns(terminals, work):
@@ -270,7 +270,7 @@ def test_narrow_encodings_get_what_they_can_show(encoding, work, monkeypatch, ow
     code, out, _ = printed_in(encoding, ["audit", old], monkeypatch)
     assert code == 0
     assert re.search(r"\] +#####[.# ] ", out)  # bars
-    assert re.search(r"FP-GREAT +-?0\.\d+ \[-0\.\d+, ", out)
+    assert re.search(r"\(FP-GREAT\) +-?0\.\d+ \[-0\.\d+, ", out)
     code, out, _ = printed_in(encoding, ["compare", old, new, "--fail-on-worse"], monkeypatch)
     assert code == 1
     assert f"{Path(old).stem} -> {Path(new).stem}: " in out

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gfscore.inputs.data import load_data
-from gfscore.inputs.preprocessing import PRESETS, Preprocessing
+from gfscore.inputs.known_data import PRESETS
+from gfscore.inputs.preprocessing import Preprocessing
 
 
 @pytest.mark.parametrize(

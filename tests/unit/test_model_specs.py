@@ -2,12 +2,17 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import gfscore
 from gfscore import zoo
 from gfscore.errors import FileError, InvalidInputError, MissingExtraError, ModelError, OptionError
+from gfscore.inputs.model_specs import KEYS, join_spec, split_spec
 from gfscore.inputs.models import CallableModel, load_model
 from gfscore.inputs.models.fingerprints import hash_texts
 
@@ -142,3 +147,94 @@ def test_a_callable_with_a_fixed_batch_always_sees_that_many_rows():
 
 def test_fingerprints_tell_parts_apart():
     assert len({hash_texts("ab", "c"), hash_texts("a", "bc"), hash_texts("abc"), hash_texts("c", "ab")}) == 4
+
+
+TINY = {"data": "zoo:digits", "n_per_class": 3, "permutations": 0}
+
+
+class TestQueries:
+    """What follows a question mark is about one model."""
+
+    def test_it_is_what_the_words_for_all_would_be(self):
+        by_query = gfscore.audit(model="zoo:standard?mean=0.2&std=0.5", **TINY).model
+        by_words = gfscore.audit(model="zoo:standard", mean="0.2", std="0.5", **TINY).model
+        assert by_query == by_words
+        assert (by_query.name, by_query.run.preprocessing.mean) == ("standard", (0.2,))
+
+    def test_each_model_has_its_own_and_the_others_what_is_said_for_all(self):
+        models = ["zoo:standard?preset=HALF", "zoo:trades", "zoo:noise?range=0,1&name=my%20net"]
+        found = gfscore.audit(model=models, mean="0.2", std="0.5", **TINY).models
+        assert [(each.name, each.run.preprocessing.mean) for each in found] == [
+            ("standard", (0.5,)),
+            ("trades", (0.2,)),
+            ("my net", (0.2,)),
+        ]
+        assert found[2].run.preprocessing.value_range == (0.0, 1.0)
+
+    def test_one_network_twice_has_two_names(self):
+        models = ["zoo:standard", "zoo:standard?preset=half", "zoo:standard?preset=mnist"]
+        names = [each.name for each in gfscore.audit(model=models, **TINY).models]
+        assert names == ["standard", "standard (preset=half)", "standard (preset=mnist)"]
+
+    @pytest.mark.parametrize("more", [{"adaptive": True}, {}])
+    def test_gates_take_it(self, more):
+        run = {"data": "zoo:digits", "rdi" if not more else "wcr": 0.9 if not more else 0.001, **more}
+        found = gfscore.gate(model="zoo:trades?mean=0.1&std=1", **run).models[0]
+        assert found.name == "trades"
+
+    def test_streams_and_certificates_take_it(self):
+        words = {"model": "zoo:trades?mean=0.1&std=1", "data": "zoo:digits", "n_per_class": 3}
+        streamed = gfscore.audit(**words, stream=True).model
+        certified = gfscore.certify(**words, method="smoothing", sigma=0.25, n0=10, n=20).model
+        assert streamed.run.preprocessing.mean == certified.run.preprocessing.mean == (0.1,)
+
+    def test_a_file_that_is_there_has_no_query(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        standard = next(model.path for model in zoo.models() if model.name == "standard")
+        Path("net?preset=half.onnx").write_bytes(standard.read_bytes())
+        assert gfscore.audit(model="net?preset=half.onnx", **TINY).model.run.preprocessing.mean == (0.0,)
+
+    def test_arrays_are_taken_as_they_are(self):
+        images, labels, _ = zoo.test_set()
+        with pytest.raises(OptionError, match="says how images are preprocessed, and arrays are taken as they are"):
+            gfscore.audit(model="zoo:standard?preset=half", data=(images.astype(np.float32), labels))
+
+    @given(
+        words=st.dictionaries(
+            st.sampled_from([key for key in KEYS if key != "grey"]), st.text("a0.,&?%=+ é/", min_size=1), min_size=1
+        )
+    )
+    def test_what_is_joined_is_split_again(self, words):
+        assert split_spec(join_spec("folder/net.onnx", words)) == ("folder/net.onnx", words)
+        assert split_spec(join_spec("timm:vit?checkpoint=a.pt", words)) == ("timm:vit?checkpoint=a.pt", words)
+
+
+QUERIES = {
+    "presett=half": "says 'presett' after the ?, which is no word of a model. Did you mean 'preset'?",
+    "zzz=1": "says 'zzz' after the ?, which is no word of a model. There are preset, mean, std, layout, resize, crop, "
+    "interpolation, grey, range, name, output, format.",
+    "half": "names no word after the ?. Write net.onnx?preset=half.",
+    "": "has an empty word after the ?. Write net.onnx?preset=cifar10, or leave it out.",
+    "preset=half&": "has an empty word after the ?. Write net.onnx?preset=cifar10, or leave it out.",
+    "mean=": "gives mean no value. Write mean=VALUE.",
+    "mean=0.1&mean=0.2": "says mean twice. Say it once.",
+    "mean=50%": "has a % that begins no escape. Write %25 for it, %26 for & and %3F for ?.",
+    "name=%ff": "has an escape that is no UTF-8 text. Write the letters themselves.",
+    "grey=maybe": "has grey=maybe. Write grey=true or grey=false.",
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_wrong_queries(query):
+    with pytest.raises(OptionError) as caught:
+        split_spec(f"net.onnx?{query}")
+    assert str(caught.value) == f"model 'net.onnx?{query}' {QUERIES[query]}"
+
+
+def test_a_query_of_an_address_is_ours_when_it_has_a_word_of_ours():
+    assert split_spec("s3://b/net.onnx?preset=half") == ("s3://b/net.onnx", {"preset": "half"})
+    signed = "s3://b/net.onnx?X-Amz-Signature=abc"
+    assert split_spec(signed) == (signed, {})
+    with pytest.raises(OptionError) as caught:
+        split_spec(f"{signed}&preset=half")
+    assert "abc" not in str(caught.value)

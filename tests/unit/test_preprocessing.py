@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from gfscore.errors import OptionError
-from gfscore.inputs.preprocessing import PRESETS, Preprocessing
+from gfscore.inputs.known_data import PRESETS
+from gfscore.inputs.preprocessing import Preprocessing
 
 
 def plain(images, from_layout, to_layout, mean, std, low, high):
@@ -79,11 +80,17 @@ def test_bytes_map_to_exact_ends():
 class TestOptions:
     def test_what_a_user_writes(self):
         preprocessing = Preprocessing.from_options(
-            mean="0.1,0.2,0.3", std=[1, 2, 3], resize="40", crop="32x24", value_range="0,1", grey=True, layout="NCHW"
+            mean="0.1,0.2,0.3",
+            std=[0.1, 0.2, 0.3],
+            resize="40",
+            crop="32x24",
+            value_range="0,1",
+            grey=True,
+            layout="NCHW",
         )
         assert preprocessing == Preprocessing(
             mean=(0.1, 0.2, 0.3),
-            std=(1.0, 2.0, 3.0),
+            std=(0.1, 0.2, 0.3),
             resize=40,
             crop=(32, 24),
             value_range=(0.0, 1.0),
@@ -97,6 +104,10 @@ class TestOptions:
             for options in ({}, {"preset": "half"}, {"resize": 3}, {"crop": 3}, {"value_range": "0,2"}, {"grey": True})
         ]
         assert len(set(described)) == len(described)
+
+    def test_names_are_read_in_any_case(self):
+        said = Preprocessing.from_options(preset="CIFAR10", layout="nchw", interpolation="Bicubic")
+        assert said == Preprocessing.from_options(preset="cifar10", layout="NCHW", interpolation="bicubic")
 
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -135,6 +146,31 @@ class TestOptions:
             (
                 {"interpolation": "cubic"},
                 "interpolation is 'cubic'; it must be one of nearest, bilinear, bicubic, lanczos, box.",
+            ),
+            (
+                {"mean": "125,122,113", "std": "63,62,66"},
+                (
+                    "--mean 125,122,113 --std 63,62,66 are in 0 to 255, and pixels are in 0 to 1 here. Divide by 255: "
+                    "--mean 0.490,0.478,0.443 --std 0.247,0.243,0.259."
+                ),
+            ),
+            (
+                {"mean": (125, 122, 113), "std": (0.25, 0.24, 0.26)},
+                (
+                    "--mean 125,122,113 is in 0 to 255, and pixels are in 0 to 1 here. Divide by 255: "
+                    "--mean 0.490,0.478,0.443."
+                ),
+            ),
+            (
+                {"mean": "0", "std": "255"},
+                "--std 255 is in 0 to 255, and pixels are in 0 to 1 here. Divide by 255: --std 1.000.",
+            ),
+            (
+                {"mean": "30000", "std": "9000"},
+                (
+                    "--mean 30000 --std 9000 are above 255, and pixels are in 0 to 1 here. Divide by the largest pixel "
+                    "value."
+                ),
             ),
             ({"layout": "CHWN"}, "layout is 'CHWN'; it must be one of NHWC, NCHW."),
         ],

@@ -127,7 +127,7 @@ class TestVerdict:
         model = uneven.model_copy(update={"noise": uneven.noise.model_copy(update={"rdi": weak, "nrgc": weak})})
         assert words.verdict(model).headline.startswith("The classes are not protected alike.")
         assert all(line.floor.endswith("more than noise") for line in words.metric_lines(model) if line.floor)
-        assert "more than noise: the interval of the RDI leaves 0 out" in sentences.noise_text(model)
+        assert "more than noise: the interval of the gap (RDI) leaves 0 out" in sentences.noise_text(model)
 
     @pytest.mark.parametrize(
         ("candidates", "expected"),

@@ -44,7 +44,8 @@ def stream(tmp_path, monkeypatch, capsys):
 def test_shards_that_share_a_sample_are_refused(stream):
     assert stream({"a.csv": table(0, 400), "b.csv": table(400, 200, seed=1)})["samples"]["n"] == 600
     assert stream({"b.csv": table(399, 201, seed=1)}) == (
-        "net/b.csv: holds the sample 's399', and so does net/a.csv: it would count twice. Keep it in one of them."
+        "net/b.csv: holds the sample 's399', and so does net/a.csv: it would count twice. Keep it in one of them; "
+        "or, if each file numbers its rows anew, leave the ids out with --ignore-columns sample_id."
     )
 
 
@@ -86,7 +87,7 @@ class TestLabels:
         files = {"a.csv": table(0, 300, label=lambda row: row % 3, **numbered)}
         assert stream(files | {"b.csv": table(0, 300, label=lambda row: 1 + row % 2, **numbered)}) == (
             "net/b.csv: has labels such as '1' that may be names or indices: as a name it is column '1', as an index "
-            "column '2'. Call the columns by names, not numbers, or by their indices."
+            "column '2'. Say --labels-from 0 if the first class is 0, or --labels-from 1 if the first class is 1."
         )
         assert stream(files | {"b.csv": table(0, 300, label=lambda row: 2 + row % 2, seed=1, **numbered)}) == (
             "net/b.csv: has labels that can only be names of columns, net/a.csv has indices. "

@@ -44,7 +44,7 @@ class TestIndexOfPandas:
         assert shuffled.class_names == plain.class_names == tuple(NAMES)
         assert sorted(map(tuple, shuffled.logits.tolist())) == sorted(map(tuple, plain.logits.tolist()))
         name = "one without a name" if suffix == ".csv" else "__index_level_0__"
-        message = f"1 columns of the table were taken for no class and left out ({name})."
+        message = f"1 column of the table was taken for no class and left out ({name})."
         assert flags(shuffled)["left_out_columns"] == message
         assert "left_out_columns" not in flags(plain)
 
@@ -88,13 +88,15 @@ class TestStrangers:
     @pytest.mark.parametrize("name", ["id", "Pred", "predicted", "y true", "fold", "confidence"])
     def test_where_labels_are_indices_the_name_tells(self, frame, read, name):
         indices = frame.label.map(NAMES.index)
-        with pytest.raises(FileError, match=f"has a column '{name}', which looks like no class"):
+        with pytest.raises(
+            FileError, match=rf"has a column '{name}' \(called like bookkeeping\) that looks like no class"
+        ):
             read(frame.assign(label=indices, **{name: 0.5}))
         assert read(frame.assign(label=indices, **{name: 0.5}), class_names=NAMES).class_names == tuple(NAMES)
 
     @pytest.mark.parametrize("values", [np.arange(N), np.arange(N) % 3, np.arange(N) % 5], ids=["id", "class", "fold"])
     def test_where_labels_are_indices_whole_numbers_among_fractions_tell(self, frame, read, values):
-        with pytest.raises(FileError, match="has a column 'extra' of whole numbers beside logits that are none"):
+        with pytest.raises(FileError, match=r"has a column 'extra' \(whole numbers among fractions"):
             read(frame.assign(label=frame.label.map(NAMES.index), extra=values))
 
     def test_logits_that_are_all_whole_or_always_the_same_are_logits(self, frame, read):
@@ -125,7 +127,7 @@ class TestNamesOrIndices:
             read(table, suffix)
         assert str(refused.value).endswith(
             "has labels such as '1' that may be names or indices: as a name it is column '1', as an index column '2'. "
-            "Call the columns by names, not numbers, or by their indices."
+            "Say --labels-from 0 if the first class is 0, or --labels-from 1 if the first class is 1."
         )
 
     def test_columns_called_by_their_own_places_leave_no_doubt(self, frame, read):

@@ -71,7 +71,7 @@ def test_certified_radii_are_never_shown_larger(certificate):
     assert views.score_text(model, model.aggregate) == "0.099"
     assert views.estimate(model.aggregate, None) == "0.100"  # as another score would be shown
     shown = {name: value.split(" ")[0] for name, value, _ in sentences.metric_rows(model)}
-    assert {shown[name] for name in ("given score", "class mean", "WCR")} == {"0.099"}
+    assert {shown[name] for name in ("given score", "mean of the classes", "worst class (WCR)")} == {"0.099"}
     everywhere = [render_table(certificate, layout=layout, form=TableFormat.MARKDOWN) for layout in Layout]
     everywhere += [repr(model), model._repr_html_(), report.markdown(certificate)]
     for text in everywhere:

@@ -7,10 +7,9 @@ from dataclasses import asdict
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from gfscore import views
@@ -19,6 +18,7 @@ from gfscore.cli.screens import say, screen, write_data
 from gfscore.errors import FileError, OptionError
 from gfscore.jobs.plan import audit_radii, plan
 from gfscore.outputs import report
+from gfscore.outputs.fitting import column_table, fit
 from gfscore.outputs.tables import Layout, TableFormat, render_table
 from gfscore.results import Audit
 from gfscore.storage import redact, write_text
@@ -160,14 +160,11 @@ def plan_command(job: Call, *, as_json: Annotated[bool, typer.Option("--json", h
     if as_json:
         write_data(json.dumps([asdict(entry) for entry in plans], indent=1) + "\n")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("interval", "samples per class", "half-width", "for which scores"):
-        justify: Literal["left", "right"] = "right" if heading in ("samples per class", "half-width") else "left"
-        table.add_column(heading, justify=justify, no_wrap=heading != "for which scores")
+    table = column_table("interval", "samples per class", "half-width", prose="for which scores")
     for entry in plans:
         table.add_row(entry.method, f"{entry.n:,}", views.number(entry.radius, 4), Text(entry.basis, style="dim"))
     console = screen()
-    console.print(table)
+    console.print(fit(console, table))
     console.print(
         Text(
             "Half-width: half of the distance between both ends of a class interval, in an audit whose intervals hold "

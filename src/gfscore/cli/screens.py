@@ -4,14 +4,15 @@ import codecs
 import io
 import os
 import sys
-from typing import Final
+from typing import Any, Final
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.table import Column
 from rich.text import Text
 
 from gfscore import views
+from gfscore.outputs.fitting import wrap_words
 
 UNLIMITED = 10_000  # columns of a pipe, which has no edge
 BAR_WIDTH = 40
@@ -42,7 +43,22 @@ STAND_INS: Final = {
 
 
 class Screen(Console):
-    """A console whose reader may leave."""
+    """A console whose reader may leave, and that breaks no name or number, however long it is."""
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """Print as a console does; texts are broken between words only, and nothing is cut."""
+        if not how.get("soft_wrap"):
+            objects, how = tuple(map(self._in_lines, objects)), {"crop": False, **how}
+        super().print(*objects, **how)
+
+    def _in_lines(self, part: Any) -> Any:
+        if isinstance(part, Group):
+            return Group(*map(self._in_lines, part.renderables))
+        if not isinstance(part, Text) or part.no_wrap:
+            return part
+        lines = Text("\n").join(wrap_words(part, self.width))
+        lines.no_wrap, lines.overflow = True, "ignore"
+        return lines
 
     def on_broken_pipe(self) -> None:
         """Print nothing more; the command goes on, and its exit code is its own."""

@@ -13,7 +13,7 @@ from gfscore.cli.screens import screen
 from gfscore.errors import OptionError
 from gfscore.inputs.probes import damaged_probes, is_of_its_model, remove_probes
 from gfscore.measures.summary_files import remove_sums
-from gfscore.outputs.terminal import fit_columns
+from gfscore.outputs.fitting import fit
 from gfscore.storage.journals import remove_scores
 from gfscore.storage.store import Store
 
@@ -34,7 +34,7 @@ def list_command(store: StoreFolder = None) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("key", "holds", "model", "data", "samples", "state", "size"):
         justify: Literal["left", "right"] = "right" if heading in ("samples", "size") else "left"
-        table.add_column(heading, justify=justify, overflow="fold", no_wrap=heading not in ("model", "data"))
+        table.add_column(heading, justify=justify, no_wrap=True)
     for entry in kept.entries():
         about = entry.info["about"]
         state = "finished" if entry.finished.exists() else "under way"
@@ -42,7 +42,7 @@ def list_command(store: StoreFolder = None) -> None:
         cells = (*what, f"{about['n']:,}", state, _size(entry.size))
         table.add_row(*(Text(views.printable(str(cell))) for cell in cells))
     console = screen()
-    console.print(fit_columns(console, table, SPARE) if table.row_count else "Nothing is kept yet.")
+    console.print(fit(console, table, SPARE) if table.row_count else "Nothing is kept yet.")
     console.print(Text(views.printable(f"In {kept.root}"), style="dim"), soft_wrap=True)
 
 

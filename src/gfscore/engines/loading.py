@@ -2,22 +2,22 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from gfscore.errors import OptionError
+from gfscore.errors import OptionError, naming
 from gfscore.inputs.data import load_data
 from gfscore.inputs.generators import GENERATOR
+from gfscore.inputs.model_specs import NORMALISING, PREPROCESSING, over_general, split_spec
 from gfscore.inputs.models import CallableModel, load_model, on_gpu, wrap_module
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Model
 from gfscore.measures.run import DEFAULT_BATCH, Run
 from gfscore.storage.store import Store
 from gfscore.words import Word
-
-PREPROCESSING = ("preset", "mean", "std", "layout", "resize", "crop", "interpolation", "grey")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +62,8 @@ class Loading:
     @property
     def preprocessing(self) -> dict[str, Any]:
         """What was said about preprocessing, as ``Preprocessing.from_options`` takes it."""
-        said = {name: getattr(self, name) for name in PREPROCESSING} | {"value_range": self.range}
-        return {name: value for name, value in said.items() if value not in (None, False)}
+        said = {name: getattr(self, name) for name in PREPROCESSING}
+        return over_general({}, {name: value for name, value in said.items() if value not in (None, False)})
 
 
 class Loader:
@@ -73,6 +73,7 @@ class Loader:
         self, how: Loading, store: Store | None = None, *, models: int = 1, data: int = 1, several: bool = False
     ) -> None:
         self.how, self.store, self.several = how, store or Store(), several  # several data sets: names tell them apart
+        self._called = dict[str, tuple[str, str]]()  # which model spec on which data has a name
         self._run = lru_cache(maxsize=models)(self._open_run)
         self._model = lru_cache(maxsize=models)(self._open_model)
         self._data = lru_cache(maxsize=data)(self._open_data)
@@ -83,10 +84,11 @@ class Loader:
         return self._run(model_spec, data_spec)
 
     def _open_run(self, model_spec: Any, data_spec: str) -> Run:
-        model = self._model(model_spec)
-        preprocessing = _preprocessing(self.how.preprocessing, model)
+        model, (spec, own) = self._model(model_spec), split_spec(model_spec)
+        with naming(spec) if own else nullcontext():
+            preprocessing = _preprocessing(over_general(self.how.preprocessing, own), model)
         return Run(
-            name=f"{model.name} on {data_spec}" if self.several else model.name,
+            name=self._name_of(model.name, model_spec, data_spec),
             model=model,
             data=self._data(data_spec, preprocessing),
             preprocessing=preprocessing,
@@ -95,15 +97,28 @@ class Loader:
             gpu=self.how.gpu,
         )
 
+    def _name_of(self, model: str, model_spec: Any, data_spec: str) -> str:
+        """What a run is called: by its model, and by more where another run is called so already."""
+        name = f"{model} on {data_spec}" if self.several else model
+        pair = (str(model_spec), data_spec)
+        if self._called.setdefault(name, pair) == pair:
+            return name
+        _, _, query = str(model_spec).rpartition("?") if split_spec(model_spec)[1] else ("", "", "as it is")
+        folder = Path(str(split_spec(model_spec)[0])).parent.name
+        other = f"{folder}/{name}" if query == "as it is" and folder else f"{name} ({query})"
+        return other if self._called.setdefault(other, pair) == pair else f"{name} ({model_spec})"
+
     def _open_model(self, spec: Any) -> Model:
         how = self.how
         if not isinstance(spec, str | Path):
             return as_model(spec)
+        spec, own = split_spec(spec)
         model = load_model(
             spec,
+            name=own.get("name"),
             trust=how.trust_model,
-            output=_position(how.output),
-            format=how.format,
+            output=_position(own.get("output", how.output)),
+            format=own.get("format", how.format),
             model_dir=how.model_dir,
             threads=how.threads,
         )
@@ -125,7 +140,13 @@ class Loader:
 def as_model(model: Any) -> Model:
     """A model from a spec, a torch module or a function of inputs."""
     if isinstance(model, str | Path):
-        return load_model(model)
+        spec, own = split_spec(model)
+        if own.keys() & set(PREPROCESSING):
+            raise OptionError(
+                f"model {str(model)!r} says how images are preprocessed, and arrays are taken as they are. "
+                "Leave it out, or give a data spec."
+            )
+        return load_model(spec, name=own.get("name"), output=_position(own.get("output")), format=own.get("format"))
     torch = sys.modules.get("torch")  # whoever has a module has imported it
     if torch is not None and isinstance(model, torch.nn.Module):
         return wrap_module(model, name="model")
@@ -155,7 +176,7 @@ def _position(output: str | None) -> str | int | None:
 def _preprocessing(said: Mapping[str, Any], model: Model) -> Preprocessing:
     """What the model brings along, and over it what the user said."""
     suggested = dict(getattr(model, "suggested_preprocessing", None) or {})
-    if said.keys() & {"preset", "mean", "std"}:
+    if said.keys() & set(NORMALISING):
         suggested.pop("mean", None)
         suggested.pop("std", None)
     return Preprocessing.from_options(**suggested | dict(said))

@@ -5,7 +5,7 @@ Formats: :mod:`~gfscore.inputs.array_files` and :mod:`~gfscore.inputs.table_file
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,27 +14,22 @@ from gfscore.arrays import IntArray
 from gfscore.errors import FileError, naming
 from gfscore.inputs.array_files import RawSamples, read_npz, read_safetensors
 from gfscore.inputs.small_files import read_groups, refuse_moved
-from gfscore.inputs.table_files import read_csv, read_parquet, refuse_unnamed
+from gfscore.inputs.stray_columns import refuse_unnamed
+from gfscore.inputs.table_columns import SAMPLE_ID, Reading, ReadingWords
+from gfscore.inputs.table_files import read_csv, read_parquet
 from gfscore.names import name_texts, shorten
 from gfscore.samples import Samples
 from gfscore.storage import redact, refuse_unreadable, to_read
-
-
-class Reading(NamedTuple):
-    """What a reader of logits files is told."""
-
-    probabilities: bool = False  # the file may hold probabilities
-    class_names: Sequence[str] | None = None  # which columns are classes, and their names
-    piece: bool = False  # one of several files of a model
-
 
 # A format is a line here; the order is that of messages.
 READERS: dict[str, Callable[[Path, Reading], RawSamples]] = {
     ".npz": lambda path, how: read_npz(path, probabilities=how.probabilities),
     ".safetensors": lambda path, how: read_safetensors(path, probabilities=how.probabilities),
-    ".parquet": lambda path, how: read_parquet(path, how.class_names, piece=how.piece),
-    ".csv": lambda path, how: read_csv(path, how.class_names, piece=how.piece),
+    ".parquet": lambda path, how: read_parquet(path, how),
+    ".csv": lambda path, how: read_csv(path, how),
+    ".tsv": lambda path, how: read_csv(path, how),
 }
+ARRAYS = (".npz", ".safetensors")  # formats without columns
 SUFFIXES = tuple(READERS)
 
 
@@ -45,23 +40,28 @@ def read_samples(
     class_names: Sequence[str] | None = None,
     groups: Path | None = None,
     piece: bool = False,
+    label_column: str | None = None,
+    ignore_columns: Sequence[str] | None = None,
+    labels_from: int | None = None,
 ) -> Samples:
-    """Read and check a logits file: ``.npz``, ``.safetensors``, ``.parquet`` or ``.csv``, here or at an address.
+    """Read and check a logits file, here or at an address: ``.npz``, ``.safetensors``, ``.parquet`` or ``.csv``.
 
     ``class_names`` take the place of the names in the file, or say which columns of a table are its classes; in both
     cases names that the file has stay in its order. ``groups`` is a file with one group per sample, or with a
-    column ``sample_id`` to join on. A ``piece`` is one of several files, as in :meth:`~gfscore.Samples.of`. No pickle
-    is ever loaded. Formats: :doc:`files`.
+    column ``sample_id`` to join on. A ``piece`` is one of several files, as in :meth:`~gfscore.Samples.of`. Of a table,
+    ``label_column`` holds the labels and ``ignore_columns`` are no classes; ``labels_from`` is the number that labels
+    have for the first class. No pickle is ever loaded. Formats: :doc:`files`.
     """
     path = to_read(path)
+    words = ReadingWords(label_column=label_column, ignore_columns=ignore_columns, labels_from=labels_from)
     with naming(redact(path)):
         given = None if class_names is None else name_texts(class_names)
-        raw = _read(path, given, probabilities=probabilities, piece=piece)
+        raw = _read(path, Reading(probabilities=probabilities, class_names=given, piece=piece, words=words))
         if given is not None and raw.class_names is not None:
             refuse_moved(given, raw.class_names)
         return Samples.of(
             raw.logits,
-            raw.labels,
+            words.indices(raw.labels) if raw.table is None else raw.labels,
             class_names=raw.class_names if given is None else given,
             groups=raw.groups if groups is None else read_groups(groups, raw.sample_ids, raw.labels.size),
             sample_ids=raw.sample_ids,
@@ -74,14 +74,16 @@ def read_samples(
         )
 
 
-def _read(path: Path, class_names: Sequence[str] | None, *, probabilities: bool, piece: bool) -> RawSamples:
+def _read(path: Path, how: Reading) -> RawSamples:
     refuse_unreadable(path)
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         *most, last = SUFFIXES
         raise FileError(f"has the ending {path.suffix!r}. Logits files are {', '.join(most)} or {last}.")
+    if path.suffix.lower() in ARRAYS:
+        how.words.refuse(f"{path.suffix} files have no columns")
     try:
-        return reader(path, Reading(probabilities=probabilities, class_names=class_names, piece=piece))
+        return reader(path, how)
     except OSError as error:
         raise FileError(f"cannot be read ({error.strerror or error}). Check the file and its permissions.") from error
 
@@ -111,8 +113,8 @@ def refuse_two_formats(paths: Sequence[Path]) -> None:
 class Shards:
     """Reads the files of one stream, and refuses those that contradict the ones before."""
 
-    def __init__(self, *, probabilities: bool = False, class_names: Sequence[str] | None = None) -> None:
-        self._probabilities, self._class_names = probabilities, class_names
+    def __init__(self, *, probabilities: bool = False, class_names: Sequence[str] | None = None, **words: Any) -> None:
+        self._probabilities, self._class_names, self._words = probabilities, class_names, words
         self._paths: list[Path] = []
         # Runs of sorted hashes of ids, with the number of the file of each, 12 bytes a sample: each run is more than
         # twice as long as the next.
@@ -137,7 +139,8 @@ class Shards:
                 refuse_unnamed(tuple(nowhere))
 
     def _samples(self, path: Path) -> Samples:
-        return read_samples(path, probabilities=self._probabilities, class_names=self._class_names, piece=True)
+        how = {"probabilities": self._probabilities, "class_names": self._class_names, **self._words}
+        return read_samples(path, piece=True, **how)
 
     def _check_labels(self, path: Path, samples: Samples) -> None:
         read_as = samples.table.labels_are
@@ -161,13 +164,19 @@ class Shards:
                 if ids[row] in (self._samples(other).sample_ids or ()):  # and not another of the same hash
                     raise FileError(
                         f"holds the sample {shorten(ids[row])}, and so does {redact(other)}: it would count twice. "
-                        "Keep it in one of them."
+                        "Keep it in one of them; or, if each file numbers its rows anew, leave the ids out"
+                        f"{_ids_out(path)}."
                     )
         self._seen.append(_sorted_run(hashes, np.full(len(ids), len(self._paths), np.uint32)))
         self._paths.append(path)
         while len(self._seen) > 1 and len(self._seen[-2][0]) <= 2 * len(self._seen[-1][0]):
             (hashes, files), (others, of_others) = self._seen.pop(), self._seen.pop()
             self._seen.append(_sorted_run(np.concatenate([hashes, others]), np.concatenate([files, of_others])))
+
+
+def _ids_out(path: Path) -> str:
+    """How the ids of a file are left out."""
+    return "" if path.suffix.lower() in ARRAYS else f" with --ignore-columns {SAMPLE_ID}"
 
 
 def _sorted_run(hashes: IntArray, files: NDArray[np.uint32]) -> tuple[IntArray, NDArray[np.uint32]]:

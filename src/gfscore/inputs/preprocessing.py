@@ -16,20 +16,13 @@ from PIL import Image
 
 from gfscore.arrays import IntArray
 from gfscore.errors import OptionError
+from gfscore.inputs.known_data import preset_values, refuse_bytes
 from gfscore.inputs.protocols import CHANNEL_AXIS, Layout, along_channels, change_layout
 
 Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos", "box"]
 Size = int | tuple[int, int]
 Pixels = NDArray[np.float32]
 ROUNDING = 1e-5  # of the range: how far rounding may carry a float pixel beyond its end
-
-PRESETS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
-    "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
-    "cifar10": ((0.4914, 0.4822, 0.4465), (0.2471, 0.2435, 0.2616)),
-    "cifar100": ((0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)),
-    "mnist": ((0.1307,), (0.3081,)),
-    "half": ((0.5,), (0.5,)),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +48,7 @@ class Preprocessing:
             raise OptionError(f"mean is {self.mean}. Give a number per channel, such as 0.49,0.48,0.45.")
         if any(not 0 < value < math.inf for value in self.std) or not self.std:
             raise OptionError(f"std is {self.std}; every value must be above 0. Give a number per channel.")
+        refuse_bytes(self.mean, self.std)
         if len(self.mean) != len(self.std) and 1 not in (len(self.mean), len(self.std)):
             raise OptionError(f"mean has {len(self.mean)} values and std {len(self.std)}. Give one each per channel.")
         for name in ("resize", "crop"):
@@ -88,8 +82,7 @@ class Preprocessing:
         if preset is not None:
             if mean is not None or std is not None:
                 raise OptionError(f"preset {preset!r} is given beside mean or std. Give one or the other.")
-            _one_of(preset, tuple(PRESETS), "preset")
-            mean, std = PRESETS[preset]
+            mean, std = preset_values(preset)
         if (mean is None) != (std is None):
             given, missing = ("mean", "std") if std is None else ("std", "mean")
             raise OptionError(f"{given} is given without {missing}. Give both (mean 0 and std 1 change nothing).")
@@ -100,6 +93,9 @@ class Preprocessing:
             if len(ends) != 2:
                 raise OptionError(f"range has {len(ends)} numbers. Give the two ends, such as -1,1.")
             others["value_range"] = ends
+        for name, case in (("layout", str.upper), ("interpolation", str.lower)):
+            if isinstance(others.get(name), str):
+                others[name] = case(others[name])
         return cls(resize=_size(resize, "resize"), crop=_size(crop, "crop"), **others)
 
     def describe(self) -> dict[str, Any]:

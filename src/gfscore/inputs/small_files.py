@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from gfscore.arrays import FloatArray
 from gfscore.errors import FileError, OptionError, first_line, naming, require
 from gfscore.inputs.array_files import array_names, open_npz, read_member
-from gfscore.inputs.table_files import SAMPLE_ID, csv_table, open_parquet_file
+from gfscore.inputs.known_data import WITH_NAMES
+from gfscore.inputs.table_columns import SAMPLE_ID
+from gfscore.inputs.table_files import csv_table, open_parquet_file
 from gfscore.names import listing, shorten
 from gfscore.samples import Samples
 from gfscore.storage import refuse_unreadable, to_read
@@ -26,6 +28,8 @@ Radii = tuple[list[Any], list[Any] | None]  # and the ids of their samples, wher
 def read_class_names(path: Path) -> list[str]:
     """Class names from a text file with one name per line, or from a JSON list."""
     with naming(path):
+        if not path.exists():
+            raise FileError(f"does not exist: --class-names takes a file, or one of {', '.join(WITH_NAMES)}.")
         if path.suffix.lower() != ".json":
             return _read_text(path).splitlines()
         names = _read_json(path, "Write a list of names.")

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.assemble import make_provenance, ranking_of
 from gfscore.errors import OptionError
+from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.calibrate import Outside, curve_of, with_calibration
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.options import (
@@ -74,6 +75,7 @@ def audit(
     reference: Reference = None,
     accuracies: Accuracies = None,
     groups: Groups = None,
+    words: ReadingWords,
     run: RunOptions,
     sample_ids: Sequence[object] | None = None,
     class_sizes: ArrayLike | None = None,
@@ -118,12 +120,12 @@ def audit(
         _refuse_with_stream({**needs, "--target finite": target == Target.FINITE}, options)
         options.refuse_radii("and a stream keeps only sums. Leave --stream out.")
         reading = {"pieces": pieces, "probabilities": probabilities}
-        models, hashes = audit_streams(logits, model, data, options, run, face, **reading)
+        models, hashes = audit_streams(logits, model, data, options, run, face, words, **reading)
         return _result(models, outside, provenance_of(face, files, hashes))
     if labels is not None:
         logits = Samples.of(
             as_array(logits),
-            as_array(labels),
+            words.indices(as_array(labels)),
             class_names=run.names,
             sample_ids=sample_ids,
             probabilities=probabilities,
@@ -133,7 +135,7 @@ def audit(
         logits = {name or "model": logits}
 
     def read(source: Source) -> Samples:
-        samples = source.read(probabilities=probabilities, class_names=run.names, groups=groups)
+        samples = source.read(probabilities=probabilities, class_names=run.names, groups=groups, words=words)
         if target == Target.FINITE:
             _refuse_unknown_sizes(samples, source)
         return samples

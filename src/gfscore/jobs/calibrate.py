@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.small_files import for_models, read_class_names, read_reference
+from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.calling import Job, listed_paths
 from gfscore.jobs.options import Accuracies, ClassNames, LogitsFiles, Options, Probabilities, Reference
 from gfscore.jobs.sources import Source, model_names
@@ -41,6 +42,7 @@ def calibrate(
     activation: Annotated[str, Word(help="How logits become confidences: softmax or sigmoid.")] = "softmax",
     probabilities: Probabilities = False,
     class_names: ClassNames = None,
+    words: ReadingWords,
     range: Annotated[str, Word(help="Temperatures searched, lowest and highest.")] = "0.01,10",  # noqa: A002
 ) -> Calibration:
     r"""Find all temperatures that maximise an objective over models, without attacks.
@@ -75,7 +77,7 @@ def calibrate(
     names = read_class_names(class_names) if isinstance(class_names, Path) else class_names
     curves = {}
     for source in sources:
-        samples = source.read(probabilities=probabilities, class_names=names)
+        samples = source.read(probabilities=probabilities, class_names=names, words=words)
         with source.naming():
             curves[source.name] = curve_of(samples, options, span)
     return outside.calibrate(curves)

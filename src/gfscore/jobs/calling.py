@@ -103,9 +103,11 @@ class Job(Generic[Result]):
 
     def _taken(self, name: str, value: Any, values: Mapping[str, Any]) -> Any:
         """What was given to a parameter, as the job takes it: the same from Python as from the command line."""
-        if name in self._paths:
-            return local_path(name, value, values, several=self._paths[name])
         word = word_of(self.__signature__.parameters[name].annotation)
+        if name in self._paths:
+            if word is not None and word.parse is not None and isinstance(value, str):
+                value = word.parse(value)
+            return local_path(name, value, values, several=self._paths[name])
         return value if word is None else plain_value(name, value, self.__signature__.parameters[name].annotation)
 
     def words(self) -> dict[str, inspect.Parameter]:

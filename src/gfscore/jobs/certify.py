@@ -18,6 +18,7 @@ from gfscore.engines.local import measured
 from gfscore.errors import ModelError, OptionError, naming
 from gfscore.inputs.chains import chain_bound
 from gfscore.inputs.small_files import read_radii
+from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.audit import Seen
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, ProfileOptions, RunOptions, Seed
@@ -139,6 +140,7 @@ def certify(
     certificate: CertificateWords,
     options: ProfileOptions,
     groups: Groups = None,
+    words: ReadingWords,
     run: RunOptions,
     seen: Seen | None = None,
     face: Face = SILENT,
@@ -150,10 +152,9 @@ def certify(
     certificate.check()
     if certificate.method == Certificate.SMOOTHING:
         run.refuse_ray("--method smoothing")
-    files = watch(logits, certificate.radii, groups, run.class_names)
-    models = []
+    files, models = watch(logits, certificate.radii, groups, run.class_names), list[Any]()
     for source in _sources(logits, model, data, run, face):
-        samples = source.read(class_names=run.names, groups=groups)
+        samples = source.read(class_names=run.names, groups=groups, words=words)
         with source.naming():
             local = _radii(samples, source, certificate, face)
             models.append(audit_scores(samples, local, options, name=source.name, origin=source.origin))

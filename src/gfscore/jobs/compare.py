@@ -1,7 +1,7 @@
 """``compare``: two versions of a model, class by class: match the samples, score both, bound the changes, judge."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ from gfscore.bounds import change_intervals
 from gfscore.errors import PLURALS, OptionError, first_few, naming
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.small_files import read_class_names
+from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.matching import (
     BY_ORDER,
@@ -68,6 +69,7 @@ def compare(
     probabilities: Probabilities = False,
     groups: Groups = None,
     class_names: ClassNames = None,
+    words: ReadingWords,
     options: Options,
     store: StoreFolder = None,
     names: tuple[str, str] | None = None,
@@ -110,7 +112,8 @@ def compare(
         if version.suffix.lower() == ".json":
             with naming(version):
                 return Audit.load(version).model
-        return read_samples(version, probabilities=probabilities, class_names=names_of_classes, groups=groups)
+        how = {"probabilities": probabilities, "class_names": names_of_classes, "groups": groups}
+        return read_samples(version, **how, **asdict(words))
 
     before, after = map(read, versions)
     if isinstance(before, Samples) and isinstance(after, Samples):

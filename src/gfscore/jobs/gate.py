@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from gfscore import views
 from gfscore.assemble import make_provenance
 from gfscore.errors import OptionError, naming
+from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.adaptive import gate_runs
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.compare import compare_audits, compare_samples
@@ -66,6 +67,7 @@ def gate(
     ] = Target.POPULATION,
     probabilities: Probabilities = False,
     groups: Groups = None,
+    words: ReadingWords,
     options: Options,
     run: RunOptions,
     name: str | None = None,
@@ -94,7 +96,9 @@ def gate(
     kept = rules.over(policy, options.eps)
     robust = refuse_engine(_radii(kept, options, radii), run)
     if labels is not None:
-        inputs = Samples.of(as_array(inputs), as_array(labels), class_names=run.names, probabilities=probabilities)
+        inputs = Samples.of(
+            as_array(inputs), words.indices(as_array(labels)), class_names=run.names, probabilities=probabilities
+        )
     given = _listed(inputs)
     if model or not all(isinstance(each, ModelAudit) or _is_audit(each) for each in given):
         with naming(policy) if isinstance(policy, Path) else nullcontext():
@@ -105,6 +109,7 @@ def gate(
             raise OptionError(
                 "--adaptive draws samples until it is sure, so it is not said of how many. Leave --radii."
             )
+        words.refuse("--adaptive runs a model", labels_too=True)
         verdicts = gate_runs(model, data, kept, options, run, face, round=round, finite=target == Target.FINITE)
         return gate_result(verdicts, provenance_of(face, files))
     if target == Target.FINITE:
@@ -114,7 +119,7 @@ def gate(
         )
 
     def read(source: Source) -> Samples:
-        return source.read(probabilities=probabilities, class_names=run.names, groups=groups)
+        return source.read(probabilities=probabilities, class_names=run.names, groups=groups, words=words)
 
     if name is not None and len(given) + len(listed_objects(model)) > 1:
         raise OptionError("several models have names of their own. Leave name out.")

@@ -10,6 +10,7 @@ from gfscore.bounds import Method, check_level
 from gfscore.engines.loading import Loading
 from gfscore.engines.ray import Cluster
 from gfscore.errors import OptionError
+from gfscore.inputs.known_data import WITH_NAMES, names_or_text
 from gfscore.inputs.small_files import read_class_names
 from gfscore.judge import check_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N
@@ -49,7 +50,7 @@ LogitsFiles = Annotated[
     Any,
     Word(
         kind=list[Path] | None,
-        help="Logits files: .npz, .safetensors, .parquet or .csv; a model each.",
+        help="Logits files: .npz, .safetensors, .parquet, .csv or .tsv; a model each.",
         is_argument=True,
     ),
 ]
@@ -59,7 +60,8 @@ ModelSpecs = Annotated[
         kind=list[str] | None,
         metavar="SPEC",
         help="A model to run: FILE.onnx, FILE.pt2, torch:module:factory, timm:NAME, hf:ORG/NAME, "
-        "robustbench:DATASET/THREAT/NAME or zoo:NAME. May be given several times.",
+        "robustbench:DATASET/THREAT/NAME or zoo:NAME; with words of its own as FILE.onnx?preset=cifar10. May be given "
+        "several times.",
     ),
 ]
 DataSpecs = Annotated[
@@ -88,7 +90,14 @@ Accuracies = Annotated[
         "ones.  [default: from the data]",
     ),
 ]
-ClassNames = Annotated[Any, Word(kind=Path | None, help="Names of the classes: one per line, or a JSON list.")]
+ClassNames = Annotated[
+    Any,
+    Word(
+        kind=Path | None,
+        parse=names_or_text,
+        help=f"Names of the classes: {', '.join(WITH_NAMES)}, or a file with one per line, or a JSON list.",
+    ),
+]
 Probabilities = Annotated[bool, Word(help="The files hold probabilities: softmax is not applied again.")]
 Groups = Annotated[
     Any, Word(kind=Path | None, help="Profile over these groups: a name per line, or a CSV with a column each.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models import CallableModel
 from gfscore.inputs.models.forward_passes import check_batch_independence
 from gfscore.inputs.small_files import read_groups
+from gfscore.inputs.table_columns import NOTHING_SAID, ReadingWords
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.options import DataSpecs, ModelSpecs, Options, RunOptions
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
@@ -63,6 +64,7 @@ class Source:
         probabilities: bool = False,
         class_names: Sequence[str] | None = None,
         groups: Any = None,
+        words: ReadingWords = NOTHING_SAID,
     ) -> Samples:
         """The samples; data that are run here have names for their classes."""
         if self.samples is not None:
@@ -71,13 +73,15 @@ class Source:
                 raise OptionError(
                     "these samples were checked as logits. Say that they are probabilities where they are made."
                 )
+            words.refuse("samples in memory have no columns")
             samples = samples if class_names is None else samples.named(class_names)
         elif self.path is None:
             raise OptionError(f"{self.name} has no samples.")
         elif self.run is not None:
+            words.refuse("the labels of --data are its own", labels_too=True)
             samples = self.run.read(self.path, probabilities=probabilities)
         else:
-            samples = read_samples(self.path, probabilities=probabilities, class_names=class_names)
+            samples = read_samples(self.path, probabilities=probabilities, class_names=class_names, **asdict(words))
         if groups is None:
             return samples
         with nullcontext() if self.path is None else naming(redact(self.path)):

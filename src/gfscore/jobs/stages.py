@@ -15,7 +15,7 @@ from gfscore.judge.robust_accuracy import count_radii, with_robustness
 from gfscore.probabilities import refuse_others, refuse_resembling
 from gfscore.profile import ClassProfile, class_profile, drawn_from, drawn_samples, summary_profile
 from gfscore.results import Claim, Flag, ModelAudit, NoiseFloor, RunInfo, SamplesInfo, ScoreInfo
-from gfscore.samples import Samples, refuse_groups_of_one
+from gfscore.samples import NO_TABLE, Samples, TableNotes, refuse_groups_of_one
 from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
 from gfscore.scores import SCORE_MAX, LocalScores, compute_scores
 from gfscore.summaries import Summary
@@ -131,14 +131,14 @@ def audit_summary(
     name: str = "model",
     origin: Origin = ARRAYS,
     class_sizes: IntArray | None = None,
-    left_out: tuple[str, ...] = (),
+    table: TableNotes = NO_TABLE,
 ) -> ModelAudit:
     """The stages after scoring, from a summary of the scores: of samples that were merge_summaries, and not kept.
 
     Betting, which needs an order, is replaced by blocks; the noise floor, which needs samples to shuffle, by its normal
     approximation, and a flag says so. The activation and temperature are those of the summary; the seed must be, as its
     samples were dealt with it. ``class_sizes`` are what score and accuracy of the whole weigh the classes by, where
-    these were not drawn in proportion. ``left_out`` names the columns of tables that were taken for no class.
+    these were not drawn in proportion. ``table`` says how the columns of tables were read.
 
     >>> from gfscore.summaries import merge_summaries
     >>> samples = Samples.of([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1])
@@ -189,7 +189,7 @@ def audit_summary(
         samples=SamplesInfo(source=origin.source, n=n_samples, seed=origin.seed),
         run=origin.run,
         noise=noise,
-        flags=audit_flags(Facts.of_summary(summary, left_out), profile, min_n=options.min_n)
+        flags=audit_flags(Facts.of_summary(summary, table), profile, min_n=options.min_n)
         + (() if noise is None else (NORMAL_NOISE,)),
         claim=Claim(premise=kind.premise),
     )

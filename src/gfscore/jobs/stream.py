@@ -1,7 +1,7 @@
 """An audit of samples that come in pieces and are not kept: logits that fit no memory, data that is still arriving."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -17,13 +17,14 @@ from gfscore.engines.local import summed
 from gfscore.engines.ray import summaries_on_ray
 from gfscore.errors import FileError, GFScoreError, OptionError, naming
 from gfscore.inputs.logits_files import Shards, find_shards, refuse_two_formats
+from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.calling import Face, listed_paths
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.sources import LOGITS_FILES, listed_objects, model_names, refuse_objects, refuse_repeated
 from gfscore.jobs.stages import Origin, audit_summary, score_samples
 from gfscore.measures import Sums
 from gfscore.results import ModelAudit
-from gfscore.samples import Samples
+from gfscore.samples import Samples, TableNotes
 from gfscore.storage import Watched, redact, refuse_changed, refuse_unreadable, sha256
 from gfscore.summaries import Look, Summary, Tally
 
@@ -62,7 +63,7 @@ class StreamingAudit:
         self.probabilities = probabilities
         self.name, self.source = name, source
         self.tally = Tally()
-        self.left_out: tuple[str, ...] = ()  # columns of tables that were taken for no class
+        self.table = TableNotes()  # how the columns of tables were read
         self.class_sizes: IntArray | None = None  # of the set that the samples are of, where all pieces say the same
 
     @property
@@ -86,7 +87,10 @@ class StreamingAudit:
 
     def add(self, samples: Samples) -> Self:
         """Take in samples that were checked before; a piece of a long file at a time."""
-        self.left_out = tuple(dict.fromkeys((*self.left_out, *samples.table.left_out)))
+        self.table = TableNotes(
+            left_out=tuple(dict.fromkeys((*self.table.left_out, *samples.table.left_out))),
+            decimal_comma=self.table.decimal_comma or samples.table.decimal_comma,
+        )
         sizes = samples.class_sizes
         self.class_sizes = sizes if self.n_samples == 0 or _same(sizes, self.class_sizes) else None
         for piece in pieces_of(samples):
@@ -117,7 +121,7 @@ class StreamingAudit:
             name=self.name,
             origin=origin,
             class_sizes=self.class_sizes,
-            left_out=self.left_out,
+            table=self.table,
         )
 
 
@@ -147,6 +151,7 @@ def audit_streams(
     options: Options,
     run: RunOptions,
     face: Face,
+    words: ReadingWords,
     *,
     pieces: bool,
     probabilities: bool,
@@ -163,11 +168,18 @@ def audit_streams(
         watched = Watched(path for paths in files.values() for path in paths)  # before any is read
         hashes = {path: digest for paths in files.values() for path, digest in _hashes(paths).items()}
         audits += [
-            _streamed(name, paths, options, run.names, probabilities=probabilities, look=_looks(face, options, name))
+            _streamed(
+                name,
+                paths,
+                options,
+                Shards(probabilities=probabilities, class_names=run.names, **asdict(words)),
+                look=_looks(face, options, name),
+            )
             for name, paths in files.items()
         ]
         refuse_changed(watched)
     if models or data:
+        words.refuse("the labels of --data are its own", labels_too=True)
         audits += _stream_runs(models, data, options, run, face, probabilities=probabilities)
     return audits, hashes
 
@@ -230,14 +242,12 @@ def _streamed(
     name: str,
     paths: Sequence[Path],
     options: Options,
-    class_names: Sequence[str] | None,
+    shards: Shards,
     *,
-    probabilities: bool,
     look: Look,
 ) -> ModelAudit:
     source = paths[0].name if len(paths) == 1 else f"{len(paths)} files, {paths[0].name} to {paths[-1].name}"
     stream = StreamingAudit(options, name=name, source=source)
-    shards = Shards(probabilities=probabilities, class_names=class_names)
     for path in paths:
         samples = shards.read(path)
         with naming(path):

@@ -13,7 +13,7 @@ from gfscore.metrics.formulas import worst_classes
 from gfscore.probabilities import PERCENT, RowSums, places
 from gfscore.profile import ClassProfile
 from gfscore.results import Flag, ModelAudit
-from gfscore.samples import Samples
+from gfscore.samples import NO_TABLE, Samples, TableNotes
 from gfscore.scores import LocalScores
 from gfscore.scores.sample_scores import SATURATED
 from gfscore.summaries import Summary
@@ -44,7 +44,7 @@ class Facts:
     decisions: Decisions | None  # by class; None where only sums by group were kept
     n_classes: int  # of the model
     row_sums: RowSums | None = None  # of probabilities
-    left_out: tuple[str, ...] = ()  # columns of a table that were taken for no class
+    table: TableNotes = NO_TABLE  # how the columns of a table were read
     halved_batches: int = 0  # of the model, that did not fit into memory
 
     @classmethod
@@ -61,12 +61,12 @@ class Facts:
             value_range=samples.value_range,
             probabilities=samples.probabilities,
             row_sums=samples.row_sums,
-            left_out=samples.table.left_out,
+            table=samples.table,
             halved_batches=samples.halved_batches + local.halved_batches,
         )
 
     @classmethod
-    def of_summary(cls, summary: Summary, left_out: tuple[str, ...] = ()) -> Self:
+    def of_summary(cls, summary: Summary, table: TableNotes = NO_TABLE) -> Self:
         """From what is left of them."""
         return cls(
             decisions=Decisions.of_summary(summary),
@@ -79,7 +79,7 @@ class Facts:
             value_range=summary.value_range,
             probabilities=summary.kind.probabilities,
             row_sums=summary.row_sums,
-            left_out=left_out,
+            table=table,
             halved_batches=summary.halved_batches,
         )
 
@@ -234,11 +234,18 @@ def _score_flags(facts: Facts) -> Iterator[Flag]:
 
 def _input_flags(facts: Facts) -> Iterator[Flag]:
     """How tables and probabilities were read, and models run."""
-    if facts.left_out:
+    if left_out := facts.table.left_out:
+        columns = "1 column of the table was" if len(left_out) == 1 else f"{len(left_out)} columns of the table were"
         yield Flag(
             code="left_out_columns",
-            message=f"{len(facts.left_out)} columns of the table were taken for no class and left out "
-            f"({first_few([name or 'one without a name' for name in facts.left_out])}).",
+            message=f"{columns} taken for no class and left out "
+            f"({first_few([name or 'one without a name' for name in left_out])}).",
+        )
+    if facts.table.decimal_comma:
+        yield Flag(
+            code="decimal_comma",
+            message="numbers of the table were read with a decimal comma: 1,234 is a little more than 1. If it stands "
+            "between thousands, leave it out of the file.",
         )
     if facts.probabilities and facts.row_sums is not None:
         yield from _probability_flags(facts.row_sums, facts.n_samples * facts.n_classes)

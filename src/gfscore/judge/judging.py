@@ -23,6 +23,7 @@ from gfscore.results import (
     Metric,
     ModelAudit,
     ModelVerdict,
+    Robustness,
     RuleVerdict,
     ScoreInfo,
     Verdict,

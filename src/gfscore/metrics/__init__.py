@@ -77,7 +77,7 @@ class ModelMetric:
     title: str  # where there is little room, as WCR
     value: Callable[[ClassScores], float | None]  # None where it does not exist
     note: str  # a few words beside the number
-    name: str = ""  # for readers of a report, as "Worst (WCR)"; the title where there is none
+    name: str = ""  # for readers, as "gap (RDI)", in the middle of a sentence too; the title where there is none
     meaning: str = ""  # for readers of a report, in whole sentences; the note where there is none
     axis: str = ""  # below a bar of it, in two parts with a colon between them
     higher_is_better: bool = True
@@ -139,7 +139,7 @@ METRICS: dict[str, ModelMetric] = {
         ModelMetric(
             key="class_mean",
             title="class mean",
-            name="Mean of the {parts}",
+            name="mean of the {parts}",
             value=lambda classes: float(classes.scores.mean()),
             note="every one of the {parts} counts the same",
             meaning="All {parts} count the same, however many samples they have.",
@@ -149,7 +149,7 @@ METRICS: dict[str, ModelMetric] = {
         ModelMetric(
             key="wcr",
             title="WCR",
-            name="Worst (WCR)",
+            name="worst {part} (WCR)",
             value=lambda classes: formulas.wcr(classes.scores),
             note="the worst: {worst}",
             meaning="The lowest of the {parts}: {worst}. Higher is better.",
@@ -160,7 +160,7 @@ METRICS: dict[str, ModelMetric] = {
         ModelMetric(
             key="rdi",
             title="RDI",
-            name="Gap (RDI)",
+            name="gap (RDI)",
             value=lambda classes: formulas.rdi(classes.scores),
             note="best minus worst: {best} − {worst}",
             meaning="Best minus worst: {best} minus {worst}. 0 would be equal; chance alone makes it larger than that.",
@@ -185,7 +185,7 @@ METRICS: dict[str, ModelMetric] = {
         ModelMetric(
             key="fp_great",
             title="FP-GREAT",
-            name="Penalised mean (FP-GREAT)",
+            name="penalised mean (FP-GREAT)",
             value=lambda classes: formulas.fp_great(classes.scores, classes.fairness_weight),
             note="class mean − {weight} × RDI",
             meaning="Mean of the {parts} minus {weight} times the gap; higher is better.",

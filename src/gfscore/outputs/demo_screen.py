@@ -10,7 +10,7 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.outputs import sentences
-from gfscore.outputs.terminal import column_table, fit_columns
+from gfscore.outputs.fitting import column_table, drop_columns, fit
 from gfscore.results import Audit, Calibration, ModelAudit
 from gfscore.storage import redact
 from gfscore.zoo import ZooModel
@@ -41,7 +41,7 @@ def show_demo(audit: Audit, zoo: Sequence[ZooModel], radii: Sequence[float], fol
     test = on_test(audit)
     generated = [model for model in audit.models if model.samples.seed is not None]
     standard = test.models[0]
-    table = fit_columns(console, _zoo_table(test.models, generated, zoo, radii), SPARE)
+    table = drop_columns(console, _zoo_table(test.models, generated, zoo, radii), SPARE)
     headings = [str(column.header) for column in table.columns]
     legend = "; ".join(f"{name}: {meaning}" for name, meaning in LEGEND.items() if name in headings)
     written = views.printable(f"{redact(folder)}/: audit.json, report.html (open it), figures/")
@@ -49,7 +49,7 @@ def show_demo(audit: Audit, zoo: Sequence[ZooModel], radii: Sequence[float], fol
         Group(
             Text("Which digits do these eight small networks leave unprotected?", style="bold"),
             Text(f"{standard.samples.n:,} test images and {generated[0].samples.n:,} generated ones, no attack.\n"),
-            table,
+            fit(console, table),
             Text(f"{legend}.", style="dim"),
             Text(),
             *_findings(test, zoo, radii),
@@ -67,7 +67,7 @@ def _zoo_table(
     on_test: Sequence[ModelAudit], generated: Sequence[ModelAudit], zoo: Sequence[ZooModel], radii: Sequence[float]
 ) -> Table:
     headings = ("clean", "GREAT", "drawn", "worst class", "RDI", "p", "radius", "attacked")
-    table = column_table("network", *headings, fold=False)
+    table = column_table("network", *headings)
     for test, drawn, known, radius in zip(on_test, generated, zoo, radii, strict=True):
         worst = views.estimate(test.wcr.value, test.wcr.interval, digits=2)
         table.add_row(

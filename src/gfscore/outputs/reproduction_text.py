@@ -9,7 +9,7 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.outputs.escaping import markdown_cell, markdown_row
-from gfscore.outputs.terminal import split_columns
+from gfscore.outputs.fitting import split_columns
 from gfscore.paper import Cell, Origin, PaperClaim, Reproduction, Row, Standing, Table
 
 STYLES = dict.fromkeys(Standing, "yellow") | {
@@ -72,11 +72,10 @@ def show_table(table: Table, console: Console) -> None:
 
 def _table(table: Table, console: Console) -> Group:
     grid = RichTable(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    grid.add_column("", min_width=max(len(row.name) for row in table.rows))
+    grid.add_column("", no_wrap=True)
     texts = [_texts(table, row) for row in table.rows]
-    for column, digits, cells in zip(table.columns, table.digits, zip(*texts, strict=True), strict=True):
-        width = max(map(len, (*cells, *column.split())))  # a heading is broken between words only
-        grid.add_column(column, justify="left" if digits is None else "right", overflow="fold", min_width=width)
+    for column, digits in zip(table.columns, table.digits, strict=True):
+        grid.add_column(column, justify="left" if digits is None else "right", no_wrap=True)
     for row, own in zip(table.rows, texts, strict=True):
         grid.add_row(Text(row.name), *map(Text, own))
     notes = [table.note, *_differences(table)]

@@ -75,16 +75,20 @@ def noise_text(model: ModelAudit) -> str | None:
     null, parts, digits = model.noise.rdi, PLURALS[model.partition], views.digits_of(model.score)
     usual, rare, gap = (views.number(value, digits) for value in (null.null_mean, null.null_q95, model.rdi.value))
     approximate = " (by a normal approximation)" if model.noise.kind == "normal" else ""
-    both = "" if model.noise.nrgc is None else f", of the NRGC {adjusted(model.noise.nrgc):.2g}"
+    both = "" if model.noise.nrgc is None else f", of the {_name(model, 'nrgc')} {adjusted(model.noise.nrgc):.2g}"
     verdict = {
-        Chance.PROVED: "more than noise: the interval of the RDI leaves 0 out",
+        Chance.PROVED: f"more than noise: the interval of the {_name(model, 'rdi')} leaves 0 out",
         Chance.SHOWN: f"the {parts} differ by more than chance, but the data cannot tell which is worst",
     }.get(chance(model), "it may be noise")
     said = (
-        f"Were all {parts} equal, chance alone{approximate} would give an RDI of {usual} on average and above {rare} "
-        f"in 5 % of cases; observed is {gap} (p of the RDI {adjusted(null):.2g}{both}): {verdict}."
+        f"Were all {parts} equal, chance alone{approximate} would give a {_name(model, 'rdi')} of {usual} on average "
+        f"and above {rare} in 5 % of cases; observed is {gap} (p-value {adjusted(null):.2g}{both}): {verdict}."
     )
     return " ".join([said, *limits_of_test(model)])
+
+
+def _name(model: ModelAudit, key: str) -> str:
+    return views.metric_name(key, model.score, model.partition)
 
 
 def limits_of_test(model: ModelAudit) -> list[str]:
@@ -169,6 +173,14 @@ def brackets(model: ModelAudit) -> str:
     return said if others is None else f"{said} {others}"
 
 
+def brackets_of_all(models: Sequence[ModelAudit]) -> str:
+    """The same for several models, each of which has its own."""
+    how = models[0].interval
+    if any(model.interval != how for model in models):
+        return "Brackets: all intervals of a model together hold with the probability that stands in its audit."
+    return f"Brackets: all intervals of a model together hold with probability {1 - how.delta:g} ({how.method})."
+
+
 def levels_beside(model: ModelAudit) -> str | None:
     """What all intervals of a model are worth together, where some have levels beside that of the scores."""
     deltas = dict[str, float]()
@@ -202,6 +214,11 @@ def fill(template: str, model: ModelAudit, named: Callable[[str], str] = str) ->
     )
 
 
+def begin(text: str) -> str:
+    """A text as the beginning of a sentence or of a row."""
+    return text[:1].upper() + text[1:]
+
+
 def metric_rows(model: ModelAudit) -> list[tuple[str, str, str]]:
     """Name, value and meaning of each metric of the whole model."""
     robust = []
@@ -209,7 +226,11 @@ def metric_rows(model: ModelAudit) -> list[tuple[str, str, str]]:
         meaning = robust_words.meaning(model)
         robust.append(("robust accuracy", views.share_text(model.robust_accuracy), meaning))
     return robust + [
-        (views.metric_title(key, model.score), views.metric_text(model, key), fill(views.metric_row(key).note, model))
+        (
+            views.metric_name(key, model.score, model.partition),
+            views.metric_text(model, key),
+            fill(views.metric_row(key).note, model),
+        )
         for key in views.metric_keys(model)
     ]
 

@@ -1,24 +1,25 @@
-"""The audit and its calibration as a person reads them in a terminal, and tables that fit one."""
+"""The audit and its calibration as a person reads them in a terminal."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console, Group, RenderableType
-from rich.measure import Measurement
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from gfscore import views
-from gfscore.errors import PLURALS
+from gfscore.errors import PLURALS, first_few
 from gfscore.outputs import robust_words, sentences
+from gfscore.outputs.fitting import add_ends, column_table, fit
 from gfscore.results import Agreement, Audit, Calibrated, Calibration, ClassResult, Flag, LeftOut, Metric, ModelAudit
 
-Entry = TypeVar("Entry")
-RowMaker = Callable[[Entry], Sequence[Text | str]]
-UNLIMITED = 1_000_000  # columns: what a table would take if it could
 BAR_WIDTH = 16
 # headings of columns that a narrow terminal goes without, the least needed first; bars have none
-SPARE_CLASS_COLUMNS = ("", "n", "most confused with")
+SPARE_CLASS_COLUMNS = ("", "share", "n", "most confused with")
+SHRUNKEN = (
+    "Shrunken: the score drawn towards the mean of all {parts} by as much as chance explains. Of many {parts}, those "
+    "at both ends are there mostly by luck."
+)
 FULL, EIGHTHS = "█", " ▏▎▍▌▋▊▉"
 CHOSEN_HERE = (
     "T* was chosen on these samples. The intervals at T* in audit.json are those of a temperature fixed beforehand, "
@@ -33,66 +34,9 @@ OBJECTIVE_MEANINGS = {
 }
 
 
-def column_table(first: str, *numbers: str, fold: bool = True) -> Table:
-    """An empty table without lines: a column of names, which ``fold`` where they are long, and columns of numbers."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(first, no_wrap=not fold, overflow="fold" if fold else "ellipsis")
-    for heading in numbers:
-        table.add_column(heading, justify="right", no_wrap=True)
-    return table
-
-
-def add_ends(table: Table, ordered: Sequence[Entry], row: RowMaker[Entry], more: str = "more") -> Table:
-    """The table with a row for each entry; of many for those at both ends, and a line that counts the others."""
-    low, high = sentences.both_ends(ordered)
-    for entry in low:
-        table.add_row(*row(entry))
-    if high:
-        table.add_row(Text(f"… {len(ordered) - len(low) - len(high):,} {more}", style="dim"))
-    for entry in high:
-        table.add_row(*row(entry))
-    return table
-
-
-def flag_lines(flags: Iterable[Flag], before: str = "") -> list[Text]:
+def flag_lines(flags: Iterable[Flag]) -> list[Text]:
     """A line for each flag, as warnings are shown."""
-    return [Text(views.printable(f"! {before}{flag.message}"), style="yellow") for flag in flags]
-
-
-def fit_columns(console: Console, table: Table, spare: Sequence[str]) -> Table:
-    """The table with as many of its columns as fit; ``spare`` are headings that may go, the least needed first."""
-    for heading in spare:
-        if _measure(console, table).maximum <= console.width:
-            break
-        table = _select(table, [column for column in table.columns if column.header != heading])
-    return table
-
-
-def split_columns(console: Console, table: Table) -> list[Table]:
-    """The table in as many blocks as it takes for each to fit, every one with the first column; all rows in each."""
-    if _measure(console, table).minimum <= console.width:
-        return [table]
-    first, *others = table.columns
-    block, done = [first, others[0]], list[Table]()
-    for column in others[1:]:
-        if _measure(console, _select(table, [*block, column])).minimum > console.width:
-            done.append(_select(table, block))
-            block = [first]
-        block.append(column)
-    return [*done, _select(table, block)]
-
-
-def _measure(console: Console, table: Table) -> Measurement:
-    return Measurement.get(console, console.options.update(max_width=UNLIMITED), table)
-
-
-def _select(table: Table, columns: Sequence[Column]) -> Table:
-    """All rows with some of the columns, which hold the cells."""
-    part = Table(
-        *columns, box=table.box, padding=table.padding, pad_edge=table.pad_edge, header_style=table.header_style
-    )
-    part.rows = table.rows
-    return part
+    return [Text(views.printable(f"! {flag.message}"), style="yellow") for flag in flags]
 
 
 def show_audit(audit: Audit, console: Console) -> None:
@@ -115,9 +59,10 @@ def _one(model: ModelAudit, console: Console) -> RenderableType:
         Text(sentences.brackets(model)),
         Text(),
         *_robustness(model, console),
-        fit_columns(console, _class_table(model), SPARE_CLASS_COLUMNS),
+        fit(console, _class_table(model), SPARE_CLASS_COLUMNS),
+        *_shrunken_note(model),
         Text(),
-        _metric_table(model),
+        fit(console, _metric_table(model)),
         Text(),
         _worst(model),
         *([] if noise is None else [Text.assemble(("Is it noise? ", "bold"), noise)]),
@@ -131,8 +76,8 @@ def _robustness(model: ModelAudit, console: Console) -> list[RenderableType]:
     found = model.robustness
     if found is None:
         return []
-    table = column_table("robust accuracy at", "of the whole", "of the worst", fold=False)
-    table.add_column(f"worst {model.partition}", overflow="fold")
+    table = column_table("eps", "robust accuracy", f"of the worst {model.partition}")
+    table.add_column("which", no_wrap=True)
     for rung in robust_words.shown_rungs(found):
         whole = Metric(value=rung.value, interval=rung.interval)
         style = "bold" if rung is found.headline else ""
@@ -141,7 +86,7 @@ def _robustness(model: ModelAudit, console: Console) -> list[RenderableType]:
     said = robust_words.PROOF if found.kind == "certified" else robust_words.NO_BOUND
     return [
         Text(f"Accuracy under attack, from {robust_words.source_text(model)}."),
-        fit_columns(console, table, ()),
+        fit(console, table),
         Text(said, style="dim"),
         Text(),
     ]
@@ -154,12 +99,32 @@ def _many(audit: Audit, console: Console) -> RenderableType:
     return Group(
         _model_table(console, [(model, model) for model in audit.models]),
         Text(),
+        Text(sentences.brackets_of_all(audit.models)),
+        *map(Text, sentences.no_order(audit.models)),
         *map(Text, sentences.weighed_notes(audit.models)),
         *map(Text, _ranking(audit)),
-        *(line for model in audit.models for line in flag_lines(model.flags, f"{model.name}: ")),
+        *shared_lines(
+            {views.printable(m.name): [views.printable(flag.message) for flag in m.flags] for m in audit.models}
+        ),
         *map(Text, tried),
         Text(sentences.premise_text(audit.models[0]), style="dim"),
     )
+
+
+def shared_lines(flagged: Mapping[str, Sequence[str]]) -> list[Text]:
+    """A line for each warning, by model: one that differs only in its numbers is said once, with those of the first."""
+    alike = dict[str, dict[str, str]]()
+    for name, texts in flagged.items():
+        for text in texts:
+            alike.setdefault(re.sub(r"\d[\d.,]*", "0", text), {}).setdefault(name, text)
+    lines = []
+    for found in alike.values():
+        (first, text), *others = found.items()
+        about = f"{len(found)} of {len(flagged)} models ({first_few(list(found))})" if others else first
+        if others and len(set(found.values())) > 1:
+            about += f"; of {first}"
+        lines.append(Text(f"! {about}: {text}", style="yellow"))
+    return lines
 
 
 def _ranking(audit: Audit) -> list[str]:
@@ -171,44 +136,51 @@ def _ranking(audit: Audit) -> list[str]:
         "score and reference": audit.ranking.score_and_reference,
         "clean accuracy and reference": audit.ranking.clean_accuracy_and_reference,
     }
-    known = {name: agreement for name, agreement in found.items() if agreement is not None}
-    return [f"Order of the models by {name}: {agreement_text(agreement)}" for name, agreement in known.items()]
+    known = {name: agreement_text(agreement) for name, agreement in found.items() if agreement is not None}
+    scale = " (1: the same order, 0: unrelated, −1: the reverse)"
+    return [f"Do {name} order the models alike? {sentences.begin(text)}{scale}." for name, text in known.items()]
 
 
-def _model_table(console: Console, models: Sequence[tuple[ModelAudit, ModelAudit | Calibrated]]) -> Table:
+def _model_table(console: Console, models: Sequence[tuple[ModelAudit, ModelAudit | Calibrated]]) -> RenderableType:
     """A row per model: its name, clean accuracy and metrics, which are its own or those at another temperature.
 
-    A narrow terminal goes without the last metrics first; score and worst class stay.
+    A narrow terminal goes without the last metrics first; accuracy and the worst class stay.
     """
     score, keys = models[0][0].score, views.metric_keys(*(result for _, result in models), main=True)
-    headings = {key: views.metric_title(key, score, column=True) for key in keys}
+    part = models[0][0].partition
+    headings = {key: views.metric_name(key, score, part) for key in keys}
     robust = any(model.robust_accuracy for model, _ in models)
-    table = column_table(
-        "model", "accuracy", *([robust_words.title(models[0][0])] if robust else []), *headings.values()
-    )
-    table.add_column("worst class", overflow="fold")
+    table = column_table("model", "accuracy", *([robust_words.title(models[0][0])] if robust else []))
+    for key in keys:
+        table.add_column(headings[key], no_wrap=True)
+        if key == "wcr":
+            table.add_column(f"which {part}", no_wrap=True)
     for model, result in models:
+        cells = list[Text | str]()
+        for key in keys:
+            cells.append(Text(views.metric_text(model, key, result)))
+            if key == "wcr":
+                cells.append(Text(views.printable(result.wcr.class_)))
         table.add_row(
             Text(views.printable(model.name)),
             views.percent(model.accuracy, 2),
             *([views.share_text(model.robust_accuracy)] if robust else []),
-            *(views.metric_text(model, key, result, interval=False) for key in keys),
-            Text(views.printable(result.wcr.class_)),
+            *cells,
         )
-    spare = [headings[key] for key in reversed(keys) if key not in ("aggregate", "wcr")]
-    return fit_columns(console, table, spare)
+    return fit(console, table, [headings[key] for key in reversed(keys) if key != "wcr"])
 
 
 def _class_table(model: ModelAudit) -> Table:
     """A row per class; beside the scores robust accuracy, shrunken scores when there are many classes, or bars."""
-    robust, many = model.robust_accuracy is not None, len(model.classes) > 2 * sentences.END_ROWS
+    robust, many = model.robust_accuracy is not None, _is_long(model)
     beside = robust_words.title(model) if robust else "shrunken" if many else ""
     table = column_table(model.partition, "n")
     table.add_column("score", no_wrap=True)
     table.add_column(beside, justify="right" if beside else "left", no_wrap=True)
     for heading in ("accuracy", *(["abstained"] if model.abstained is not None else [])):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("most confused with", overflow="fold")
+    table.add_column("most confused with", no_wrap=True)
+    table.add_column("share", justify="right", no_wrap=True)
 
     def cell_beside(entry: ClassResult) -> Text:
         if robust:
@@ -218,9 +190,6 @@ def _class_table(model: ModelAudit) -> Table:
         return Text(_bar(entry.score / model.score.range[1]), style="cyan")
 
     def row(entry: ClassResult) -> list[Text | str]:
-        confused = "–"
-        if entry.confused_with is not None:
-            confused = f"{views.printable(entry.confused_with)} ({views.percent(entry.confused_share)})"
         return [
             Text(views.printable(entry.name)),
             f"{entry.n:,}",
@@ -228,10 +197,21 @@ def _class_table(model: ModelAudit) -> Table:
             cell_beside(entry),
             views.percent(entry.accuracy),
             *([] if entry.abstained is None else [views.percent(entry.abstained)]),
-            Text(confused),
+            Text("–" if entry.confused_with is None else views.printable(entry.confused_with)),
+            views.percent(entry.confused_share if entry.confused_with is not None else None),
         ]
 
     return add_ends(table, robust_words.by_robustness(model), row)
+
+
+def _is_long(model: ModelAudit) -> bool:
+    return len(model.classes) > 2 * sentences.END_ROWS
+
+
+def _shrunken_note(model: ModelAudit) -> list[Text]:
+    if model.robust_accuracy is not None or not _is_long(model):
+        return []
+    return [Text(SHRUNKEN.format(parts=PLURALS[model.partition]), style="dim")]
 
 
 def _bar(share: float) -> str:
@@ -240,10 +220,8 @@ def _bar(share: float) -> str:
 
 
 def _metric_table(model: ModelAudit) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    table = column_table("", "", prose="", header=False)
+    table.columns[0].style, table.columns[1].justify = "bold", "left"
     for name, value, meaning in sentences.metric_rows(model):
         table.add_row(name, Text(value), Text(views.printable(meaning), style="dim"))
     return table
@@ -266,9 +244,8 @@ def _worst(model: ModelAudit) -> Text:
 
 def show_calibration(calibration: Calibration, console: Console) -> None:
     """Print a calibration: the temperature, how firmly it is chosen, and what it is worth; 80 columns are enough."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
+    table = column_table("", prose="", header=False)
+    table.columns[0].style = "bold"
     for name, text in calibration_rows(calibration):
         table.add_row(name, Text(text))
     console.print(
@@ -276,7 +253,7 @@ def show_calibration(calibration: Calibration, console: Console) -> None:
             Text(f"Calibration of {len(calibration.models)} models, objective {calibration.objective}", style="bold"),
             Text(OBJECTIVE_MEANINGS.get(calibration.objective, ""), style="dim"),
             Text(),
-            table,
+            fit(console, table),
             Text(),
             *flag_lines(calibration.flags),
         )
@@ -311,13 +288,13 @@ def calibration_rows(calibration: Calibration) -> list[tuple[str, str]]:
 
 
 def agreement_text(agreement: Agreement) -> str:
-    """Spearman's correlation with what is known of its chance, as ``ρ = 0.900 (p = 0.083, 95 % interval …)``."""
+    """Spearman's correlation with what is known of its chance: ``rank correlation 0.900 (p = 0.083, …)``."""
     if agreement.spearman is None:
         return "undefined: one of the two has the same value for all models"
     known = [] if agreement.spearman_p is None else [f"p = {agreement.spearman_p:.2g}"]
     if agreement.spearman_interval is not None:
         known.append(f"{agreement.level:.0%} interval {' to '.join(views.ends(agreement.spearman_interval))}")
-    return f"ρ = {views.number(agreement.spearman)}" + (f" ({', '.join(known)})" if known else "")
+    return f"rank correlation {views.number(agreement.spearman)}" + (f" ({', '.join(known)})" if known else "")
 
 
 def _clean_text(calibration: Calibration) -> str:

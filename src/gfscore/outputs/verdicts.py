@@ -1,5 +1,6 @@
 """A verdict, a comparison and a check as a person reads them in a terminal."""
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -9,9 +10,11 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.errors import PLURALS
+from gfscore.metrics import all_metrics
 from gfscore.outputs import sentences
 from gfscore.outputs.ci_formats import flag_text, grounds_text
-from gfscore.outputs.terminal import add_ends, column_table, fit_columns, flag_lines
+from gfscore.outputs.fitting import add_ends, column_table, fit
+from gfscore.outputs.terminal import flag_lines, shared_lines
 from gfscore.results import (
     AdaptiveRun,
     Agreement,
@@ -23,6 +26,7 @@ from gfscore.results import (
     GateResult,
     ModelAudit,
     ModelVerdict,
+    RuleVerdict,
     Verdict,
 )
 from gfscore.score_titles import GREAT, SCORES
@@ -40,28 +44,44 @@ Columns = Mapping[str, Callable[[ClassResult], str]]
 def show_gate(result: GateResult, console: Console) -> None:
     """Every model with its rules; the verdict on all of them last."""
     for model in result.models:
-        console.print(_model(model))
+        console.print(_model(model, console, alone=len(result.models) == 1))
         console.print()
     if len(result.models) > 1:
+        flagged = {
+            views.printable(model.name): [flag_text(model, flag) for flag in model.flags] for model in result.models
+        }
+        console.print(Group(*shared_lines(flagged)))
+        for text in dict.fromkeys(_level(model) for model in result.models if model.adaptive is None):
+            console.print(Text(f"Of each model: {text[0].lower()}{text[1:]}", style="dim"))
         console.print(Text.assemble("All models: ", (result.verdict.value, COLOURS[result.verdict])))
 
 
-def _model(model: ModelVerdict) -> RenderableType:
+def _model(model: ModelVerdict, console: Console, *, alone: bool) -> RenderableType:
     lines: list[RenderableType] = [
         Text.assemble((model.verdict.value, COLOURS[model.verdict]), f"  {views.printable(model.name)}")
     ]
-    rules = Table(box=None, show_header=False)
-    rules.add_column(no_wrap=True)
-    rules.add_column(overflow="fold")
+    rules = column_table("", prose="", header=False)
     for rule in model.rules:
-        rules.add_row(Text(rule.verdict.value, style=COLOURS[rule.verdict]), Text(rule.reason))
-    lines.append(rules)
+        rules.add_row(Text(f" {rule.verdict.value}", style=COLOURS[rule.verdict]), Text(reason_text(model, rule)))
+    lines.append(fit(console, rules))
     if model.adaptive is not None:
-        lines += [Text(), _adaptive(model.adaptive, views.digits_of(model.score))]
+        lines += [Text(), fit(console, _adaptive(model.adaptive, views.digits_of(model.score)), ("of", "accuracy"))]
     lines.append(Text(grounds_text(model)))
-    lines += [Text(f"! {flag_text(model, flag)}", style="yellow") for flag in model.flags]
-    lines.append(Text(_level(model), style="dim"))
+    if alone:
+        lines += [Text(f"! {flag_text(model, flag)}", style="yellow") for flag in model.flags]
+    if alone or model.adaptive is not None:
+        lines.append(Text(_level(model), style="dim"))
     return Group(*lines)
+
+
+def reason_text(model: ModelVerdict, rule: RuleVerdict) -> str:
+    """Why a rule was judged as it was, about its metric by name: the result knows it by its short title."""
+    head, verb, rest = rule.reason.partition(" is " if " is " in rule.reason else " ")
+    if rule.metric not in all_metrics():
+        return rule.reason
+    title = views.metric_title(rule.metric, model.score)
+    found = re.sub(rf"\b{re.escape(title)}\b", lambda _: views.metric_name(rule.metric, model.score), head, count=1)
+    return f"{sentences.begin(found)}{verb}{rest}"
 
 
 def _level(model: ModelVerdict) -> str:
@@ -107,9 +127,9 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
             Text(title, style="bold"),
             Text(f"Brackets: everything here holds together with probability {1 - comparison.delta:g}.{about}"),
             Text(),
-            fit_columns(console, _changes(comparison), SPARE_CHANGE_COLUMNS),
+            fit(console, _changes(comparison), SPARE_CHANGE_COLUMNS),
             Text(),
-            _metrics(comparison),
+            fit(console, _metrics(comparison)),
             Text(),
             Text(comparison.reason, style=COLOURS[comparison.verdict]),
             *([Text(comparison.hidden, style="bold")] if comparison.hidden else []),
@@ -145,16 +165,16 @@ def _unknown(comparison: Comparison) -> list[tuple[str, str]]:
     found: dict[str, list[str]] = {}
     for name, metric in comparison.metrics.items():
         if metric.reason is not None:
-            found.setdefault(metric.reason, []).append(views.metric_title(name, comparison.score))
+            found.setdefault(metric.reason, []).append(views.metric_name(name, comparison.score, comparison.partition))
     return [(", ".join(names), why) for why, names in found.items()]
 
 
 def _metrics(comparison: Comparison) -> Table:
-    table = column_table("metric", "old", "new", "change", fold=False)
+    table = column_table("metric", "old", "new", "change")
     for name, metric in comparison.metrics.items():
         digits = views.metric_digits(name, comparison.score)
         table.add_row(
-            Text(views.metric_title(name, comparison.score)),
+            Text(views.metric_name(name, comparison.score, comparison.partition)),
             views.number(metric.old, digits),
             views.number(metric.new, digits),
             Text(views.estimate(metric.value, metric.interval, digits)),
@@ -169,9 +189,9 @@ def show_check(audit: Audit, folder: Path | None, console: Console) -> None:
     for model in audit.models:
         console.print(Text(views.printable(sentences.headline(model)), style="bold"))
         if model.claim.tried_by:
-            console.print(_refutation(model))
+            console.print(_refutation(model, console))
         if model.cross_check is not None:
-            console.print(_cross_check(model, model.cross_check))
+            console.print(_cross_check(model, model.cross_check, console))
         console.print(Group(*flag_lines(model.flags)))
     if folder is not None:
         pictures = " and witnesses/" if any(model.claim.witnesses for model in audit.models) else ""
@@ -179,7 +199,7 @@ def show_check(audit: Audit, folder: Path | None, console: Console) -> None:
         console.print(Text(written), soft_wrap=True)
 
 
-def _refutation(model: ModelAudit) -> RenderableType:
+def _refutation(model: ModelAudit, console: Console) -> RenderableType:
     claim = model.claim
     parts: list[RenderableType] = []
     if claim.radius_refuted_share is not None:
@@ -187,7 +207,7 @@ def _refutation(model: ModelAudit) -> RenderableType:
             "score": lambda entry: views.score_text(model, entry.score, entry.interval),
             "radii refuted": lambda entry: views.share_text(entry.refuted),
         }
-        parts = [_class_columns(model, columns), Text()]
+        parts = [fit(console, _class_columns(model, columns)), Text()]
     parts += [Text(text, style="bold") for text in sentences.tried_texts(model)]
     if claim.witnesses:
         strongest = claim.witnesses[0]
@@ -207,7 +227,7 @@ def _refutation(model: ModelAudit) -> RenderableType:
     return Group(*parts, Text(sentences.premise_text(model), style="dim"))
 
 
-def _cross_check(model: ModelAudit, found: CrossCheck) -> RenderableType:
+def _cross_check(model: ModelAudit, found: CrossCheck, console: Console) -> RenderableType:
     columns: Columns = {
         "accuracy attacked": lambda entry: views.share_text(entry.attacked),
         "first-order": lambda entry: views.percent(found.scores.first_order.get(entry.name)),
@@ -223,7 +243,9 @@ def _cross_check(model: ModelAudit, found: CrossCheck) -> RenderableType:
         f"First-order radii: {found.first_order}.",
         f"Time on the same samples: {', '.join(f'{name} {_time(taken)}' for name, taken in found.seconds.items())}.",
     ]
-    return Group(_class_columns(model, columns), Text(), *map(Text, lines))
+    return Group(
+        fit(console, _class_columns(model, columns), ("clean", SCORES[GREAT].heading)), Text(), *map(Text, lines)
+    )
 
 
 def agreements(found: CrossCheck) -> dict[str, Agreement]:

@@ -25,7 +25,7 @@ def file_empty(folder):
     return ["audit", str(folder / "m.npz")]
 
 
-@case("{folder}/m.xlsx: has the ending '.xlsx'. Logits files are .npz, .safetensors, .parquet or .csv.")
+@case("{folder}/m.xlsx: has the ending '.xlsx'. Logits files are .npz, .safetensors, .parquet, .csv or .tsv.")
 def file_of_unknown_format(folder):
     return ["audit", text_file(folder, "m.xlsx", "x")]
 

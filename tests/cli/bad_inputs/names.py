@@ -35,9 +35,23 @@ def groups_file_with_an_id(folder):
     return npz(folder, "--groups", text_file(folder, "groups.csv", "id,camera\n1,a\n2,a\n3,b\n4,b\n"))
 
 
-@case("{folder}/names.txt: does not exist. Check the path.")
+@case(
+    "{folder}/names.txt: does not exist: --class-names takes a file, or one of cifar10, cifar100, imagenet, mnist, fashion-mnist."
+)
 def class_names_file_missing(folder):
     return npz(folder, "--class-names", str(folder / "names.txt"))
+
+
+@case(
+    "cifar-10: does not exist: --class-names takes a file, or one of cifar10, cifar100, imagenet, mnist, fashion-mnist."
+)
+def class_names_by_a_name_that_is_not_known(folder):
+    return npz(folder, "--class-names", "cifar-10")
+
+
+@case("{folder}/m.npz: there are 10 class names for 3 classes. Give one name per column.")
+def class_names_of_another_data_set(folder):
+    return npz(folder, "--class-names", "CIFAR10")
 
 
 @case("{folder}/m.npz: there are 2 class names for 3 classes. Give one name per column.")

@@ -14,6 +14,12 @@ def dataset_unknown(folder):
     return ["reproduce", "mnist", "--from-published"]
 
 
+@case("--mean 125,122,113 is in 0 to 255, and pixels are in 0 to 1 here. Divide by 255: --mean 0.490,0.478,0.443.")
+def mean_of_bytes(folder):
+    run = ["--model", "zoo:standard", "--data", "zoo:digits", "--store", str(folder / "store")]
+    return ["audit", *run, "--mean", "125,122,113", "--std", "0.25"]
+
+
 @case("--model is given without --data. Running a model takes both.")
 def model_without_data(folder):
     return ["audit", "--model", "zoo:standard"]

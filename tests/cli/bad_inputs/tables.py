@@ -7,25 +7,22 @@ import numpy as np
 from bad_inputs.making import case, csv, text_file
 
 
-@case("{folder}/m.csv: has no column 'label'; it has 'cat', 'dog'. Name the column of true classes 'label'.")
+@case(
+    "{folder}/m.csv: has no column 'label'; it has 'cat', 'dog'. Say which column holds the true classes with --label-column, or call it 'label'."
+)
 def csv_without_label(folder):
     return csv(folder, "cat,dog\n1,2\n")
 
 
-@case("{folder}/m.csv: has no column 'label'; it has 'label;cat;dog'. Separate the columns by commas.")
-def csv_with_semicolons(folder):
-    return csv(folder, "label;cat;dog\n0;1;2\n")
-
-
 @case(
-    "{folder}/m.csv: line 3, column 'cat' holds 'much', which is no number. Class columns hold logits; drop other columns."
+    "{folder}/m.csv: line 3, column 'cat' holds 'much', which is no number. Write one, or drop the row; --ignore-columns leaves out a column that is no class."
 )
 def csv_with_a_word_for_a_logit(folder):
     return csv(folder, "label,cat,dog\n0,1.5,2\n1,much,3\n")
 
 
 @case(
-    "{folder}/m.csv: line 2, column 'dog' holds '', which is no number. Class columns hold logits; drop other columns."
+    "{folder}/m.csv: line 2, column 'dog' holds '', which is no number. Write one, or drop the row; --ignore-columns leaves out a column that is no class."
 )
 def csv_with_an_empty_cell(folder):
     return csv(folder, "label,cat,dog\n0,1.5,\n")
@@ -57,28 +54,28 @@ WITH_IDS = "label,cat,dog,{}\ncat,1.5,0.2,1\ndog,0.1,2.5,2\n"
 
 
 @case(
-    "{folder}/m.csv: has a column 'id' that no label names: a class without a sample, or no class. Drop what is no class, or name the classes with --class-names: other columns are then left out."
+    "{folder}/m.csv: has a column 'id' that no label names: a class without a sample, or no class. Say --ignore-columns id to leave out what is no class, or name the classes with --class-names."
 )
 def csv_with_a_column_that_no_label_names(folder):
     return csv(folder, WITH_IDS.format("id"))
 
 
 @case(
-    "{folder}/m.csv: has columns 'id', 'pred' that no label names: classes without a sample, or no classes. Drop what is no class, or name the classes with --class-names: other columns are then left out."
+    "{folder}/m.csv: has columns 'id', 'pred' that no label names: classes without a sample, or no classes. Say --ignore-columns id,pred to leave out what is no class, or name the classes with --class-names."
 )
 def csv_with_columns_that_no_label_names(folder):
     return csv(folder, "label,cat,dog,id,pred\ncat,1.5,0.2,1,0\ndog,0.1,2.5,2,1\n")
 
 
 @case(
-    "{folder}/m.csv: has a column 'pred', which looks like no class. Drop what is no class, or name the classes with --class-names: other columns are then left out."
+    "{folder}/m.csv: has a column 'pred' (called like bookkeeping) that looks like no class. Say --ignore-columns pred to leave out what is no class, or name the classes with --class-names."
 )
 def csv_with_predictions_beside_indices(folder):
     return csv(folder, "label,cat,dog,pred\n0,1.5,0.2,0\n1,0.1,2.5,1\n")
 
 
 @case(
-    "{folder}/m.csv: has a column 'number' of whole numbers beside logits that are none: an id, or a prediction. Drop what is no class, or name the classes with --class-names: other columns are then left out."
+    "{folder}/m.csv: has a column 'number' (whole numbers among fractions: an id, or a prediction) that looks like no class. Say --ignore-columns number to leave out what is no class, or name the classes with --class-names."
 )
 def csv_with_whole_numbers_beside_logits(folder):
     rows = [f"{row % 2},{row / 7:.3f},{row / 9:.3f},{row}" for row in range(20)]
@@ -86,7 +83,7 @@ def csv_with_whole_numbers_beside_logits(folder):
 
 
 @case(
-    "{folder}/m.csv: has labels such as '1' that may be names or indices: as a name it is column '1', as an index column '2'. Call the columns by names, not numbers, or by their indices."
+    "{folder}/m.csv: has labels such as '1' that may be names or indices: as a name it is column '1', as an index column '2'. Say --labels-from 0 if the first class is 0, or --labels-from 1 if the first class is 1."
 )
 def csv_with_labels_that_are_names_and_indices(folder):
     return csv(folder, "label,1,2,3\n1,1.5,0.2,0.1\n2,0.1,2.5,0.3\n")
@@ -100,7 +97,7 @@ def shards(folder: Path, **files: str) -> list[str]:
 
 
 @case(
-    "{folder}/net/b.csv: holds the sample 'y', and so does {folder}/net/a.csv: it would count twice. Keep it in one of them."
+    "{folder}/net/b.csv: holds the sample 'y', and so does {folder}/net/a.csv: it would count twice. Keep it in one of them; or, if each file numbers its rows anew, leave the ids out with --ignore-columns sample_id."
 )
 def shards_that_share_a_sample(folder):
     return shards(folder, a="x,cat,1.5,0.2\ny,dog,0.1,2.5\n", b="z,cat,1,0\ny,dog,0.1,2.5\n")
@@ -138,7 +135,9 @@ def parquet_with_a_missing_value(folder):
     return ["audit", str(folder / "m.parquet")]
 
 
-@case("{folder}/m.parquet: column 'file' is large_string, no logit. Drop it, or make it a number.")
+@case(
+    "{folder}/m.parquet: column 'file' is large_string, no logit. Say --ignore-columns file to leave out what is no class, or name the classes with --class-names."
+)
 def parquet_with_a_column_of_text(folder):
     import pandas as pd
 

@@ -154,7 +154,7 @@ def metric_lines(model: ModelAudit) -> list[MetricLine]:
         row, null = views.metric_row(key), nulls.get(key)
         return MetricLine(
             key=key,
-            name=shorten(sentences.fill(row.name or row.title, model)),
+            name=shorten(sentences.begin(sentences.fill(row.name or row.title, model))),
             value=views.metric_text(model, key),
             meaning=sentences.fill(row.meaning or row.note, model, named=shorten),
             floor=None if null is None else _floor(model, null, views.metric_digits(key, model.score)),
