@@ -17,6 +17,7 @@ from mkdocs.structure.files import File, Files
 from typer.cli import get_docs_for_click
 
 from gfscore.cli.main import application
+from gfscore.jobs.config_files import reference
 from gfscore.outputs.reproduction_text import markdown_page
 from gfscore.paper import DATASETS, reproduce
 from gfscore.results import FILES
@@ -24,6 +25,7 @@ from gfscore.results import FILES
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ("results.md", "attacks.md", "ray_engine.md")  # what `make bench` wrote last
 CONSOLE = re.compile(r"^```console run\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CONFIG_KEYS = "<!-- every key of gfscore.toml -->"
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
 
@@ -43,6 +45,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, **_kwargs: object) -> str:
     """Run the blocks marked ``console run``, in one folder per page; what they print stands below each command."""
+    if CONFIG_KEYS in markdown:
+        markdown = markdown.replace(CONFIG_KEYS, _config_keys())
     with tempfile.TemporaryDirectory() as folder:
         return CONSOLE.sub(lambda match: _ran(match[1], folder), markdown)
 
@@ -81,6 +85,11 @@ def _cli_page() -> str:
         "1 and 3 come only from `gate` and from `compare --fail-on-worse`.\n"
     )
     return f"{page}\n{codes}"
+
+
+def _config_keys() -> str:
+    rows = [f"| `{key}` | {f'`{where}`' if where != 'top' else where} | {text} |" for key, where, text in reference()]
+    return "\n".join(["| key | stands | says |", "|---|---|---|", *(row.replace("|N|", "\\|N\\|") for row in rows)])
 
 
 def _schema_page() -> str:

@@ -11,16 +11,41 @@ from gfscore.errors import OptionError, SamplesError, first_few, first_line
 LONGEST_NAME = 4096  # characters: more is no name, and would be repeated in every table and message
 
 
-def as_array(values: ArrayLike | Sequence[object], what: str, dtype: type | None = None) -> NDArray[Any]:
-    """Values as an array; what they are is for the message when they cannot be one."""
+def as_array(values: Any, what: str, dtype: type | None = None) -> NDArray[Any]:
+    """Values as an array; what they are is for the message when they cannot be one.
+
+    Tensors (of any device, with gradients, of 16 bits), data frames and lists of these are read too.
+    """
     if isinstance(values, np.ma.MaskedArray):
         raise SamplesError(f"{what} are a masked array, and a mask means nothing here. Drop what is masked.")
     try:
-        return np.asanyarray(values, dtype=dtype)  # a memory map stays one
-    except (ValueError, TypeError, RuntimeError) as error:  # ragged lists; a tensor on a GPU or with gradients
+        return np.asanyarray(values if dtype is not None else _plain(values), dtype=dtype)  # a memory map stays one
+    except Exception as error:  # ragged lists; whatever a class of somebody else raises when it is asked for an array
         raise SamplesError(
             f"{what} cannot be read as an array ({first_line(error)}). Give a NumPy array or equal lists."
         ) from error
+
+
+def _plain(values: Any) -> Any:
+    """What NumPy reads without help: tensors and tables as arrays of numbers, anything else as it is."""
+    if hasattr(values, "detach") and hasattr(values, "cpu"):  # a tensor of torch, without a need to import it
+        tensor = values.detach().cpu()
+        try:
+            return tensor.numpy()
+        except (TypeError, RuntimeError):  # bfloat16, which NumPy has not; or a sparse one
+            return (tensor.to_dense() if tensor.is_sparse else tensor).float().numpy()
+    if isinstance(values, list | tuple) and any(hasattr(each, "detach") for each in values):
+        return [_plain(each) for each in values]
+    found = values.to_numpy() if hasattr(values, "to_numpy") else values
+    if hasattr(found, "__array__") and not isinstance(found, np.ndarray):
+        found = np.asarray(found)
+    if not isinstance(found, np.ndarray):
+        return found
+    if found.dtype.kind == "V" and "float" in found.dtype.name:  # of the package ml_dtypes, as JAX has them
+        return found.astype(np.float32)
+    if found is not values and found.dtype.kind == "O":  # columns of pandas that can hold nothing, or of several types
+        return np.array(found.tolist())
+    return found
 
 
 def name_texts(names: Sequence[object]) -> list[str]:

@@ -28,10 +28,11 @@ class Word:
 def read_size(text: str) -> float:
     """A size in pixels, written as a number or as a fraction.
 
-    >>> read_size("0.25"), read_size("51/255")
-    (0.25, 0.2)
+    >>> read_size("0.25"), read_size("51/255"), read_size("0.5/255") == 0.5 / 255
+    (0.25, 0.2, True)
     """
+    over, _, under = text.partition("/")
     try:
-        return float(Fraction(text))
+        return float(Fraction(over) / Fraction(under or 1))
     except (ValueError, ZeroDivisionError):
         raise OptionError(f"{text!r} is not a number. Write it as 0.0078 or 2/255.") from None

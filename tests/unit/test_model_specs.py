@@ -194,10 +194,10 @@ class TestQueries:
         Path("net?preset=half.onnx").write_bytes(standard.read_bytes())
         assert gfscore.audit(model="net?preset=half.onnx", **TINY).model.run.preprocessing.mean == (0.0,)
 
-    def test_arrays_are_taken_as_they_are(self):
+    def test_arrays_are_preprocessed_too(self):
         images, labels, _ = zoo.test_set()
-        with pytest.raises(OptionError, match="says how images are preprocessed, and arrays are taken as they are"):
-            gfscore.audit(model="zoo:standard?preset=half", data=(images.astype(np.float32), labels))
+        found = gfscore.audit("zoo:standard?preset=half", (images.astype(np.float32), labels), permutations=0)
+        assert found.model.run.preprocessing.mean == (0.5,)
 
     @given(
         words=st.dictionaries(

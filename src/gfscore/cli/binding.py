@@ -5,6 +5,7 @@ import inspect
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
@@ -16,12 +17,16 @@ from gfscore import views
 from gfscore.cli.screens import progress_bar
 from gfscore.jobs.calling import Face, Job, local_path, takes_path, takes_paths, word_of
 from gfscore.jobs.calling import Progress as Moved
+from gfscore.jobs.config_files import Config
 from gfscore.storage import report
 
 Out = Annotated[Path | None, typer.Option(help="Folder for audit.json.  [default: gfscore-audit]")]
 PerSample = Annotated[Path | None, typer.Option(help="Also write a row per sample, to .csv or .parquet.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print audit.json instead of tables; write it only with --out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")]
+
+
+_context: ContextVar[typer.Context] = ContextVar("context")
 
 
 class Terminal(Face):
@@ -85,7 +90,7 @@ def _bind(job: Job[Any] | None, function: Callable[..., None]) -> Callable[..., 
         token = report.set(None if quiet else _tell)
         try:
             given = {name: _local(name, values, hints[name]) for name in own}
-            calls = [] if job is None else [Call(job, {name: values[name] for name in words}, quiet=quiet)]
+            calls = [] if job is None else [Call(job, _words(job, {name: values[name] for name in words}), quiet=quiet)]
             function(*calls, **given)
         finally:
             report.reset(token)
@@ -100,6 +105,14 @@ def _bind(job: Job[Any] | None, function: Callable[..., None]) -> Callable[..., 
     return run
 
 
+def _words(job: Job[Any], values: dict[str, Any]) -> dict[str, Any]:
+    """All words of a command: as said, else as the configuration has them where there is one, else by default."""
+    if values.get("config") is None:
+        return values
+    said = [name for name in values if _was_said(name)]
+    return values | Config.read(values["config"]).words(job.name, said)
+
+
 def _option(entry: inspect.Parameter) -> inspect.Parameter:
     """A word of a job as typer reads it."""
     word = word_of(entry.annotation)
@@ -107,9 +120,28 @@ def _option(entry: inspect.Parameter) -> inspect.Parameter:
     kind, name = word.kind or get_args(entry.annotation)[0], entry.name.strip("_").replace("_", "-")
     flags = [f"--{name}", *([f"-{word.short}"] if word.short else [])]
     parse = path if takes_path(kind) else None if word.parse is None else _parser(word.parse)
-    how: dict[str, Any] = {"help": word.help, "metavar": word.metavar, "min": word.least, "max": word.most}
+    remember = _remember if entry.name == "config" else None
+    how: dict[str, Any] = {
+        "callback": remember,
+        "help": word.help,
+        "metavar": word.metavar,
+        "min": word.least,
+        "max": word.most,
+    }
     info = typer.Argument(parser=parse, **how) if word.is_argument else typer.Option(*flags, parser=parse, **how)
     return entry.replace(annotation=Annotated[kind, info])
+
+
+def _remember(context: typer.Context, value: Any) -> Any:
+    """The value of an option; with the context, which tells later what was said and what is a default."""
+    _context.set(context)
+    return value
+
+
+def _was_said(name: str) -> bool:
+    """Whether an option of the command under way stood on the command line."""
+    source = _context.get().get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _parser(parse: Callable[[str], Any]) -> Callable[[str], Any]:

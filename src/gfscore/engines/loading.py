@@ -1,20 +1,25 @@
 """From model and data specs to what can be run: the same on this machine and on every worker of a cluster."""
 
-import sys
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.data import load_data
+from gfscore.inputs.data.data_objects import holds_pixels, open_pile, read_pile
+from gfscore.inputs.data.piles import Pile
 from gfscore.inputs.generators import GENERATOR
 from gfscore.inputs.model_specs import NORMALISING, PREPROCESSING, over_general, split_spec
-from gfscore.inputs.models import CallableModel, load_model, on_gpu, wrap_module
+from gfscore.inputs.models import CallableModel, load_model, on_gpu
+from gfscore.inputs.models.model_objects import Classifier, is_session, open_object
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.protocols import Dataset, Model
+from gfscore.inputs.protocols import CHANNEL_AXIS, Dataset, Layout, Model
 from gfscore.measures.run import DEFAULT_BATCH, Run
 from gfscore.storage.store import Store
 from gfscore.words import Word
@@ -66,6 +71,27 @@ class Loading:
         return over_general({}, {name: value for name, value in said.items() if value not in (None, False)})
 
 
+class Handed:
+    """A model or data that Python holds, where others are a spec; data are read once, whoever asks."""
+
+    def __init__(self, value: Any, name: str | None = None) -> None:
+        self.value, self.name = value, name  # of a model
+        self._piles = dict[Any, Pile]()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether these are data that gfscore opened itself."""
+        return hasattr(type(self.value), "class_sizes")
+
+    def pile(self, shape: Preprocessing) -> Pile:
+        """All that is in some data; Pillow images in the shape that is asked for."""
+        key = (shape.resize, shape.crop, shape.interpolation, shape.grey)
+        found = self._piles.get(key) or next((each for each in self._piles.values() if not each.fitted), None)
+        if found is None:
+            found = self._piles[key] = read_pile(self.value, shape)
+        return found
+
+
 class Loader:
     """Opens models and data, and keeps the last few of each: what is asked for again is not opened again."""
 
@@ -78,24 +104,50 @@ class Loader:
         self._model = lru_cache(maxsize=models)(self._open_model)
         self._data = lru_cache(maxsize=data)(self._open_data)
 
-    def open(self, model_spec: Any, data_spec: str) -> Run:
-        """A model on a data set, preprocessed as the model or the user says."""
+    def open(self, model_spec: Any, data_spec: Any) -> Run:
+        """A model on data, preprocessed as the model or the user says; both by their specs, or handed over.
+
+        What is measured of what was handed over is kept for as long as the run lives: nobody could find it again.
+        """
         self._model(model_spec)  # so that the runs that are kept are of the models that are kept
         return self._run(model_spec, data_spec)
 
-    def _open_run(self, model_spec: Any, data_spec: str) -> Run:
+    def open_model(self, spec: Any) -> Model:
+        """A model by itself."""
+        return self._model(spec)
+
+    def are_pixels(self, model_spec: Any, data_spec: Any) -> bool:
+        """Whether data that were handed over are images in the unit of every radius; those of a spec must be."""
+        if not isinstance(data_spec, Handed) or data_spec.is_open:
+            return True
+        model, said = self._preprocessed(model_spec)
+        return not isinstance(model, Classifier) and holds_pixels(data_spec.pile(said), said)
+
+    def _preprocessed(self, model_spec: Any) -> tuple[Model, Preprocessing]:
+        """A model, and what happens to pixels before it sees them."""
         model, (spec, own) = self._model(model_spec), split_spec(model_spec)
         with naming(spec) if own else nullcontext():
-            preprocessing = _preprocessing(over_general(self.how.preprocessing, own), model)
-        return Run(
-            name=self._name_of(model.name, model_spec, data_spec),
+            return model, _preprocessing(over_general(self.how.preprocessing, own), model)
+
+    def _open_run(self, model_spec: Any, data_spec: Any) -> Run:
+        model, preprocessing = self._preprocessed(model_spec)
+        objects = [each for each in (model_spec, data_spec) if isinstance(each, Handed)]
+        data = self._data(data_spec, preprocessing, model.layout if isinstance(data_spec, Handed) else "NCHW")
+        if len(objects) == 2 and not data_spec.is_open and not is_session(model_spec.value):
+            model = _as_it_takes(model, data, data_spec.pile(preprocessing))
+        source = data.source if isinstance(data_spec, Handed) else data_spec
+        found = Run(
+            name=self._name_of(model.name, model_spec, source),
             model=model,
-            data=self._data(data_spec, preprocessing),
+            data=data,
             preprocessing=preprocessing,
             batch_size=self.how.batch_size,
-            store=self.store,
+            store=Store(Path(tempfile.mkdtemp(prefix="gfscore-"))) if objects else self.store,
             gpu=self.how.gpu,
         )
+        if objects:
+            weakref.finalize(found, shutil.rmtree, found.store.root, ignore_errors=True)
+        return found
 
     def _name_of(self, model: str, model_spec: Any, data_spec: str) -> str:
         """What a run is called: by its model, and by more where another run is called so already."""
@@ -110,8 +162,9 @@ class Loader:
 
     def _open_model(self, spec: Any) -> Model:
         how = self.how
-        if not isinstance(spec, str | Path):
-            return as_model(spec)
+        if isinstance(spec, Handed):
+            opened = open_object(spec.value, name=spec.name or "model", output=_position(how.output))
+            return on_gpu(opened) if how.gpu else opened
         spec, own = split_spec(spec)
         model = load_model(
             spec,
@@ -124,48 +177,47 @@ class Loader:
         )
         return on_gpu(model) if how.gpu else model
 
-    def _open_data(self, spec: str, preprocessing: Preprocessing) -> Dataset:
-        how, generated = self.how, spec.startswith(GENERATOR)
+    def _open_data(self, spec: Any, preprocessing: Preprocessing, layout: Layout) -> Dataset:
+        how = self.how
+        drawn: dict[str, Any] = {"n_per_class": how.n_per_class, "seed": how.seed, "class_names": how.class_names}
+        if isinstance(spec, Handed):
+            opened: Dataset = spec.value
+            return (
+                opened if spec.is_open else open_pile(spec.pile(preprocessing), preprocessing, layout=layout, **drawn)
+            )
+        generated = spec.startswith(GENERATOR)
         return load_data(
             spec,
             preprocessing=preprocessing,
             split=None if generated else how.split,
-            n_per_class=how.n_per_class,
-            seed=how.seed,
-            class_names=how.class_names,
             n_classes=how.classes if generated else None,
+            **drawn,
         )
 
 
-def as_model(model: Any) -> Model:
-    """A model from a spec, a torch module or a function of inputs."""
-    if isinstance(model, str | Path):
-        spec, own = split_spec(model)
-        if own.keys() & set(PREPROCESSING):
-            raise OptionError(
-                f"model {str(model)!r} says how images are preprocessed, and arrays are taken as they are. "
-                "Leave it out, or give a data spec."
-            )
-        return load_model(spec, name=own.get("name"), output=_position(own.get("output")), format=own.get("format"))
-    torch = sys.modules.get("torch")  # whoever has a module has imported it
-    if torch is not None and isinstance(model, torch.nn.Module):
-        return wrap_module(model, name="model")
-    return CallableModel(model, name="model")
+def _as_it_takes(model: Model, data: Dataset, pile: Pile) -> Model:
+    """A model; one that is a function gets images in the order and with the axes they were handed over with."""
+    if not isinstance(model, CallableModel):
+        return model
+    if len(pile.shape) == 3:
+        return replace(model, layout=data.layout)
+    function, axis = model.function, CHANNEL_AXIS[data.layout]  # of images without channels, which have one here
+    return replace(model, layout=data.layout, function=lambda inputs: function(inputs.squeeze(axis)))
 
 
-def load(models: Sequence[Any], data: Sequence[str | Path], how: Loading, store: Store | None = None) -> Iterator[Run]:
+def load(models: Sequence[Any], data: Sequence[Any], how: Loading, store: Store | None = None) -> Iterator[Run]:
     """Every model on every data set, one after the other."""
     loader = Loader(how, store, data=len(data), several=len(data) > 1)
     for model_spec, data_spec in pairs(models, data):
         yield loader.open(model_spec, data_spec)
 
 
-def pairs(models: Sequence[Any], data: Sequence[str | Path]) -> list[tuple[Any, str]]:
+def pairs(models: Sequence[Any], data: Sequence[Any]) -> list[tuple[Any, Any]]:
     """Each model's spec with each data set's; refused where there is only one kind."""
     if not models or not data:
         given, missing = ("--model", "--data") if models else ("--data", "--model")
         raise OptionError(f"{given} is given without {missing}. Running a model takes both.")
-    return [(model, str(each)) for model in models for each in data]
+    return [(model, each if isinstance(each, Handed) else str(each)) for model in models for each in data]
 
 
 def _position(output: str | None) -> str | int | None:

@@ -107,6 +107,11 @@ class Preprocessing:
         """Whether images must go through :meth:`fit`."""
         return self.grey or self.resize is not None or self.crop is not None
 
+    @property
+    def normalises(self) -> bool:
+        """Whether mean and std change anything."""
+        return any(self.mean) or any(value != 1 for value in self.std)
+
     def fit(self, image: Image.Image) -> Image.Image:
         """One image in the shape asked for: made grey, then resized, then the middle cropped."""
         if self.grey and image.mode != "L":
@@ -259,7 +264,9 @@ def _one_of(value: str, allowed: Sequence[str], what: str) -> None:
         raise OptionError(f"{what} is {value!r}; it must be one of {', '.join(allowed)}.")
 
 
-def _numbers(values: str | Sequence[float], what: str) -> tuple[float, ...]:
+def _numbers(values: str | float | Sequence[float], what: str) -> tuple[float, ...]:
+    if isinstance(values, int | float):
+        values = (values,)
     try:
         return tuple(float(value) for value in (values.split(",") if isinstance(values, str) else values))
     except (TypeError, ValueError) as error:

@@ -127,14 +127,17 @@ def _csv_pairs(path: Path) -> list[tuple[str, Any]]:
 
 def read_policy(path: Path) -> dict[str, Any]:
     """The tables of a ``policy.toml``. What they mean is for the judge to say."""
+    return read_toml(path, "Write [rules], and below it a line such as wcr = 0.1.")
+
+
+def read_toml(path: Path, advice: str) -> dict[str, Any]:
+    """The tables of a TOML file; ``advice`` is for one that is none."""
     with naming(path):
         text = _read_text(path)
         try:
             return tomllib.loads(text)
         except (ValueError, RecursionError) as error:  # also a number of thousands of digits, or lists in lists
-            raise FileError(
-                f"is not TOML ({first_line(error)}). Write [rules], and below it a line such as wcr = 0.1."
-            ) from error
+            raise FileError(f"is not TOML ({first_line(error)}). {advice}") from error
 
 
 def extend_policy(table: dict[str, Any], name: str, entries: Mapping[str, Any]) -> None:

@@ -9,13 +9,13 @@ import numpy as np
 
 from gfscore import views
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.engines.loading import load
 from gfscore.engines.local import first_order_rows
 from gfscore.errors import MissingExtraError, ModelError, OptionError, naming
+from gfscore.jobs.arranging import listed_data, listed_models
 from gfscore.jobs.calling import Face
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.robustness import MeasuredRadii
-from gfscore.jobs.sources import listed_objects, refuse_objects
+from gfscore.jobs.sources import open_runs
 from gfscore.jobs.stages import asked_score, score_samples
 from gfscore.judge import (
     ABSENT,
@@ -58,16 +58,15 @@ def gate_runs(
     """Judge every model on every data set; a run that was stopped goes on where it was."""
     adaptive_rule(policy)  # before anything is loaded
     run.refuse_ray("--adaptive")
-    models, sets = listed_objects(model), listed_objects(data)
+    models, sets = listed_models(model), listed_data(data)
     if not (models and sets):
         raise OptionError("--adaptive runs a model, and only as far as it must. Give --model and --data.")
-    refuse_objects(models, sets)
     if options.expect_accuracy is not None:
         raise OptionError(
             "--expect-accuracy is for whole audits: an adaptive gate draws mostly from the worst classes."
         )
     verdicts = []
-    for each in load(models, sets, run.loading, run.kept):
+    for each in open_runs(models, sets, run):
         with naming(each.name):
             moved = face.bar(each.name)
             verdicts.append(_judge_run(each, policy, options, size=round, finite=finite, progress=moved))

@@ -10,6 +10,7 @@ from gfscore.arrays import FloatArray, IntArray
 from gfscore.assemble import make_provenance, ranking_of
 from gfscore.errors import OptionError
 from gfscore.inputs.table_columns import ReadingWords
+from gfscore.jobs.arranging import arrange, with_name
 from gfscore.jobs.calibrate import Outside, curve_of, with_calibration
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.options import (
@@ -25,8 +26,8 @@ from gfscore.jobs.options import (
     RunOptions,
     Target,
 )
-from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, refuse_engine
-from gfscore.jobs.sources import Source, as_array, find_sources, provenance_of, watch
+from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, wanted_radii
+from gfscore.jobs.sources import Source, find_sources, provenance_of, watch
 from gfscore.jobs.stages import audit_scores, score_samples, with_curves
 from gfscore.jobs.stream import audit_streams
 from gfscore.judge import judge_interval
@@ -44,7 +45,6 @@ from gfscore.scores import (
 from gfscore.scores.margin_slopes import Forward
 from gfscore.words import Word
 
-NO_MODEL = "which take the model itself. Say --model and --data."
 Seen = Callable[[str, Samples, LocalScores], None]  # called with each model's name, samples and local scores
 
 
@@ -109,7 +109,9 @@ def audit(
     """
     if options.radius is not None:
         run.refuse_ray("a first-order radius")
-    robust = refuse_engine(MeasuredRadii.of(options, radii), run)
+    logits, labels, model, data = arrange(logits, labels, model, data)
+    model, name = with_name(model, name)
+    robust = wanted_radii(options, radii, run, model=model or data, stream=stream or pieces)
     arrays = {"labels": labels, "sample_ids": sample_ids, "class_sizes": class_sizes, "name": name}
     _refuse_array_words([word for word, value in arrays.items() if value is not None], logits, stream=stream or pieces)
     _ = run.names  # a file that cannot be read is refused before anything else is
@@ -118,14 +120,13 @@ def audit(
     if stream or pieces:
         needs = {"--groups": groups, "--per-sample": seen, "--calibrate": calibrate}
         _refuse_with_stream({**needs, "--target finite": target == Target.FINITE}, options)
-        options.refuse_radii("and a stream keeps only sums. Leave --stream out.")
         reading = {"pieces": pieces, "probabilities": probabilities}
         models, hashes = audit_streams(logits, model, data, options, run, face, words, **reading)
         return _result(models, outside, provenance_of(face, files, hashes))
     if labels is not None:
         logits = Samples.of(
-            as_array(logits),
-            words.indices(as_array(labels)),
+            logits,
+            words.indices(np.asarray(labels)),
             class_names=run.names,
             sample_ids=sample_ids,
             probabilities=probabilities,
@@ -142,10 +143,6 @@ def audit(
 
     sources = find_sources(logits, model, data, run, face, probabilities=probabilities)
     about_the_set = target == Target.FINITE or (finite and class_sizes is not None)
-    if not (model or data):
-        options.refuse_radii(NO_MODEL)
-        if radii is not None:
-            raise OptionError(f"--radii asks for first-order radii, {NO_MODEL}")
     models, calibration = _audit_sources(sources, read, options, robust, outside, face, finite=about_the_set, seen=seen)
     return _result(models, outside, provenance_of(face, files), calibration)
 

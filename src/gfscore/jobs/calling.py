@@ -12,6 +12,7 @@ from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 import numpy as np
 
 from gfscore.errors import OptionError
+from gfscore.inputs.models.model_objects import names_model
 from gfscore.storage import all_to_read, expand_pattern, local_folder, to_write
 from gfscore.words import Word
 
@@ -43,6 +44,20 @@ class Face:
 
 SILENT = Face()
 
+CONFIGURED = {  # jobs that take their words from a file too, and where each is
+    "audit": "audit",
+    "gate": "gate",
+    "compare": "compare",
+    "certify": "certify",
+    "check": "check",
+    "calibrate": "calibrate",
+    "logits": "sources",
+    "plan": "plan",
+}
+Configuration = Annotated[
+    Path | None, Word(metavar="FILE", help="A gfscore.toml: it says what is not said here, as gfscore init writes it.")
+]
+
 
 class Job(Generic[Result]):
     """A function whose dataclass parameters are said field by field, or given whole.
@@ -67,22 +82,35 @@ class Job(Generic[Result]):
 
     def __init__(self, function: Callable[..., Result]) -> None:
         functools.update_wrapper(self, function)
-        self.function = function
+        self.function, self.name = function, function.__name__
         written = inspect.signature(function, eval_str=True)
         self._given = {name: entry for name, entry in written.parameters.items() if not is_dataclass(entry.annotation)}
         self._groups: dict[str, Any] = {
             name: entry.annotation for name, entry in written.parameters.items() if is_dataclass(entry.annotation)
         }
         grouped = {option.name: option for group in self._groups.values() for option in _field_parameters(group)}
-        self.__signature__ = written.replace(
-            parameters=[*self._given.values(), *(entry for name, entry in grouped.items() if name not in self._given)]
-        )
+        parameters = [*self._given.values(), *(entry for name, entry in grouped.items() if name not in self._given)]
+        if self.name in CONFIGURED:
+            said_by_name = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(inspect.Parameter("config", said_by_name, default=None, annotation=Configuration))
+        self.__signature__ = written.replace(parameters=parameters)
 
-        parameters = self.__signature__.parameters.items()
-        self._paths = {name: takes_paths(e.annotation) for name, e in parameters if takes_path(e.annotation)}
+        self._paths = {e.name: takes_paths(e.annotation) for e in parameters if takes_path(e.annotation)}
 
     def __call__(self, *arguments: Any, **words: Any) -> Result:
-        """Call the function by its words."""
+        """Call the function by its words; what ``config`` says, where there is one, stands behind them."""
+        if (file := words.pop("config", None) if "config" in self.__signature__.parameters else None) is None:
+            return self._call(arguments, words)
+        from gfscore.jobs.config_files import Config  # which knows the jobs, and they this module
+
+        config = Config.read(file)
+        whole = [group for name, group in self._groups.items() if words.get(name) is not None]
+        given = {*words, *(field.name for group in whole for field in fields(group))}
+        given |= set(list(self.__signature__.parameters)[: len(arguments)])
+        with config.noted():
+            return self._call(arguments, config.words(self.name, sorted(given)) | words)
+
+    def _call(self, arguments: Any, words: dict[str, Any]) -> Result:
         whole = {name: _group(name, group, words.pop(name)) for name, group in self._groups.items() if name in words}
         whole = {name: value for name, value in whole.items() if value is not None}
         said = {field.name: getattr(value, field.name) for value in whole.values() for field in fields(value)}
@@ -162,6 +190,8 @@ def local_path(name: str, value: Any, values: Mapping[str, Any], *, several: boo
             return to_write(value)
         if name in HERE:
             return local_folder(value, f"--{name.replace('_', '-')}")
+    if isinstance(value, str) and names_model(value):
+        return value  # whoever opens the model finds it, with what stands beside it
     folder = name == "paths" or any(values.get(word) for word in MAY_BE_FOLDERS)
     if isinstance(value, str | Path):
         return all_to_read([value], folder=folder)[0]

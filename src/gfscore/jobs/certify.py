@@ -1,12 +1,10 @@
 """``certify``: the class profile of a true certificate, over radii that are proven.
 
-The functions for arrays in memory do what :func:`certify` does for files, models and data. What each certificate is
-about, and what it is not: :doc:`certificates`.
+The functions for arrays in memory do what :func:`certify` does for files, models and data: :doc:`certificates`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,10 +17,12 @@ from gfscore.errors import ModelError, OptionError, naming
 from gfscore.inputs.chains import chain_bound
 from gfscore.inputs.small_files import read_radii
 from gfscore.inputs.table_columns import ReadingWords
+from gfscore.jobs.arranging import arrange, listed_models
 from gfscore.jobs.audit import Seen
-from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
-from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, ProfileOptions, RunOptions, Seed
-from gfscore.jobs.sources import Source, find_sources, listed_objects, provenance_of, watch
+from gfscore.jobs.calling import SILENT, Face, Job
+from gfscore.jobs.certificate_words import Certificate, CertificateWords
+from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, ProfileOptions, RunOptions
+from gfscore.jobs.sources import Source, find_sources, provenance_of, watch
 from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Run, Votes
 from gfscore.measures.slopes import PLACES, measured_slope
@@ -30,98 +30,10 @@ from gfscore.measures.votes import Classify, noise_votes
 from gfscore.results import Audit
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
-from gfscore.scores.given import check_cap, given_scores
+from gfscore.scores.given import given_scores
 from gfscore.scores.lipschitz import check_constant, constant_in_pixels, lipschitz_scores
 from gfscore.scores.smoothing import DEFAULT_ALPHA, Noise, largest_radius, smoothing_scores
 from gfscore.words import Word
-
-DEFAULT_NOISE = Noise()
-
-
-class Certificate(StrEnum):
-    """Where the radii come from."""
-
-    SMOOTHING = "smoothing"
-    LIPSCHITZ = "lipschitz"
-    GIVEN = "given"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CertificateWords:
-    """What makes the radii."""
-
-    method: Annotated[
-        Certificate,
-        Word(
-            help="smoothing: of the model under Gaussian noise; lipschitz: from the margins of the logits; given: from "
-            "--radii."
-        ),
-    ]
-    sigma: Annotated[
-        float | None, Word(help=f"Of the noise, in [0, 1] pixels.  [default: {DEFAULT_NOISE.sigma:g}]")
-    ] = None
-    n0: Annotated[
-        int | None,
-        Word(help=f"Noise samples that choose the class of an image.  [default: {DEFAULT_NOISE.n0}]"),
-    ] = None
-    n: Annotated[
-        int | None, Word(help=f"Noise samples that are then counted for it.  [default: {DEFAULT_NOISE.n}]")
-    ] = None
-    alpha: Annotated[
-        float | None,
-        Word(help=f"Probability with which a radius may be too large.  [default: {DEFAULT_ALPHA:g}]"),
-    ] = None
-    lipschitz: Annotated[
-        float | None,
-        Word(
-            metavar="L",
-            help="L2 Lipschitz constant of the logits in [0, 1] pixels.  [default: product of spectral norms]",
-        ),
-    ] = None
-    of_inputs: Annotated[bool, Word(help="L is for inputs after mean and std: divide it by the smallest std.")] = False
-    radii: Annotated[Path | None, Word(metavar="FILE", help="A radius per sample: .csv, .npz or .parquet.")] = None
-    norm: Annotated[str, Word(help="Of the radii in --radii: l2 or linf.")] = "l2"
-    cap: Annotated[
-        float | None,
-        Word(help="Largest radius that counts, for lipschitz and given.  [default: 1 in l2, 16/255 in linf]"),
-    ] = None
-    seed: Seed = 0
-
-    def check(self) -> None:
-        """Refuse what belongs to another method, before anything is run."""
-        if self.radii is not None and self.method != Certificate.GIVEN:
-            raise OptionError(f"--radii is given with --method {self.method}, which computes its own. Leave one out.")
-        if self.method == Certificate.GIVEN and self.radii is None:
-            raise OptionError("--method given needs --radii, a file with a radius per sample.")
-        if self.method != Certificate.LIPSCHITZ and (self.lipschitz is not None or self.of_inputs):
-            raise OptionError("--lipschitz and --of-inputs are for --method lipschitz. Leave them out.")
-        if self.method != Certificate.SMOOTHING and self.votes:
-            raise OptionError(f"--{next(iter(self.votes))} is for --method smoothing. Leave it out.")
-        if self.method == Certificate.SMOOTHING and self.cap is not None:
-            raise OptionError("--cap is for radii without a largest one, and smoothing has one. Leave it out.")
-        if self.of_inputs and self.lipschitz is None:
-            raise OptionError("--of-inputs says what --lipschitz is for, which is not given. Give it, or neither.")
-        if self.norm != "l2" and self.method != Certificate.GIVEN:
-            raise OptionError(f"--norm {self.norm} is given with --method {self.method}, whose radii are in l2.")
-        if self.method == Certificate.SMOOTHING:
-            largest_radius(self.noise, self.failure_rate)
-        else:
-            check_cap(self.cap, self.norm)
-
-    @property
-    def votes(self) -> dict[str, Any]:
-        """What was said about smoothing."""
-        return {name: value for name in ("sigma", "n0", "n", "alpha") if (value := getattr(self, name)) is not None}
-
-    @property
-    def noise(self) -> Noise:
-        """The noise, checked."""
-        return Noise(**{name: self.votes[name] for name in self.votes.keys() - {"alpha"}}, seed=self.seed)
-
-    @property
-    def failure_rate(self) -> float:
-        """Alpha, as given or by default."""
-        return DEFAULT_ALPHA if self.alpha is None else self.alpha
 
 
 @Job
@@ -134,6 +46,7 @@ def certify(
             help="Logits files, for given radii or a given Lipschitz constant.",
         ),
     ] = None,
+    labels: Any = None,
     *,
     model: ModelSpecs = None,
     data: DataSpecs = None,
@@ -150,6 +63,7 @@ def certify(
     Every radius is in [0, 1] pixels. ``seen`` is called with the name, samples and radii of each model.
     """
     certificate.check()
+    logits, model, data = arrange(logits, labels, model, data).checked(run.names, words)
     if certificate.method == Certificate.SMOOTHING:
         run.refuse_ray("--method smoothing")
     files, models = watch(logits, certificate.radii, groups, run.class_names), list[Any]()
@@ -167,10 +81,9 @@ def certify(
 
 def _sources(logits: Any, model: Any, data: Any, run: RunOptions, face: Face) -> Iterator[Source]:
     """As for an audit, but a model's forward passes are over before its radii are computed."""
-    files = logits if isinstance(logits, Samples | Mapping) else listed_paths(logits)
-    models = listed_objects(model)
-    if files or not models:
-        yield from find_sources(files, (), () if models else data, run, face)
+    models = listed_models(model)
+    if logits is not None or not models:
+        yield from find_sources(logits, (), () if models else data, run, face)
     for spec in models:
         yield from list(find_sources((), [spec], data, run, face))
 

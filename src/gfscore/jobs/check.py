@@ -7,9 +7,10 @@ from typing import Annotated
 from gfscore.assemble import make_provenance
 from gfscore.attacks import PER_CLASS, Assault, Refuter, ScoredRun, refute, with_cross_check, with_refutation
 from gfscore.errors import OptionError, naming
+from gfscore.jobs.arranging import listed_data, listed_models
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.options import DataSpecs, ModelSpecs, Options, RunOptions
-from gfscore.jobs.sources import Source, listed_objects, run_models
+from gfscore.jobs.sources import Source, run_models
 from gfscore.jobs.stages import audit_scores
 from gfscore.results import Audit, ModelAudit
 from gfscore.score_titles import FIRST_ORDER
@@ -53,9 +54,9 @@ class CheckOptions(Options):
 
 @Job
 def check(
-    *,
     model: ModelSpecs = None,
     data: DataSpecs = None,
+    *,
     method: Annotated[
         list[str] | None,
         Word(
@@ -77,7 +78,7 @@ def check(
     run.refuse_ray("what tries to refute a score")
     methods = None if method is None else [Refuter.named(name) for name in method]
     scoring, assault, models = options.scoring, options.assault, []
-    for source in list(run_models(listed_objects(model), listed_objects(data), run, face)):  # all forward passes first
+    for source in list(run_models(listed_models(model), listed_data(data), run, face)):  # all forward passes first
         subject, audited = audit_subject(source, scoring, face)
         if assault is None or methods is not None:
             moved = face.bar(f"refuting {source.name}")
@@ -94,7 +95,8 @@ def check(
 def audit_subject(source: Source, options: Options, face: Face = SILENT) -> tuple[ScoredRun, ModelAudit]:
     """The scores of a run, to be put to the test, and their audit."""
     if source.run is None:
-        raise OptionError(f"{source.name} is no model that is run. Give --model and --data.")
+        why = source.no_run or "it is no model that is run. Give --model and --data."
+        raise OptionError(f"{source.name}: {why}")
     samples = source.read()
     with naming(source.name):
         local = source.score(samples, options, face)

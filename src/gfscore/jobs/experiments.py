@@ -9,11 +9,12 @@ from gfscore import zoo
 from gfscore.assemble import make_provenance
 from gfscore.attacks import Refuter, refute, with_refutation
 from gfscore.errors import OptionError
+from gfscore.jobs.arranging import listed_data
 from gfscore.jobs.calibrate import Outside, curve_of, with_calibration
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.check import audit_subject
 from gfscore.jobs.options import DataSpecs, Options, RunOptions, Seed, StoreFolder
-from gfscore.jobs.sources import listed_objects, run_models
+from gfscore.jobs.sources import run_models
 from gfscore.paper import Dataset, Reproduction, Table, measured_table, published
 from gfscore.paper import reproduce as recompute_published
 from gfscore.results import Audit, ModelAudit
@@ -63,7 +64,7 @@ def reproduce(
     names = [name for name in known if not only or name in only]
     specs = [f"robustbench:{which}/{numbers.threat}/{name}" for name in names]
     options, audited = Options(activation=numbers.activation, seed=run.seed), dict[str, list[ModelAudit]]()
-    for source in run_models(specs, listed_objects(data), run, face):
+    for source in run_models(specs, listed_data(data), run, face):
         audited.setdefault(source.origin.source, []).append(audit_subject(source, options)[1])
     models = tuple(model for models in audited.values() for model in models)
     provenance = make_provenance(command=f"gfscore reproduce {which}")

@@ -11,12 +11,13 @@ from gfscore.assemble import make_provenance
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.adaptive import gate_runs
+from gfscore.jobs.arranging import arrange, listed_models, split_policy, with_name
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.compare import compare_audits, compare_samples
 from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, Options, Probabilities, Radii, RunOptions, Target
 from gfscore.jobs.policy_words import PolicyWords
 from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, refuse_engine
-from gfscore.jobs.sources import Source, as_array, find_samples, find_sources, listed_objects, provenance_of, watch
+from gfscore.jobs.sources import Source, find_samples, find_sources, provenance_of, watch
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores, score_samples
 from gfscore.judge import ROUND, check_thresholds, refuse_void
 from gfscore.judge.flags import Facts, audit_flags, known_flags
@@ -92,13 +93,13 @@ def gate(
         run.refuse_ray("a first-order radius")
     if not (model or data):
         run.refuse_ray("a gate on files")
+    policy, labels = split_policy(inputs, policy, labels)
+    asked = arrange(inputs, labels, model, data)
+    inputs, model, data = asked.checked(run.names, words, probabilities=probabilities)
+    model, name = with_name(model, name)
     files = watch(inputs, baseline, policy, groups)
     kept = rules.over(policy, options.eps)
     robust = refuse_engine(_radii(kept, options, radii), run)
-    if labels is not None:
-        inputs = Samples.of(
-            as_array(inputs), words.indices(as_array(labels)), class_names=run.names, probabilities=probabilities
-        )
     given = _listed(inputs)
     if model or not all(isinstance(each, ModelAudit) or _is_audit(each) for each in given):
         with naming(policy) if isinstance(policy, Path) else nullcontext():
@@ -121,7 +122,7 @@ def gate(
     def read(source: Source) -> Samples:
         return source.read(probabilities=probabilities, class_names=run.names, groups=groups, words=words)
 
-    if name is not None and len(given) + len(listed_objects(model)) > 1:
+    if name is not None and len(given) + len(listed_models(model)) > 1:
         raise OptionError("several models have names of their own. Leave name out.")
     before = _baseline(baseline, read, options)
     if seen is None:
@@ -261,7 +262,8 @@ def gate_result(models: Sequence[ModelVerdict], provenance: Provenance | None = 
 
 def _levels(policy: Policy, delta: float, baseline: Baseline | None) -> dict[Kind, float]:
     """What each kind of rule has of delta. Changes from audits alone rest on the intervals of both: those count too."""
-    unpaired = Kind.CHANGE in policy.kinds and isinstance(baseline, ModelAudit)
+    of_scores = any(rule.kind is Kind.CHANGE and rule.eps is None for rule in policy.rules)  # others are counted anew
+    unpaired = of_scores and isinstance(baseline, ModelAudit)
     return policy.levels(delta, also=(Kind.PROFILE,) if unpaired else ())
 
 

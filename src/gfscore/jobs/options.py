@@ -38,7 +38,7 @@ def read_radii(text: str) -> str | int:
     try:
         return int(text)
     except ValueError:
-        raise OptionError(f"--radii {text!r} is not a number of samples per class. Write 100, all or none.") from None
+        raise OptionError(f"{text!r} is not a number of samples per class. Write 100, all or none.") from None
 
 
 def known_scores() -> tuple[str, ...]:

@@ -52,11 +52,6 @@ class MeasuredRadii:
         asked = radii is not None or options.eps is not None or bool(also)
         return cls(how=how, gradients=options.choice, per_class=radii, is_asked=asked, also=tuple(also))
 
-    def refuse(self, why: str) -> None:
-        """Refuse what was asked for, where there is no model to measure."""
-        if self.is_asked:
-            raise OptionError(f"robust accuracy rests on radii, {why}")
-
     def of_class(self, n_classes: int, *, by_gradients: bool) -> int | None:
         """How many samples of each class have their radius measured; None: all; 0: none."""
         if self.per_class == ALL_RADII:
@@ -128,6 +123,18 @@ def _lot(seed: int, sample_id: object) -> int:
 def _without(why: str) -> Flag:
     message = f"robust accuracy was not measured: {why}"
     return Flag(code="no_radii", message=message)
+
+
+def wanted_radii(options: Options, radii: Any, run: RunOptions, *, model: Any, stream: bool) -> MeasuredRadii | None:
+    """The radii that an audit measures; asked for where there is no model, or only sums are kept, they are refused."""
+    why = "" if model else "which take the model itself. Say --model and --data."
+    why = "and a stream keeps only sums. Leave --stream out." if stream else why
+    if not why:
+        return refuse_engine(MeasuredRadii.of(options, radii), run)
+    options.refuse_radii(why)
+    if radii not in (None, NO_RADII):
+        raise OptionError(f"--radii asks for first-order radii, {why}")
+    return None
 
 
 def refuse_engine(radii: MeasuredRadii | None, run: RunOptions) -> MeasuredRadii | None:

@@ -1,32 +1,36 @@
 """Where samples come from: arrays, files, or models that are run on data; and ``logits``, which only runs them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gfscore.assemble import make_provenance
-from gfscore.engines.homes import Stored
-from gfscore.engines.loading import as_model, load
+from gfscore.engines.loading import Handed, Loader, pairs
 from gfscore.engines.local import measured, score_first_order
 from gfscore.engines.ray import logits_on_ray
 from gfscore.errors import OptionError, naming
+from gfscore.inputs.data import random_rows
+from gfscore.inputs.data.data_objects import class_indices, why_no_pixels
 from gfscore.inputs.logits_files import read_samples
-from gfscore.inputs.models import CallableModel
-from gfscore.inputs.models.forward_passes import check_batch_independence
+from gfscore.inputs.models import TorchModel
+from gfscore.inputs.models.forward_passes import check_batch_independence, forward_batches
+from gfscore.inputs.models.model_objects import Classifier
+from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.inputs.protocols import Model
 from gfscore.inputs.small_files import read_groups
 from gfscore.inputs.table_columns import NOTHING_SAID, ReadingWords
+from gfscore.jobs.arranging import are_specs, arrange, listed_data, listed_models
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
+from gfscore.jobs.config_files import read_now
 from gfscore.jobs.options import DataSpecs, ModelSpecs, Options, RunOptions
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
 from gfscore.measures import Logits, Run
-from gfscore.measures.logits import SHARD_ROWS, forward_rows
 from gfscore.measures.run import facts_of
-from gfscore.results import Provenance
+from gfscore.results import Flag, Provenance
 from gfscore.samples import Groups, Samples
 from gfscore.scores import LocalScores
 from gfscore.storage import Watched, redact, to_read
@@ -34,6 +38,7 @@ from gfscore.storage.store import export_logits, fact_metadata
 from gfscore.words import Word
 
 LOGITS_FILES = "an audit of logits files"
+SAY_BOTH = "Say --model and --data."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +48,10 @@ class Source:
     name: str
     samples: Samples | None = None  # where they are in memory already
     path: Path | None = None  # of a logits file
-    run: Run | None = None  # the model and data behind it, if it was made here
+    run: Run | None = None  # the model and data behind it, if it was made here and its inputs are pixels
+    no_run: str | None = None  # why there is none, of a model that was run here nevertheless
+    flags: tuple[Flag, ...] = ()  # what a reader should know of that
+    probabilities: bool = False  # what the model gives, whoever says otherwise
 
     @property
     def origin(self) -> Origin:
@@ -67,6 +75,7 @@ class Source:
         words: ReadingWords = NOTHING_SAID,
     ) -> Samples:
         """The samples; data that are run here have names for their classes."""
+        probabilities = probabilities or self.probabilities
         if self.samples is not None:
             samples = self.samples
             if probabilities and not samples.probabilities:
@@ -93,10 +102,11 @@ class Source:
         """The local score that is asked for, of the samples that were read."""
         radius = options.radius
         if radius is None:
-            return score_samples(samples, options)
+            found = score_samples(samples, options)
+            return found if not self.flags else replace(found, flags=(*found.flags, *self.flags))
         if self.run is None:
             with naming(self.name if self.path is None else self.path):
-                raise OptionError("holds logits, and a radius takes the model itself. Say --model and --data.")
+                raise OptionError(self.no_run or f"holds logits, and a radius takes the model itself. {SAY_BOTH}")
         return score_first_order(self.run, samples, radius, gradients=options.choice, progress=face.bar(self.run.name))
 
 
@@ -104,23 +114,20 @@ def find_sources(
     logits: Any, model: Any, data: Any, run: RunOptions, face: Face, *, probabilities: bool = False
 ) -> Iterator[Source]:
     """Samples, logits files, then the models that are run; one at a time, so that one is held at a time."""
-    models, sets = listed_objects(model), listed_objects(data)
+    models, sets = listed_models(model), listed_data(data)
     in_memory = logits if isinstance(logits, Mapping) else {"model": logits} if isinstance(logits, Samples) else {}
     files = [] if in_memory else listed_paths(logits)
     yield from find_samples(in_memory)
     if not (in_memory or files or models or sets):
-        raise OptionError("there is nothing to audit. Name logits files, or a --model and --data.")
+        raise OptionError(
+            "there is nothing to audit. Name logits files, a --model and --data, or a --config that does."
+        )
     if not (models or sets):
         run.refuse_ray(LOGITS_FILES)
     for name, path in model_names(files).items():
         yield Source(name=name, path=path)
-    specs = [each for each in (*models, *sets) if isinstance(each, str | Path)]
-    if len(specs) == len(models) + len(sets):
-        yield from run_models(models, sets, run, face) if specs else ()
-    elif len(models) == len(sets) == 1:
-        yield _run_in_memory(models[0], sets[0], run, probabilities=probabilities)
-    else:
-        raise OptionError("models and data that are no specs are run one at a time. Give one model and one data set.")
+    if models or sets:
+        yield from run_models(models, sets, run, face, probabilities=probabilities)
 
 
 def find_samples(by_name: Mapping[str, Any]) -> Iterator[Source]:
@@ -135,18 +142,18 @@ def source_of(model: Any, data: Any = None, *, run: RunOptions, probabilities: b
     """The samples of one model, from whatever is at hand: see :func:`samples_of`."""
     if isinstance(model, Source):
         return model
-    if isinstance(model, Samples):
+    if isinstance(model, Samples) and data is None:
         return Source(name="model", samples=model)
-    if data is None and isinstance(model, str | Path):
-        return Source(name=str(model), path=to_read(model))
-    if data is None:
+    asked = arrange(model, data)
+    if asked.model is not None and asked.data is None:
         raise OptionError("the model comes without data. Give (inputs, labels), a data spec, or the labels of logits.")
-    if callable(model) or isinstance(model, str | Path):
-        return next(find_sources(None, model, data, run, SILENT, probabilities=probabilities))
-    if isinstance(data, str | Path):
-        with naming(data):
-            raise OptionError("is a data spec, but the model is logits. Give their labels.")
-    samples = Samples.of(as_array(model), as_array(data), class_names=run.names, probabilities=probabilities)
+    if asked.model is None and asked.labels is None:
+        if not isinstance(model, str | Path):
+            raise OptionError("logits in memory need their labels beside them. Give both arrays, or Samples.")
+        return Source(name=str(model), path=to_read(model))
+    if asked.labels is None:
+        return next(find_sources(None, asked.model, asked.data, run, SILENT, probabilities=probabilities))
+    samples = Samples.of(asked.logits, asked.labels, class_names=run.names, probabilities=probabilities)
     return Source(name="model", samples=samples)
 
 
@@ -156,8 +163,8 @@ def samples_of(model: Any, data: Any = None, *, probabilities: bool = False, run
 
     - ``samples_of(samples)`` or ``samples_of("logits.npz")``: what it has said already
     - ``samples_of(logits, labels)``: (N, K) and (N,)
-    - ``samples_of(model, (inputs, labels))``: a function, a torch module or a model spec, on arrays as it takes them
-    - ``samples_of(model, "zoo:digits")``: on a data spec, with all the words of the command line, such as ``mean``
+    - ``samples_of(model, data)``: a model and data as :func:`~gfscore.audit` takes them, with all the words of the
+      command line, such as ``mean``
 
     >>> samples_of(lambda inputs: inputs @ np.eye(2), ([[3.0, 0.0], [1.0, 4.0]], [0, 1])).logits
     array([[3., 0.],
@@ -167,67 +174,64 @@ def samples_of(model: Any, data: Any = None, *, probabilities: bool = False, run
     return source.read(probabilities=probabilities, class_names=run.names)
 
 
-def refuse_objects(*given: Sequence[Any]) -> None:
-    """Refuse models and data in memory where only specs can be run: they could not be found again."""
-    for each in (each for several in given for each in several):
-        if not isinstance(each, str | Path):
-            raise OptionError(
-                f"a {type(each).__name__} in memory can be audited and gated, not more. Give specs, such as net.onnx."
-            )
-
-
-def run_models(models: Sequence[Any], data: Sequence[Any], options: RunOptions, face: Face) -> Iterator[Source]:
+def run_models(
+    models: Sequence[Any], data: Sequence[Any], options: RunOptions, face: Face, *, probabilities: bool = False
+) -> Iterator[Source]:
     """Every model on every data set, with the file of its logits."""
-    refuse_objects(models, data)
     store, how, cluster = options.kept, options.loading, options.cluster
-    found: Iterable[tuple[Run, Stored]]
-    if cluster is not None:
-        found = logits_on_ray(models, data, how, store, cluster, face.bar)
+    if cluster is not None and are_specs(models, data):
+        for run, stored in logits_on_ray(models, data, how, store, cluster, face.bar):
+            yield Source(name=run.name, path=stored.path, run=run)
+        return
+    if not are_specs(models, data):
+        options.refuse_ray("a model or data in memory")
+    loader = Loader(how, store, data=len(data), several=len(data) > 1)
+    for model_spec, data_spec in pairs(models, data):
+        if not loader.are_pixels(model_spec, data_spec):
+            yield _run_inputs(loader.open_model(model_spec), data_spec, options, probabilities=probabilities)
+            continue
+        opened = loader.open(model_spec, data_spec)
+        stored = measured(opened, Logits(), face.bar(opened.name))
+        gives = getattr(opened.model, "gives_probabilities", False)
+        yield Source(name=opened.name, path=stored.path, run=opened, probabilities=gives)
+
+
+def open_runs(models: Sequence[Any], data: Sequence[Any], options: RunOptions) -> Iterator[Run]:
+    """Every model on every data set, opened and not run yet; refused where inputs are no pixels."""
+    loader = Loader(options.loading, options.kept, data=len(data), several=len(data) > 1)
+    for model_spec, data_spec in pairs(models, data):
+        if not loader.are_pixels(model_spec, data_spec):
+            raise OptionError(f"data: {why_no_pixels(data_spec.pile(Preprocessing()))}")
+        yield loader.open(model_spec, data_spec)
+
+
+def _run_inputs(model: Model, data: Handed, options: RunOptions, *, probabilities: bool) -> Source:
+    """A model on inputs that are no pixels, which go to it as they are."""
+    pile = data.pile(Preprocessing())
+    inputs, frame = pile.rows(slice(None)), data.value[0] if isinstance(data.value, tuple | list) else None
+    names = options.names
+    if isinstance(model, Classifier):
+        known = model.classes
+        labels = model.positions(pile.labels)
+        names = names or [str(name) for name in known]
+        probabilities = probabilities or model.gives_probabilities
+        if hasattr(frame, "iloc"):  # by its rows: a pipeline may ask for columns by name
+            model, inputs = replace(model, frame=frame), np.arange(len(pile))
     else:
-        found = ((run, measured(run, Logits(), face.bar(run.name))) for run in load(models, data, how, store))
-    for run, stored in found:
-        yield Source(name=run.name, path=stored.path, run=run)
-
-
-def _run_in_memory(model: Any, data: Any, options: RunOptions, *, probabilities: bool) -> Source:
-    """A function, a torch module or a model spec, on a data spec or on (inputs, labels) as it takes them.
-
-    Nothing is kept in the store: nobody could find it again.
-    """
-    options.refuse_ray("a model in memory")
-    if isinstance(data, str | Path):
-        run = next(load([model], [data], options.loading, options.kept))
-        run.check()
-        rows = np.arange(run.n_samples)
-        pieces = np.split(rows, range(SHARD_ROWS, len(rows), SHARD_ROWS))  # so that not all images are held at once
-        logits = np.concatenate([forward_rows(run, piece) for piece in pieces])
-        run.refuse_changed()
-        samples = Samples.of(
-            logits, run.data.labels, probabilities=probabilities, halved_batches=run.notes.take(), **facts_of(run.data)
-        )
-        return Source(name=run.name, samples=samples, run=run)
-    runnable, (inputs, labels) = as_model(model), _pair(data)
-    if inputs.dtype.kind in "iub" and not isinstance(runnable, CallableModel):
+        labels, names = class_indices(pile, names)
+    if inputs.dtype.kind in "iub" and isinstance(model, TorchModel):
         raise OptionError(
-            f"{runnable.name} takes floats and was given {inputs.dtype}. Scale the inputs as in training: / 255."
+            f"{model.name} takes floats and was given {inputs.dtype}. Scale the inputs as in training: / 255."
         )
-    check_batch_independence(runnable, inputs)
-    step = runnable.fixed_batch or options.batch_size
-    logits = np.concatenate([runnable(inputs[start : start + step]) for start in range(0, len(inputs), step)])
-    samples = Samples.of(logits, labels, class_names=options.names, probabilities=probabilities)
-    return Source(name=runnable.name, samples=samples)
-
-
-def as_array(values: Any) -> NDArray[Any]:
-    """A tensor, or anything like an array."""
-    return np.asarray(values.detach().cpu().numpy() if hasattr(values, "detach") else values)
-
-
-def listed_objects(values: Any) -> list[Any]:
-    """Specs or objects as a list; a pair (inputs, labels) is one object."""
-    if isinstance(values, list | tuple) and all(isinstance(each, str | Path) or callable(each) for each in values):
-        return list(values)
-    return [] if values is None else [values]
+    if options.n_per_class is not None:
+        rows = random_rows(labels, options.n_per_class, options.seed)
+        inputs, labels = inputs[rows], labels[rows]
+    check_batch_independence(model, inputs)
+    logits = forward_batches(model, inputs, model.fixed_batch or options.batch_size).values
+    samples = Samples.of(logits, labels, class_names=names, probabilities=probabilities)
+    why = why_no_pixels(pile)
+    flags = (Flag(code="no_pixels", message=why),) if len(pile.shape) > 1 and not isinstance(model, Classifier) else ()
+    return Source(name=model.name, samples=samples, no_run=why, flags=flags, probabilities=probabilities)
 
 
 def refuse_repeated(paths: Sequence[Path]) -> list[Path]:
@@ -258,7 +262,7 @@ def model_names(paths: Sequence[Path]) -> dict[str, Path]:
 def watch(*paths: Any) -> Watched:
     """The files among what was given, in the state they are in before any is read."""
     given = [each for path in paths for each in (path if isinstance(path, list | tuple) else [path])]
-    return Watched(path for path in given if isinstance(path, Path))
+    return Watched(path for path in (*given, *read_now.get()) if isinstance(path, Path))
 
 
 def provenance_of(face: Face, files: Watched, known: Mapping[Path, str] | None = None) -> Provenance:
@@ -268,15 +272,6 @@ def provenance_of(face: Face, files: Watched, known: Mapping[Path, str] | None =
     """
     hashes = {**(known or {}), **files.hashes()}
     return make_provenance(command=face.command, inputs={str(path): digest for path, digest in hashes.items()})
-
-
-def _pair(data: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    if not (isinstance(data, tuple | list) and len(data) == 2):
-        raise OptionError("data must be a pair (inputs, labels), or a data spec such as 'test.npz'.")
-    inputs, labels = as_array(data[0]), as_array(data[1])
-    if inputs.ndim == 0 or len(inputs) == 0:
-        raise OptionError("data holds no input. Give at least one of each of two classes.")
-    return (inputs.astype(np.float32) if inputs.dtype.kind == "f" else inputs), labels
 
 
 @Job
@@ -294,7 +289,7 @@ def logits(
     """
     if out.suffix.lower() != ".safetensors":
         raise OptionError(f"--out {out} has the ending {out.suffix!r}. Logits are written as .safetensors.")
-    models, sets = listed_objects(model), listed_objects(data)
+    models, sets = listed_models(model), listed_data(data)
     if len(models) != 1 or len(sets) != 1:
         raise OptionError("one --model and one --data make one logits file. Call the command once for each.")
     for source in run_models(models, sets, run, face):

@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike
 from gfscore import views
 from gfscore.arrays import IntArray
 from gfscore.bounds import Method
-from gfscore.engines.loading import load
 from gfscore.engines.local import summed
 from gfscore.engines.ray import summaries_on_ray
 from gfscore.errors import FileError, GFScoreError, OptionError, naming
 from gfscore.inputs.logits_files import Shards, find_shards, refuse_two_formats
 from gfscore.inputs.table_columns import ReadingWords
+from gfscore.jobs.arranging import are_specs, listed_data, listed_models
 from gfscore.jobs.calling import Face, listed_paths
 from gfscore.jobs.options import Options, RunOptions
-from gfscore.jobs.sources import LOGITS_FILES, listed_objects, model_names, refuse_objects, refuse_repeated
+from gfscore.jobs.sources import LOGITS_FILES, model_names, open_runs, refuse_repeated
 from gfscore.jobs.stages import Origin, audit_summary, score_samples
 from gfscore.measures import Sums
 from gfscore.results import ModelAudit
@@ -160,8 +160,7 @@ def audit_streams(
     audits, hashes = list[ModelAudit](), dict[Path, str]()
     if isinstance(logits, Samples | Mapping):
         raise OptionError("samples in memory need no stream. Leave stream out.")
-    logits, models, data = listed_paths(logits), listed_objects(model), listed_objects(data)
-    refuse_objects(models, data)
+    logits, models, data = listed_paths(logits), listed_models(model), listed_data(data)
     if logits or not (models or data):
         run.refuse_ray(LOGITS_FILES)
         files = _files_of(logits, pieces=pieces)
@@ -223,12 +222,13 @@ def _stream_runs(
         seed=options.seed,
     )
     store, cluster, how, looks = run.kept, run.cluster, run.loading, partial(_looks, face, options)
-    if cluster is not None:
+    if cluster is not None and are_specs(models, data):
         found = summaries_on_ray(models, data, how, store, cluster, face.bar, sums, looks)
     else:
-        found = (
-            (each, summed(each, sums, face.bar(each.name), looks(each.name))) for each in load(models, data, how, store)
-        )
+        if not are_specs(models, data):
+            run.refuse_ray("a model or data in memory")
+        opened = open_runs(models, data, run)
+        found = ((each, summed(each, sums, face.bar(each.name), looks(each.name))) for each in opened)
     audits = []
     for each, summary in found:
         origin = Origin(each.data.source, each.data.seed, each.about)

@@ -15,7 +15,7 @@ def certificate_without_a_method(folder):
     return ["certify", *npz(folder)[1:]]
 
 
-@case("there is nothing to audit. Name logits files, or a --model and --data.")
+@case("there is nothing to audit. Name logits files, a --model and --data, or a --config that does.")
 def certificate_of_nothing(folder):
     return ["certify", "--method", "smoothing"]
 

@@ -48,7 +48,7 @@ def command_unknown(folder):
     return ["adit"]
 
 
-@case("there is nothing to audit. Name logits files, or a --model and --data.")
+@case("there is nothing to audit. Name logits files, a --model and --data, or a --config that does.")
 def no_file_named(folder):
     return ["audit"]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from gfscore import zoo
 from gfscore.arrays import FloatArray
 from gfscore.errors import FileError, ModelError, OptionError, first_line, naming
-from gfscore.inputs.models.forward_passes import as_logits, pad
+from gfscore.inputs.models.forward_passes import run_batch
 from gfscore.inputs.models.torch_model import PROGRAMS, TorchModel, load_factory, load_program, wrap_module
 from gfscore.inputs.protocols import Layout, Model, SuggestedPreprocessing
 from gfscore.names import listing
@@ -47,9 +47,7 @@ class CallableModel:
 
     def __call__(self, inputs: FloatArray) -> FloatArray:
         """Logits (n, K) of a batch."""
-        with naming(self.name):
-            batch = pad(inputs, self.fixed_batch)
-            return as_logits(self.function(batch), len(batch))[: len(inputs)]
+        return run_batch(self, inputs, self.function)
 
 
 def load_model(

@@ -13,6 +13,7 @@ import numpy as np
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import GFScoreError, InvalidInputError, ModelError, RunError, first_line
 from gfscore.inputs.protocols import Model
+from gfscore.names import as_array
 
 # How runtimes without an exception of their own for it say that an allocation failed.
 OUT_OF_MEMORY = (
@@ -64,7 +65,7 @@ def pad(inputs: FloatArray, size: int | None) -> FloatArray:
 
 def as_logits(returned: Any, rows: int) -> FloatArray:
     """Logits (n, K) as float32 from what a model returned: (n, K), or (n, K, 1, 1) from a convolutional head."""
-    logits = np.asarray(returned)
+    logits = as_array(returned, "its outputs")
     if logits.ndim == 4 and logits.shape[2:] == (1, 1):
         logits = logits[:, :, 0, 0]
     if logits.ndim != 2 or len(logits) != rows:

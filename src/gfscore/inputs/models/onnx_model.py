@@ -105,8 +105,8 @@ def load_onnx(
     """
     with naming(path):
         path, session, files, hashes = open_graph(path, threads)
-        declared = _only_input(session.get_inputs())
-        chosen = _chosen_output(session.get_outputs(), output)
+        declared = only_input(session.get_inputs())
+        chosen = chosen_output(session.get_outputs(), output)
         batch = declared.shape[0] if declared.shape else None
         return OnnxModel(
             name=name or path.stem,
@@ -156,7 +156,8 @@ def open_session(path: Path, threads: int | None = None, *, gpu: bool = False) -
     return session
 
 
-def _only_input(inputs: Sequence[Any]) -> Any:
+def only_input(inputs: Sequence[Any]) -> Any:
+    """The input of a graph, which must have one, of floats."""
     if len(inputs) != 1:
         names = listing([entry.name for entry in inputs])
         raise ModelError(f"has {len(inputs)} inputs: {names}. Export it with one, the images.")
@@ -168,7 +169,7 @@ def _only_input(inputs: Sequence[Any]) -> Any:
     return inputs[0]
 
 
-def _chosen_output(outputs: Sequence[Any], wanted: str | int | None) -> Any:
+def chosen_output(outputs: Sequence[Any], wanted: str | int | None) -> Any:
     """The output with the wanted name or position; digits are a position only where no output has that name."""
     names = [entry.name for entry in outputs]
     if wanted is None and len(outputs) > 1:

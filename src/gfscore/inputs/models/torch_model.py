@@ -84,6 +84,8 @@ def pick_output(returned: Any, output: str | int | None, tensor: type) -> Any:
         raise ModelError(f"returned {type(returned).__name__}; logits are a tensor. Wrap the model.")
     pairs = returned.items() if isinstance(returned, Mapping) else enumerate(returned)
     entries = {str(key): value for key, value in pairs}
+    if output is None and isinstance(entries.get("logits"), tensor):  # as models of transformers call them
+        return entries["logits"]
     if output is None or not isinstance(entries.get(str(output)), tensor):
         asked = "" if output is None else f", none called {output!r}"
         tensors = [key for key, value in entries.items() if isinstance(value, tensor)]
