@@ -51,6 +51,7 @@ def assert_robust(
     AssertionError: model is not robust enough (FAIL):
       WCR is 1.134 [1.104, 1.144] (0): none of the interval is at least 1.2.
       Accuracy: 100.0 % [99.0 %, 100.0 %]; preprocessing: not known (logits were given).
+      ! a rule on the GREAT score is a threshold on confidences, ...
     """
     __tracebackhide__ = True  # the failure is about the model: show the line of the test
     if undecided not in get_args(Undecided):
