@@ -4,7 +4,7 @@ set -euo pipefail
 
 out=${GATE_OUT:-gfscore-gate}
 words=("--out=$out" "--junit=$out/junit.xml" "--sarif=$out/gate.sarif" "--summary=$out/summary.md")
-for option in policy wcr rdi accuracy baseline delta; do
+for option in config policy wcr rdi accuracy baseline delta; do
     variable=GATE_${option^^}
     [[ -z ${!variable:-} ]] || words+=("--$option=${!variable}")
 done
@@ -15,6 +15,16 @@ for option in model data allow; do
         [[ -z $line ]] || words+=("--$option=$line")
     done <<< "${!variable:-}"
 done
+if [[ -n ${GATE_ARGS:-} ]]; then # cut into words as a shell does, but nothing is expanded or run
+    cut=$(mktemp)
+    if ! python3 -c 'import os, shlex, sys; sys.stdout.write("".join(f"{word}\0" for word in shlex.split(os.environ["GATE_ARGS"])))' > "$cut" 2> /dev/null; then
+        echo "args: has a quotation mark without its partner. Close it." >&2
+        exit 2
+    fi
+    while IFS= read -r -d '' word; do
+        words+=("$word")
+    done < "$cut"
+fi
 words+=(--) # what follows are files, whatever they are called
 while IFS= read -r line; do
     [[ -z $line ]] || words+=("$line")

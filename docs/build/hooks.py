@@ -14,8 +14,8 @@ import latex2mathml.converter
 import typer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
-from typer.cli import get_docs_for_click
 
+from gfscore.cli import help_screen
 from gfscore.cli.main import application
 from gfscore.jobs.config_files import reference
 from gfscore.outputs.reproduction_text import markdown_page
@@ -77,7 +77,7 @@ def _ran(commands: str, folder: str) -> str:
 
 def _cli_page() -> str:
     command = typer.main.get_command(application())
-    page = get_docs_for_click(obj=command, ctx=typer.Context(command), name="gfscore")
+    page = help_screen.page(command, typer.Context(command))
     codes = (
         "## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | done; PASS |\n| 1 | FAIL |\n"
         "| 2 | unusable input or usage: one line on standard error says what, where and what to do; nothing is "

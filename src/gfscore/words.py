@@ -2,10 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
 from gfscore.errors import OptionError
+
+
+class Panel(StrEnum):
+    """Where the help shows an option, in the order of the help."""
+
+    INPUT = "Input"
+    MODEL = "Model and preprocessing"
+    SCORE = "Score"
+    STATISTICS = "Statistics"
+    RULES = "Rules"
+    OUTPUT = "Output"
+    CLUSTER = "Cluster"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +34,12 @@ class Word:
     metavar: str | None = None
     least: float | None = None  # of a number
     most: float | None = None
-    parse: Callable[[str], Any] | None = None  # reads the text; of a path, what is no path is found by it
+    parse: Callable[[str], Any] | None = None
     is_argument: bool = False  # said without a name
+    panel: Panel | None = None  # None: that of the dataclass it is a field of (PANEL), else the input
+    any_case: bool = False  # a name that is written in small letters here: L2 is l2
+    expert: bool = False  # only --help-all shows it
+    was: str | None = None  # what the parameter was called before: still understood, with a note
 
 
 def read_size(text: str) -> float:

@@ -130,6 +130,9 @@ def test_clean_accuracies_may_come_from_a_file(models, capsys, command):
     assert expected.value != calibrate(models, "models").value
 
 
+MODELS = ("calibrate", "--objective", "models", "--temperature-range")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -141,10 +144,19 @@ def test_clean_accuracies_may_come_from_a_file(models, capsys, command):
         (["audit", "--calibrate", "given"], "Give one (--reference;"),
         (["calibrate", "--objective", "modles"], "objective 'modles' is not known."),
         (["audit", "--calibrate", "modles"], "objective 'modles' is not known."),
-        (["calibrate", "--objective", "models", "--range", "2,1"], "--range: temperatures from 2 to 1 are no range."),
-        (["calibrate", "--objective", "models", "--range", "0.01,1e8"], "--range: temperatures from 0.01 to 1e+08"),
-        (["calibrate", "--objective", "models", "--range", "1e-300,1e300"], "--range: temperatures from 1e-300 to"),
-        (["calibrate", "--objective", "models", "--range", "0,1"], "--range: temperature 0"),
+        (
+            ["calibrate", "--objective", "models", "--temperature-range", "2,1"],
+            "--temperature-range: temperatures from 2 to 1 are no range.",
+        ),
+        (
+            ["calibrate", "--objective", "models", "--temperature-range", "0.01,1e8"],
+            "--temperature-range: temperatures from 0.01 to 1e+08",
+        ),
+        (
+            ["calibrate", "--objective", "models", "--temperature-range", "1e-300,1e300"],
+            "--temperature-range: temperatures from 1e-300 to",
+        ),
+        ([*MODELS, "0,1"], "--temperature-range: temperature 0"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_a_file_is_read(tmp_path, monkeypatch, capsys, arguments, message):
@@ -156,7 +168,7 @@ def test_what_cannot_be_done_is_refused_before_a_file_is_read(tmp_path, monkeypa
 
 
 def test_a_wide_range_is_searched(models, capsys):
-    assert run(["calibrate", *FILES, "--objective", "classes", "--range", "1e-6,1e4", "--json"]) == 0
+    assert run(["calibrate", *FILES, "--objective", "classes", "--temperature-range", "1e-6,1e4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["grid"]["tried"] > 100_000
 
 

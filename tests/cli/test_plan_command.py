@@ -15,7 +15,7 @@ def planned(capsys, *options):
 
 
 def test_samples_for_a_radius_and_back(capsys):
-    needed = planned(capsys, "--classes", "10", "--radius", "0.1")
+    needed = planned(capsys, "--classes", "10", "--half-width", "0.1")
     assert set(needed) == {"betting", "kl", "bernstein", "hoeffding"}
     for method in ("kl", "bernstein", "hoeffding"):  # betting is simulated
         n = needed[method]["n"]
@@ -29,8 +29,8 @@ def test_a_pilot_asks_for_fewer_samples(tmp_path, monkeypatch, capsys):
     labels = np.arange(200) % 2
     np.savez("m.npz", logits=rng.normal(0, 0.3, (200, 2)) + np.eye(2)[labels], labels=labels)
     assert run(["audit", "m.npz", "-q"]) == 0
-    with_pilot = planned(capsys, "--pilot", "gfscore-audit/audit.json", "--radius", "0.05")
-    without = planned(capsys, "--classes", "2", "--radius", "0.05")
+    with_pilot = planned(capsys, "--pilot", "gfscore-audit/audit.json", "--half-width", "0.05")
+    without = planned(capsys, "--classes", "2", "--half-width", "0.05")
     assert with_pilot["betting"]["n"] < 0.6 * without["betting"]["n"]
     assert with_pilot["hoeffding"]["n"] == without["hoeffding"]["n"]
 

@@ -32,7 +32,7 @@ def table(capsys, *options):
 
 
 def test_csv_keeps_every_digit(result, capsys):
-    rows = list(csv.DictReader(io.StringIO(table(capsys, "--format", "csv", "--layout", "models"))))
+    rows = list(csv.DictReader(io.StringIO(table(capsys, "--format", "csv", "--rows", "models"))))
     for row, model in zip(rows, result.models, strict=True):
         assert row["Model"] == model.name
         assert float(row["RDI"]) == model.rdi.value
@@ -47,24 +47,24 @@ def test_csv_says_what_was_refuted_and_where_it_abstained(result, capsys):
         classes = tuple(entry.model_copy(update=refuted) for entry in model.classes)
         return model.model_copy(update={"claim": claim, "classes": classes})
 
-    assert "Radii refuted" not in table(capsys, "--format", "csv", "--layout", "models")
+    assert "Radii refuted" not in table(capsys, "--format", "csv", "--rows", "models")
     one, two = result.models
     result.model_copy(update={"models": (tried(one, 0.61), two)}).save("audit.json")
-    rows = list(csv.DictReader(io.StringIO(table(capsys, "--format", "csv", "--layout", "models"))))
+    rows = list(csv.DictReader(io.StringIO(table(capsys, "--format", "csv", "--rows", "models"))))
     assert [row["Radii refuted"] for row in rows] == ["0.61", ""]
     assert rows[0]["Radii refuted lower"] == "0.1"
-    rows = list(csv.DictReader(io.StringIO(table(capsys, "--format", "csv", "--layout", "classes"))))
+    rows = list(csv.DictReader(io.StringIO(table(capsys, "--format", "csv", "--rows", "classes"))))
     assert [row["Radii refuted"] for row in rows] == ["0.61"] * 3 + [""] * 3
     assert rows[0]["Abstained"] == "0.25"
 
 
 def test_csv_names_are_no_formulas(result, capsys):
-    rows = list(csv.DictReader(io.StringIO(table(capsys, "--format", "csv", "--layout", "classes"))))
+    rows = list(csv.DictReader(io.StringIO(table(capsys, "--format", "csv", "--rows", "classes"))))
     assert {row["Class"] for row in rows} == {"cat", HOSTILE, "'=cmd()"}
 
 
 def test_markdown_has_the_estimates_and_stays_a_table(result, capsys):
-    text = table(capsys, "--layout", "classes")
+    text = table(capsys, "--rows", "classes")
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert len(lines) == 2 + 6
     assert {line.replace("\\|", "").count("|") for line in lines} == {8}
@@ -74,14 +74,14 @@ def test_markdown_has_the_estimates_and_stays_a_table(result, capsys):
 
 
 def test_matrix_has_a_column_per_class(result, capsys):
-    text = table(capsys, "--format", "csv", "--layout", "matrix")
+    text = table(capsys, "--format", "csv", "--rows", "matrix")
     header, first, _ = csv.reader(io.StringIO(text))
     assert header == ["Model", "cat", HOSTILE, "'=cmd()", "GREAT"]
     assert [float(cell) for cell in first[1:4]] == [entry.score for entry in result.models[0].classes]
 
 
 def test_latex_is_booktabs_with_escaped_names(result, capsys):
-    text = table(capsys, "--format", "latex", "--layout", "classes", "--digits", "2")
+    text = table(capsys, "--format", "latex", "--rows", "classes", "--digits", "2")
     for command in (r"\toprule", r"\midrule", r"\bottomrule"):
         assert command in text
     assert r"a\_b \& 50\% \textbar{} \$x\$ \textless{}i\textgreater{} \textbackslash{}n" in text
@@ -108,7 +108,7 @@ def test_a_number_that_does_not_exist_is_a_dash(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.savez("m.npz", logits=[[0.0, 2.0], [2.0, 0.0]], labels=[0, 1])
     run(["audit", "m.npz", "-q", "--out", "."])
-    assert "| – |" in table(capsys, "--layout", "models")
+    assert "| – |" in table(capsys, "--rows", "models")
 
 
 def test_latex_rows_are_no_option_of_the_line_before(tmp_path, capsys, monkeypatch):
@@ -127,7 +127,7 @@ def test_a_strange_result_file_still_makes_one_table(result, capsys, tmp_path, f
         model["score"] |= {"name": "x\n\\input{y}<b>", "activation": None, "temperature": None}
         model["classes"][0]["name"] = "two\nlines"
     (tmp_path / "audit.json").write_text(json.dumps(data))
-    text = table(capsys, "--format", form, "--layout", layout)
+    text = table(capsys, "--format", form, "--rows", layout)
     assert "\n\\input" not in text
     assert "\n\\INPUT" not in text
     assert "<B>" not in text or form == "latex"  # where it stands in a comment

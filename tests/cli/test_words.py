@@ -162,8 +162,8 @@ def test_numbers_of_numpy_are_numbers_and_texts_are_read_as_on_the_command_line(
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda samples: gfscore.audit(samples, target="Finite"), "target 'Finite' is not a choice. Choose population"),
-        (lambda samples: gfscore.audit(samples, engine="Ray"), "engine 'Ray' is not a choice. Choose local or ray"),
+        (lambda samples: gfscore.audit(samples, target="finit"), "target 'finit' is not a choice. Choose population"),
+        (lambda samples: gfscore.audit(samples, engine="raay"), "engine 'raay' is not a choice. Choose local or ray"),
         (lambda samples: gfscore.certify(samples, method="smoth"), "method 'smoth' is not a choice. Choose smoothing"),
         (lambda samples: gfscore.audit(samples, batch_size=0), "batch_size is 0. Give at least 1"),
         (

@@ -84,10 +84,33 @@ def test_flags_are_allowed_line_by_line(tmp_path, environment):
     assert "at_chance, allowed" in (tmp_path / "summary").read_text().replace("\\_", "_")
 
 
+def test_a_file_says_what_to_judge_and_arguments_stand_over_it(tmp_path, environment):
+    models = '[[models]]\nmodel = "zoo:trades"\nmean = 0.1\nstd = 1\nname = "my net"\n'
+    (tmp_path / "my config.toml").write_text(f'data = "zoo:digits"\nn_per_class = 3\n{models}[rules]\nwcr = 1.25\n')
+    done = run_action(tmp_path, environment, config="my config.toml")
+    assert done.returncode == 3, done.stderr
+    found = json.loads((tmp_path / "gfscore-gate/audit.json").read_text())["models"][0]
+    assert (found["name"], found["run"]["preprocessing"]["mean"], found["samples"]["n"]) == ("my net", [0.1], 30)
+    args = "--wcr 0.0001 --n-per-class=20\n--class-names 'my names.txt' --model \"zoo:trades?name=$HOME\""
+    (tmp_path / "my names.txt").write_text("\n".join("abcdefghij"))
+    done = run_action(tmp_path, environment, config="my config.toml", args=args)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "gfscore-gate/audit.json").read_text())["models"][0]
+    assert (found["name"], found["samples"]["n"], found["classes"][0]["name"]) == ("$HOME", 200, "a")
+
+
+def test_arguments_with_an_open_quotation_mark(tmp_path, environment):
+    done = run_action(tmp_path, environment, logits="logits new.npz", args="--wcr 0.1 --class-names 'x")
+    assert (done.returncode, done.stderr) == (2, "args: has a quotation mark without its partner. Close it.\n")
+
+
 def test_an_input_is_never_code(tmp_path, environment):
     hostile = '$(touch pwned)"; touch pwned; `touch pwned` #'
     done = run_action(tmp_path, environment, **dict.fromkeys(ACTION["inputs"], hostile))
     assert done.returncode == 2, "it reached gfscore, which has no use for it"
+    run_action(
+        tmp_path, environment, logits="logits new.npz", wcr="0.5", args="$(touch pwned) `touch pwned`; touch pwned"
+    )
     assert "pwned" not in {path.name for path in tmp_path.rglob("*")}
 
 

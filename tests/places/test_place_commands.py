@@ -81,7 +81,7 @@ def test_results_are_written_there_and_read_back(store, bucket, logits, capsys, 
         == 0
     )
     assert run(["compare", f"{there}/net0.npz", f"{there}/net1.npz", "--out", f"{there}/change.json", "-q"]) == 0
-    assert run(["plan", "--pilot", audit, "--radius", "0.1"]) == 0
+    assert run(["plan", "--pilot", audit, "--half-width", "0.1"]) == 0
     assert run(["calibrate", f"{there}/net0.npz", "--objective", "stability"]) == 0
     printed = capsys.readouterr().out
     assert f"Written: {there}/run/report.html\n" in printed

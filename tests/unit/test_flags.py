@@ -63,7 +63,7 @@ def test_tied_worst_and_zero_classes(rng):
 def test_all_zero(rng):
     _, labels = clean(rng)
     result = audit(-100 * np.eye(3)[labels], labels)
-    assert codes(result) == ["tied_worst", "all_zero", "at_chance"]
+    assert codes(result) == ["labels_permuted", "tied_worst", "all_zero", "at_chance"]
     assert result.nrgc.value is result.theil.value is result.atkinson.value is None
     assert (result.wcr.value, result.rdi.value) == (0.0, 0.0)
 

@@ -122,9 +122,13 @@ def test_there_is_no_verdict_on_a_model_that_guesses():
 def test_there_is_no_verdict_on_zeros_nor_on_what_is_no_logit():
     labels = np.arange(200) % 2
     zeros = Samples.of(2.0 * np.eye(2)[1 - labels], labels)
-    with pytest.raises(UnsoundError, match=r"every score is 0.*--allow all_zero --allow at_chance\.$"):
+    with pytest.raises(
+        UnsoundError,
+        match=r"exchanged \(0 as 1, 1 as 0\).*--allow labels_permuted --allow all_zero --allow at_chance\.$",
+    ):
         gate(zeros, {"rules": {"rdi": 0.5}})
-    assert gate(zeros, {"rules": {"rdi": 0.5}}, allow=["all_zero", "at_chance"]).verdict is Verdict.PASS
+    allow = ["labels_permuted", "all_zero", "at_chance"]
+    assert gate(zeros, {"rules": {"rdi": 0.5}}, allow=allow).verdict is Verdict.PASS
     sigmoid = Samples.of(1 / (1 + np.exp(-samples_of((4.0, 4.0)).logits)), samples_of((4.0, 4.0)).labels)
     with pytest.raises(UnsoundError, match=r"all logits lie in .*--allow bounded_logits\.$"):
         gate(sigmoid, {"rules": {"rdi": 0.9}})
@@ -160,7 +164,10 @@ def test_the_adaptive_gate_says_at_its_end_whether_the_model_guesses():
     ("allow", "message"),
     [
         (["at_chanse"], "a flag to allow 'at_chanse' that there is not. Did you mean 'at_chance'?"),
-        (["saturated"], "There are absent_classes, at_chance, all_zero, bounded_logits."),
+        (
+            ["saturated"],
+            "There are absent_classes, labels_shifted, labels_permuted, at_chance, all_zero, bounded_logits.",
+        ),
         ("at_chance", "allow is 'at_chance', not a list of flags. Write allow = [\"absent_classes\"]."),
         ([3], "allow is [3], not a list of flags."),
         ({"at_chance": 1}, "not a list of flags"),
@@ -169,7 +176,7 @@ def test_the_adaptive_gate_says_at_its_end_whether_the_model_guesses():
 def test_only_flags_that_keep_a_verdict_back_can_be_allowed(absent, allow, message):
     with pytest.raises(OptionError, match=re.escape(message)):
         gate(absent, {"rules": {"wcr": 0.1}, "allow": allow})
-    assert len(ALLOWABLE) == 4
+    assert len(ALLOWABLE) == 6
 
 
 TOP = np.sqrt(np.pi / 2)

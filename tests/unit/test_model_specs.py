@@ -36,7 +36,7 @@ WRONG_SPECS = {
     "empty.onnx": "empty.onnx: is empty (0 bytes). Write it again.",
     "text.onnx": "text.onnx: is not an ONNX file, or is cut short. Export it again.",
     "net.h5": "net.h5: has the ending '.h5'. Models are .onnx, .pt2 or .torchscript; export others to ONNX.",
-    "net.pt": "net.pt: has the ending '.pt', which does not say what it is. Say --format torchscript "
+    "net.pt": "net.pt: has the ending '.pt', which does not say what it is. Say --model-format torchscript "
     "(format='torchscript') if it is that; weights alone need their network: torch:module:factory.",
     "net.pt2": "net.pt2: is a torch.export program, which can run code. "
     "Say --trust-model (trust=True) if you trust who made it, or give ONNX.",

@@ -177,7 +177,7 @@ def test_refuted_shares_are_held_to_the_level_they_were_made_at(audited):
 def test_what_does_not_exist_is_undecided():
     labels = np.arange(40) % 2
     zeros = Samples.of(2 * np.eye(2)[1 - labels], labels)
-    result = gate(zeros, {"rules": {"nrgc": 0.5}}, allow=["all_zero", "at_chance"])
+    result = gate(zeros, {"rules": {"nrgc": 0.5}}, allow=["all_zero", "at_chance", "labels_permuted"])
     assert result.verdict is Verdict.UNDECIDED
     assert "NRGC does not exist here" in result.models[0].reasons[0]
     absent = Samples.of(2 * np.eye(3)[labels], labels, class_names=["a", "b", "c"])

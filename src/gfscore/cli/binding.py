@@ -2,16 +2,19 @@
 
 import functools
 import inspect
+import math
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 from rich.progress import Progress
-from typer.models import ParameterInfo
+from typer.models import OptionInfo, ParameterInfo
 
 from gfscore import views
 from gfscore.cli.screens import progress_bar
@@ -20,7 +23,13 @@ from gfscore.jobs.calling import Progress as Moved
 from gfscore.jobs.config_files import Config
 from gfscore.storage import report
 
-Out = Annotated[Path | None, typer.Option(help="Folder for audit.json.  [default: gfscore-audit]")]
+METAVARS = {int: "N", float: "X", str: "TEXT", Path: "PATH"}
+RENAMED: dict[str, dict[str, str]] = {}  # by command: what options are called now, by what they were called before
+
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="Folder for audit.json, or a file that ends in .json.  [default: gfscore-audit]"),
+]
 PerSample = Annotated[Path | None, typer.Option(help="Also write a row per sample, to .csv or .parquet.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print audit.json instead of tables; write it only with --out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")]
@@ -71,18 +80,34 @@ class Call:
             return self.job(**self.words, **more)
 
 
-def command(job: Job[Any] | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def command(
+    job: Job[Any] | None = None, *, was: Mapping[str, str] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A command with the words of a job and with parameters of its own; paths of both may be addresses.
 
-    The function is called with the job, which has its words by then, and with its own parameters.
+    The function is called with the job, which has its words by then, and with its own parameters. ``was`` says what
+    parameters of its own are called now, by the names that they had before.
     """
-    return functools.partial(_bind, job)
+    return functools.partial(_bind, job, was or {})
 
 
-def _bind(job: Job[Any] | None, function: Callable[..., None]) -> Callable[..., None]:
+def rename_options(command: str, arguments: Sequence[str]) -> list[str]:
+    """The arguments of a command with options by the names that they have now; each old one is noted."""
+    found, renamed = [], RENAMED.get(command, {})
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if name in renamed:
+            _tell(f"gfscore: {name} is now called {renamed[name]}; the old name will go away.")
+        found.append(f"{renamed.get(name, name)}{equals}{value}")
+    return found
+
+
+def _bind(job: Job[Any] | None, was: Mapping[str, str], function: Callable[..., None]) -> Callable[..., None]:
     hints = get_type_hints(function, include_extras=True)
     own = {name: entry for name, entry in inspect.signature(function).parameters.items() if hints[name] is not Call}
     words = {} if job is None else job.words()
+    renamed = {**was, **({} if job is None else job.renamed)}
+    RENAMED[function.__name__.removesuffix("_command")] = {_flag(old): _flag(new) for old, new in renamed.items()}
 
     @functools.wraps(function)
     def run(**values: Any) -> None:
@@ -96,7 +121,7 @@ def _bind(job: Job[Any] | None, function: Callable[..., None]) -> Callable[..., 
             report.reset(token)
 
     parameters = [
-        *(_option(entry) for entry in words.values()),
+        *(_option(entry, job) for entry in words.values() if job is not None),
         *(entry.replace(annotation=_as_text(hints[name])) for name, entry in own.items()),
     ]
     parameters = [entry.replace(kind=inspect.Parameter.KEYWORD_ONLY) for entry in parameters]
@@ -113,23 +138,51 @@ def _words(job: Job[Any], values: dict[str, Any]) -> dict[str, Any]:
     return values | Config.read(values["config"]).words(job.name, said)
 
 
-def _option(entry: inspect.Parameter) -> inspect.Parameter:
+def _option(entry: inspect.Parameter, job: Job[Any]) -> inspect.Parameter:
     """A word of a job as typer reads it."""
     word = word_of(entry.annotation)
     assert word is not None  # noqa: S101 (words have one)
     kind, name = word.kind or get_args(entry.annotation)[0], entry.name.strip("_").replace("_", "-")
     flags = [f"--{name}", *([f"-{word.short}"] if word.short else [])]
     parse = path if takes_path(kind) else None if word.parse is None else _parser(word.parse)
-    remember = _remember if entry.name == "config" else None
     how: dict[str, Any] = {
-        "callback": remember,
         "help": word.help,
-        "metavar": word.metavar,
-        "min": word.least,
-        "max": word.most,
+        "metavar": word.metavar or (None if word.is_argument else _metavar(kind)),
+        "callback": _remember if entry.name == "config" else _between(word.least, word.most),
+        "rich_help_panel": job.panel(entry.name),
+        "parser": parse,
     }
-    info = typer.Argument(parser=parse, **how) if word.is_argument else typer.Option(*flags, parser=parse, **how)
+    if word.is_argument:
+        return entry.replace(annotation=Annotated[kind, typer.Argument(**how)])
+    info = typer.Option(*flags, hidden=word.expert, case_sensitive=False, **how)
     return entry.replace(annotation=Annotated[kind, info])
+
+
+def _metavar(kind: Any) -> str | None:
+    """What stands for a value in the help: its choices, or a word for its type."""
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    for each in (get_args(one)[0] if get_origin(one) is list else one for one in kinds):
+        if isinstance(each, type) and issubclass(each, Enum):
+            return "|".join(str(choice.value) for choice in each)
+        if each in METAVARS:
+            return METAVARS[each]
+    return None
+
+
+def _between(least: float | None, most: float | None) -> Callable[[Any], Any] | None:
+    """What refuses a number outside of its range; typer's own ranges take a third of the help's width."""
+    if least is None and most is None:
+        return None
+    limits = f"{'' if least is None else f'{least:g}<='}x{'' if most is None else f'<={most:g}'}"
+    said = limits if least is not None and most is not None else f"x>={least:g}" if most is None else f"x<={most:g}"
+    low, high = -math.inf if least is None else least, math.inf if most is None else most
+
+    def check(value: Any) -> Any:
+        if value is not None and not low <= value <= high:
+            raise typer.BadParameter(f"{value} is not in the range {said}.")
+        return value
+
+    return check
 
 
 def _remember(context: typer.Context, value: Any) -> Any:
@@ -162,13 +215,20 @@ def path(text: str) -> str:
     return text
 
 
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
 def _as_text(annotation: Any) -> Any:
-    """The annotation of a parameter, whose paths are read by :func:`path`."""
-    if not takes_path(annotation):
-        return annotation
+    """The annotation of a command's own parameter, whose paths are read by :func:`path`."""
     kind, info, *_ = get_args(annotation)
     if isinstance(info, ParameterInfo):
-        info.parser = path
+        info.parser = path if takes_path(annotation) else info.parser
+        if isinstance(info, OptionInfo):
+            info.case_sensitive = False
+            info.metavar = info.metavar or _metavar(kind)
+        if info.min is not None or info.max is not None:
+            info.callback, info.min, info.max = _between(info.min, info.max), None, None
     return Annotated[kind, info]
 
 

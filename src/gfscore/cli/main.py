@@ -13,6 +13,8 @@ import typer
 from gfscore import views
 from gfscore.__about__ import __version__
 from gfscore.cli import screens
+from gfscore.cli.binding import rename_options
+from gfscore.cli.help_screen import EXAMPLES, Command, CommandGroup, show_everything
 from gfscore.errors import GFScoreError, RunError
 from gfscore.storage import FULL, redact
 
@@ -46,6 +48,7 @@ def application(*names: str) -> typer.Typer:
     """The commands of these names, or all: only what they import is loaded, which is most of the time to start."""
     app = typer.Typer(
         name="gfscore",
+        cls=CommandGroup,
         help="Which classes does a classifier leave unprotected? Class-wise robustness audits without attacks.",
         no_args_is_help=True,
         add_completion=False,
@@ -58,7 +61,7 @@ def application(*names: str) -> typer.Typer:
         if name == "store":
             app.add_typer(module.store_app, name=name)
         else:
-            app.command(name)(getattr(module, f"{name}_command"))
+            app.command(name, cls=Command, epilog=EXAMPLES[name])(getattr(module, f"{name}_command"))
     return app
 
 
@@ -91,6 +94,7 @@ def run(arguments: list[str]) -> int:
     """Run the command line and return the exit code."""
     try:
         app = application(*(name for name in arguments[:1] if name in COMMANDS))
+        arguments = rename_options(arguments[0] if arguments else "", show_everything(arguments))
         code = int(app(args=arguments, prog_name="gfscore", standalone_mode=False) or 0)
         screens.hand_on()  # here, where a full disk behind it still becomes a line
         return _fail("interrupted.", code) if code == INTERRUPTED else code

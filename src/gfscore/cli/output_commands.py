@@ -101,11 +101,11 @@ def figures_command(
             say(console, f"Left out: {name}{number}: {reason}")
 
 
-@command()
+@command(was={"layout": "rows"})
 def table_command(
     audit: Annotated[Path, typer.Argument(help="An audit.json.")],
     form: Annotated[TableFormat, typer.Option("--format", help="How to write it.")] = TableFormat.MARKDOWN,
-    layout: Annotated[
+    rows: Annotated[
         Layout | None,
         typer.Option(
             help="What a row is: a model, a class, or a model with a column per class (matrix).  "
@@ -117,7 +117,7 @@ def table_command(
 ) -> None:
     """Write the tables of an audit for a paper, a README or a spreadsheet."""
     result = Audit.load(audit)
-    chosen = layout or (Layout.CLASSES if len(result.models) == 1 else Layout.MODELS)
+    chosen = rows or (Layout.CLASSES if len(result.models) == 1 else Layout.MODELS)
     text = render_table(result, layout=chosen, form=form, digits=digits)
     if out is None:
         write_data(text)

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.cli.binding import command
+from gfscore.cli.help_screen import Command, CommandGroup
 from gfscore.cli.screens import screen
 from gfscore.errors import OptionError
 from gfscore.inputs.probes import damaged_probes, is_of_its_model, remove_probes
@@ -23,10 +24,10 @@ StoreFolder = Annotated[
     Path | None, typer.Option("--store", help="Where logits are kept.  [default: $GFSCORE_STORE or the user's cache]")
 ]
 
-store_app = typer.Typer(help="Look after the logits on disk.", no_args_is_help=True)
+store_app = typer.Typer(help="Look after the logits on disk.", cls=CommandGroup, no_args_is_help=True)
 
 
-@store_app.command("list")
+@store_app.command("list", cls=Command)
 @command()
 def list_command(store: StoreFolder = None) -> None:
     """List what is kept, oldest first."""
@@ -46,7 +47,7 @@ def list_command(store: StoreFolder = None) -> None:
     console.print(Text(views.printable(f"In {kept.root}"), style="dim"), soft_wrap=True)
 
 
-@store_app.command("verify")
+@store_app.command("verify", cls=Command)
 @command()
 def verify_command(store: StoreFolder = None) -> None:
     """Hold every file against its checksums; a damaged part is computed again when it is next needed.
@@ -69,7 +70,7 @@ def verify_command(store: StoreFolder = None) -> None:
         typer.echo(f"{unprobed} of them will not be used again: nothing says which model they are of beyond a hash.")
 
 
-@store_app.command("clear")
+@store_app.command("clear", cls=Command)
 @command()
 def clear_command(
     key: Annotated[str | None, typer.Argument(help="Beginning of an entry's key.")] = None,

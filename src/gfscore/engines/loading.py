@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.data import load_data
@@ -22,46 +22,124 @@ from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import CHANNEL_AXIS, Dataset, Layout, Model
 from gfscore.measures.run import DEFAULT_BATCH, Run
 from gfscore.storage.store import Store
-from gfscore.words import Word
+from gfscore.words import Panel, Word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loading:
     """How specs are understood: plain values, so that a worker elsewhere can be told all of it."""
 
-    trust_model: Annotated[bool, Word(help="Load model formats that hold code (.pt2, TorchScript).")] = False
-    format: Annotated[str | None, Word(help="torchscript, when the ending of the file does not say so.")] = None
-    output: Annotated[str | None, Word(help="Name or position of the output that holds the logits.")] = None
-    model_dir: Annotated[Path | None, Word(help="Where RobustBench keeps its weights.")] = None
-    preset: Annotated[
-        str | None, Word(help="Mean and std by name: imagenet, cifar10, cifar100, mnist or half (0.5).")
+    PANEL: ClassVar = Panel.MODEL
+
+    trust_model: Annotated[
+        bool, Word(help="Load a model file that holds code (.pt2, TorchScript), which then runs on this machine.")
+    ] = False
+    model_format: Annotated[
+        str | None,
+        Word(
+            any_case=True,
+            was="format",
+            expert=True,
+            help="Format of the model file where its ending does not tell: torchscript.  [default: by the ending]",
+        ),
     ] = None
-    mean: Annotated[str | None, Word(help="Subtracted from [0, 1] pixels, such as 0.49,0.48,0.45.")] = None
-    std: Annotated[str | None, Word(help="Divides them then, such as 0.25,0.24,0.26.")] = None
-    layout: Annotated[str | None, Word(help="NHWC or NCHW, when the shape of the images does not tell.")] = None
-    resize: Annotated[str | None, Word(help="Shorter side in pixels, or height x width (224x224).")] = None
-    crop: Annotated[str | None, Word(help="Side of the middle that stays, in pixels.")] = None
-    interpolation: Annotated[str | None, Word(help="nearest, bilinear, bicubic, lanczos or box.")] = None
-    grey: Annotated[bool, Word(help="One channel instead of three.")] = False
-    range: Annotated[str | None, Word(help="What stands for black and white in float images, such as -1,1.")] = None
+    output: Annotated[
+        str | None,
+        Word(
+            expert=True,
+            help="Which output of the model holds the logits: its name or position.  [default: the only one]",
+        ),
+    ] = None
+    model_dir: Annotated[
+        Path | None, Word(expert=True, help="Folder where RobustBench keeps weights.  [default: models]")
+    ] = None
+    preset: Annotated[
+        str | None,
+        Word(
+            help="Normalisation that the network was trained with, by name: imagenet, cifar10, cifar100, mnist or half "
+            "(0.5).  [default: none]"
+        ),
+    ] = None
+    mean: Annotated[
+        str | None,
+        Word(help="Mean of each channel, subtracted from pixels in [0, 1], such as 0.49,0.48,0.45.  [default: none]"),
+    ] = None
+    std: Annotated[
+        str | None,
+        Word(
+            help="Standard deviation of each channel, by which pixels are divided after that, such as 0.25,0.24,0.26.  "
+            "[default: none]"
+        ),
+    ] = None
+    layout: Annotated[
+        str | None, Word(help="Order of the axes of the images: NHWC or NCHW.  [default: told by their shape]")
+    ] = None
+    resize: Annotated[
+        str | None,
+        Word(
+            help="Resize images: the shorter side in pixels (256), or height x width (224x224).  [default: as they are]"
+        ),
+    ] = None
+    crop: Annotated[
+        str | None, Word(help="Then keep the middle of the images: its side in pixels.  [default: all of it]")
+    ] = None
+    interpolation: Annotated[
+        str | None,
+        Word(
+            expert=True,
+            help="How images are resized: nearest, bilinear, bicubic, lanczos or box.  [default: bilinear]",
+        ),
+    ] = None
+    grey: Annotated[bool, Word(help="Turn images to grey: one channel instead of three.")] = False
+    range: Annotated[
+        str | None, Word(help="Values of black and white in images that are floats, such as -1,1.  [default: 0,1]")
+    ] = None
     batch_size: Annotated[
-        int, Word(least=1, help="Images a forward pass; a model with a fixed batch keeps its own.")
+        int, Word(least=1, help="Images in one forward pass; a model with a fixed batch size keeps its own.")
     ] = DEFAULT_BATCH
-    split: Annotated[str | None, Word(help="Which part of a data folder that has several: train or test.")] = None
+    split: Annotated[
+        str | None,
+        Word(
+            any_case=True,
+            panel=Panel.INPUT,
+            help="Which part of the data to use, where a folder has several: train or test.  [default: test]",
+        ),
+    ] = None
     n_per_class: Annotated[
         int | None,
         Word(
             least=1,
-            help="Images a generator draws of each class (100), or a random part of each class of other data (all).",
+            panel=Panel.INPUT,
+            help="Use this many images of each class, drawn at random.  [default: all; 100 of a generator]",
         ),
     ] = None
-    classes: Annotated[int | None, Word(least=2, help="Classes of a generator that does not say so.")] = None
+    classes: Annotated[
+        int | None,
+        Word(
+            least=2,
+            panel=Panel.INPUT,
+            expert=True,
+            help="Number of classes of a generator that does not say it.  [default: what it says]",
+        ),
+    ] = None
     threads: Annotated[
         int | None,
-        Word(least=1, help="Threads an ONNX graph may use.  [default: all cores; 1 a worker with --engine ray]"),
+        Word(
+            least=1,
+            panel=Panel.CLUSTER,
+            expert=True,
+            help="Processor threads that an ONNX model may use.  [default: all cores; 1 a worker with --engine ray]",
+        ),
     ] = None
     class_names: Any = None  # one for each class
-    seed: Annotated[int, Word(least=0, help="Of everything random.")] = 0
+    seed: Annotated[
+        int,
+        Word(
+            least=0,
+            panel=Panel.STATISTICS,
+            help="Seed of everything that is drawn at random: the same seed gives the same result.",
+        ),
+    ] = 0
     gpu: bool = False
 
     @property
@@ -171,7 +249,7 @@ class Loader:
             name=own.get("name"),
             trust=how.trust_model,
             output=_position(own.get("output", how.output)),
-            format=own.get("format", how.format),
+            format=own.get("format", how.model_format),
             model_dir=how.model_dir,
             threads=how.threads,
         )

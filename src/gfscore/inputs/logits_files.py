@@ -4,6 +4,7 @@ Formats: :mod:`~gfscore.inputs.array_files` and :mod:`~gfscore.inputs.table_file
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gfscore.arrays import IntArray
-from gfscore.errors import FileError, naming
+from gfscore.errors import FileError, OptionError, naming
 from gfscore.inputs.array_files import RawSamples, read_npz, read_safetensors
 from gfscore.inputs.small_files import read_groups, refuse_moved
 from gfscore.inputs.stray_columns import refuse_unnamed
@@ -43,6 +44,7 @@ def read_samples(
     label_column: str | None = None,
     ignore_columns: Sequence[str] | None = None,
     labels_from: int | None = None,
+    label_names: Sequence[str] | Path | None = None,
 ) -> Samples:
     """Read and check a logits file, here or at an address: ``.npz``, ``.safetensors``, ``.parquet`` or ``.csv``.
 
@@ -50,10 +52,13 @@ def read_samples(
     cases names that the file has stay in its order. ``groups`` is a file with one group per sample, or with a
     column ``sample_id`` to join on. A ``piece`` is one of several files, as in :meth:`~gfscore.Samples.of`. Of a table,
     ``label_column`` holds the labels and ``ignore_columns`` are no classes; ``labels_from`` is the number that labels
-    have for the first class. No pickle is ever loaded. Formats: :doc:`files`.
+    have for the first class, ``label_names`` what they number, where their order is not that of the classes.
+    No pickle is ever loaded. Formats: :doc:`files`.
     """
     path = to_read(path)
-    words = ReadingWords(label_column=label_column, ignore_columns=ignore_columns, labels_from=labels_from)
+    words = ReadingWords(
+        label_column=label_column, ignore_columns=ignore_columns, labels_from=labels_from, label_names=label_names
+    )
     with naming(redact(path)):
         given = None if class_names is None else name_texts(class_names)
         raw = _read(path, Reading(probabilities=probabilities, class_names=given, piece=piece, words=words))
@@ -61,7 +66,7 @@ def read_samples(
             refuse_moved(given, raw.class_names)
         return Samples.of(
             raw.logits,
-            words.indices(raw.labels) if raw.table is None else raw.labels,
+            _indices(raw, words, raw.class_names if given is None else given),
             class_names=raw.class_names if given is None else given,
             groups=raw.groups if groups is None else read_groups(groups, raw.sample_ids, raw.labels.size),
             sample_ids=raw.sample_ids,
@@ -72,6 +77,15 @@ def read_samples(
             data=raw.data,
             table=raw.table,
         )
+
+
+def _indices(raw: RawSamples, words: ReadingWords, class_names: Sequence[str] | None) -> NDArray[Any]:
+    """Labels as indices of the classes; those of a table are counted from 0 already."""
+    if raw.table is None:
+        return words.indices(raw.labels, class_names)
+    if raw.table.named and words.label_names is not None:
+        raise OptionError("has labels that are names, and --label-names is about numbers. Leave it out.")
+    return replace(words, labels_from=None).indices(raw.labels, class_names)
 
 
 def _read(path: Path, how: Reading) -> RawSamples:

@@ -10,6 +10,7 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from gfscore.errors import FileError, OptionError
 from gfscore.inputs.stray_columns import BOOKKEEPING, LABEL, LABEL_NAMES, plain_name, refuse_columns
-from gfscore.names import listing, shorten
+from gfscore.names import listing, name_texts, shorten
 from gfscore.words import Word
 
 SAMPLE_ID, GROUP = "sample_id", "group"
@@ -48,19 +49,49 @@ class ReadingWords:
         int | None, Word(metavar="N", help="The number that labels have for the first class, such as 1.  [default: 0]")
     ] = None
 
-    def indices(self, labels: NDArray[Any]) -> NDArray[Any]:
-        """Labels that are numbers, counted from 0; what is no number is left for a check that says so."""
-        if self.labels_from is None or labels.dtype.kind not in "iuf":
+    label_names: Annotated[
+        Any,
+        Word(
+            kind=Path | None,
+            help="Names that the labels number, where their order is not that of the classes: a file as --class-names.",
+        ),
+    ] = None
+
+    def indices(self, labels: NDArray[Any], class_names: Sequence[str] | None) -> NDArray[Any]:
+        """Labels that are numbers as indices of the classes; what is no number is left for a check that says so."""
+        if labels.ndim != 1 or labels.dtype.kind not in "iuf":
             return labels
-        return labels.astype(np.int64 if labels.dtype.kind in "iu" else labels.dtype) - self.labels_from
+        if self.labels_from is not None:
+            labels = labels.astype(np.int64 if labels.dtype.kind in "iu" else labels.dtype) - self.labels_from
+        return labels if self.label_names is None else self._in_order(labels, class_names)
+
+    def _in_order(self, labels: NDArray[Any], class_names: Sequence[str] | None) -> NDArray[Any]:
+        """Labels that number their own list of names, as indices of the classes of these names."""
+        from gfscore.inputs.small_files import read_class_names  # which reads tables, and so imports this module
+
+        given = read_class_names(self.label_names) if isinstance(self.label_names, Path) else self.label_names
+        if class_names is None:
+            raise OptionError("--label-names needs the names of the classes in the order of the model: --class-names.")
+        names, place_of = name_texts(given), {name: place for place, name in enumerate(class_names)}
+        for name in names:
+            if name not in place_of:
+                raise OptionError(
+                    f"label name {shorten(name)} is no class; these are {listing(list(class_names))}. Give the same "
+                    "names in another order."
+                )
+        outside = ~((labels >= 0) & (labels < len(names)) & (labels == np.rint(labels)))
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise OptionError(f"label {labels[row]:g} in row {row} is none of the {len(names)} of --label-names.")
+        return np.array([place_of[name] for name in names], dtype=np.int64)[labels.astype(np.int64)]
 
     def refuse(self, what: str, *, labels_too: bool = False) -> None:
         """Refuse what is said of columns where there are none, and of labels where these are not read from a file."""
         said = {"label_column": self.label_column, "ignore_columns": self.ignore_columns}
         if labels_too:
-            said["labels_from"] = self.labels_from
+            said |= {"labels_from": self.labels_from, "label_names": self.label_names}
         for name in (name for name, value in said.items() if value is not None):
-            where = "logits files" if name == "labels_from" else "tables (.csv, .tsv or .parquet)"
+            where = "logits files" if name.startswith(("labels", "label_names")) else "tables (.csv, .tsv or .parquet)"
             raise OptionError(f"--{name.replace('_', '-')} is about {where}, and {what}. Leave it out.")
 
     def ignored(self, header: Sequence[str]) -> set[str]:

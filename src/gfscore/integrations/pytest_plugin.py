@@ -8,7 +8,8 @@ import pytest
 
 from gfscore.errors import OptionError
 from gfscore.inputs.small_files import extend_policy, read_policy
-from gfscore.jobs.gate import Baseline, gate
+from gfscore.jobs.baselines import Baseline
+from gfscore.jobs.gate import gate
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.sources import source_of
 from gfscore.outputs.ci_formats import flag_text, grounds_text

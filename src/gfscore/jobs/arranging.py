@@ -32,7 +32,7 @@ class Asked(NamedTuple):
         """Logits, model and data; logits that came with labels as samples."""
         if self.labels is None:
             return self.logits, self.model, self.data
-        labels = words.indices(self.labels)
+        labels = words.indices(self.labels, class_names)
         samples = Samples.of(self.logits, labels, class_names=class_names, probabilities=probabilities)
         return samples, self.model, self.data
 

@@ -6,26 +6,23 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gfscore.arrays import FloatArray, IntArray
 from gfscore.assemble import make_provenance, ranking_of
 from gfscore.errors import OptionError
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.arranging import arrange, with_name
 from gfscore.jobs.calibrate import Outside, curve_of, with_calibration
 from gfscore.jobs.calling import SILENT, Face, Job
-from gfscore.jobs.options import (
+from gfscore.jobs.common_words import (
     Accuracies,
     DataSpecs,
     Groups,
     LogitsFiles,
     ModelSpecs,
-    Options,
     Probabilities,
     Radii,
     Reference,
-    RunOptions,
-    Target,
 )
+from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, wanted_radii
 from gfscore.jobs.sources import Source, find_sources, provenance_of, watch
 from gfscore.jobs.stages import audit_scores, score_samples, with_curves
@@ -35,15 +32,9 @@ from gfscore.results import Audit, Calibration, ModelAudit, Provenance, Verdict
 from gfscore.samples import Samples
 from gfscore.score_titles import GREAT
 from gfscore.scores import (
-    FirstOrder,
     LocalScores,
-    first_order_scores,
-    forward_only_norms,
-    gradient_norms,
-    strongest_rivals,
 )
-from gfscore.scores.margin_slopes import Forward
-from gfscore.words import Word
+from gfscore.words import Panel, Word
 
 Seen = Callable[[str, Samples, LocalScores], None]  # called with each model's name, samples and local scores
 
@@ -54,21 +45,35 @@ def audit(
     labels: ArrayLike | None = None,
     *,
     stream: Annotated[
-        bool, Word(help="Read, or run, piece by piece and keep sums only; a folder is a model in shards.")
+        bool,
+        Word(
+            expert=True,
+            help="For data that do not fit into memory: read or run it piece by piece and keep sums only. A folder of "
+            "logits files is one model.",
+        ),
     ] = False,
-    pieces: Annotated[bool, Word(help="All LOGITS are pieces of one model, read as a stream.")] = False,
+    pieces: Annotated[
+        bool, Word(expert=True, help="All LOGITS are pieces of one model, read one after the other as with --stream.")
+    ] = False,
     model: ModelSpecs = None,
     data: DataSpecs = None,
     probabilities: Probabilities = False,
     options: Options,
     radii: Radii = None,
     target: Annotated[
-        Target, Word(help="What intervals are about: the world the samples come from, or the fixed data set.")
+        Target,
+        Word(
+            panel=Panel.STATISTICS,
+            expert=True,
+            help="What intervals are about: the population that the samples come from, or this finite data set.",
+        ),
     ] = Target.POPULATION,
     calibrate: Annotated[
         str | None,
         Word(
+            any_case=True,
             metavar="OBJECTIVE",
+            panel=Panel.SCORE,
             help="Also find a temperature by models, classes, stability or given, and show all metrics at it.",
         ),
     ] = None,
@@ -116,7 +121,7 @@ def audit(
     _refuse_array_words([word for word, value in arrays.items() if value is not None], logits, stream=stream or pieces)
     _ = run.names  # a file that cannot be read is refused before anything else is
     outside = Outside.read(calibrate, reference, accuracies, options)
-    files = watch([] if stream or pieces else logits, groups, run.class_names)
+    files = watch([] if stream or pieces else logits, groups, run.class_names, words.label_names)
     if stream or pieces:
         needs = {"--groups": groups, "--per-sample": seen, "--calibrate": calibrate}
         _refuse_with_stream({**needs, "--target finite": target == Target.FINITE}, options)
@@ -126,7 +131,7 @@ def audit(
     if labels is not None:
         logits = Samples.of(
             logits,
-            words.indices(np.asarray(labels)),
+            words.indices(np.asarray(labels), run.names),
             class_names=run.names,
             sample_ids=sample_ids,
             probabilities=probabilities,
@@ -237,47 +242,6 @@ def audit_models(models: Mapping[str, Samples], options: Options | None = None) 
         scored = audit_scores(samples, score_samples(samples, options), options, name=name)
         audited.append(with_curves(scored, samples, options))
     return Audit(models=tuple(audited), ranking=ranking_of(tuple(audited)), provenance=make_provenance())
-
-
-def audit_first_order(
-    logits: Forward,
-    pixels: ArrayLike,
-    labels: ArrayLike,
-    *,
-    norm: str,
-    eps: float | None = None,
-    gradients: Callable[[FloatArray, IntArray, IntArray], FloatArray] | None = None,
-    class_names: Sequence[str] | None = None,
-    sample_ids: Sequence[object] | None = None,
-    name: str = "model",
-    options: Options | None = None,
-    **settings: Any,
-) -> Audit:
-    r"""Audit how evenly the first-order radius of one model is spread over its classes.
-
-    ``logits`` is a function from pixels (n, ...) in [0, 1] to logits (n, K), ``pixels`` are the images and ``labels``
-    (N,) their classes; all of it is held in memory. ``gradients``, if there is such a function, gives the gradients
-    (n, R, D) of :math:`f_y - f_j` with respect to the pixels for images, labels (n,) and rivals j (n, R); without it
-    the radii are forward-only estimates. ``settings`` are the other fields of :class:`FirstOrder`. With ``eps``,
-    ``robust_accuracy`` is the share of radii above it.
-
-    >>> weights, images = 4 * np.eye(2), np.array([[0.8, 0.2], [0.6, 0.5], [0.1, 0.9], [0.5, 0.4]])
-    >>> found = audit_first_order(lambda x: x @ weights, images, [0, 0, 1, 1], norm="linf", max_radius=1, eps=0.2,
-    ...                           gradients=lambda x, y, rivals: weights[y][:, None] - weights[rivals])
-    >>> [(entry.name, round(entry.score, 2), entry.robust_accuracy.value) for entry in found.classes]
-    [('0', 0.18, 0.5), ('1', 0.2, 0.5)]
-    """
-    how, images = FirstOrder(norm=norm, eps=eps, **settings), np.asarray(pixels)
-    samples = Samples.of(logits(images), labels, class_names=class_names, sample_ids=sample_ids)
-    rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
-    halved = None
-    if gradients is not None:
-        norms = gradient_norms(gradients(images, samples.labels, rivals), how.kind)
-    else:
-        norms, halved = forward_only_norms(logits, images, samples, rivals, how)
-    local = first_order_scores(samples, norms, how, gradients=gradients is not None, halved=halved)
-    audited = audit_scores(samples, local, options or Options(), name=name)
-    return Audit(models=(audited,), provenance=make_provenance())
 
 
 def sample_table(samples: Samples, local: LocalScores, *, name: str) -> dict[str, list[Any]]:

@@ -9,7 +9,8 @@ from gfscore.errors import OptionError, naming
 from gfscore.inputs.small_files import for_models, read_class_names, read_reference
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.calling import Job, listed_paths
-from gfscore.jobs.options import Accuracies, ClassNames, LogitsFiles, Options, Probabilities, Reference
+from gfscore.jobs.common_words import Accuracies, ClassNames, LogitsFiles, Probabilities, Reference
+from gfscore.jobs.options import Options
 from gfscore.jobs.sources import Source, model_names
 from gfscore.jobs.stages import audit_scores, score_samples
 from gfscore.names import listing
@@ -26,7 +27,7 @@ from gfscore.temperature import (
     temperature_curve,
 )
 from gfscore.temperature import calibrate as calibrate_curves
-from gfscore.words import Word
+from gfscore.words import Panel, Word
 
 ROBUSTBENCH = "robustbench:"
 Numbers = Mapping[str, float] | str | Path | None  # by model, or where they can be read
@@ -35,15 +36,27 @@ Numbers = Mapping[str, float] | str | Path | None  # by model, or where they can
 @Job
 def calibrate(
     logits: LogitsFiles,
-    objective: Annotated[str, Word(help="What to maximise: models, classes, stability or given.")],
+    objective: Annotated[
+        str,
+        Word(
+            any_case=True,
+            metavar="OBJECTIVE",
+            panel=Panel.SCORE,
+            help="What to maximise: models, classes, stability or given.",
+        ),
+    ],
     *,
     reference: Reference = None,
     accuracies: Accuracies = None,
-    activation: Annotated[str, Word(help="How logits become confidences: softmax or sigmoid.")] = "softmax",
+    activation: Annotated[
+        str, Word(any_case=True, panel=Panel.SCORE, help="How logits become confidences: softmax or sigmoid.")
+    ] = "softmax",
     probabilities: Probabilities = False,
     class_names: ClassNames = None,
     words: ReadingWords,
-    range: Annotated[str, Word(help="Temperatures searched, lowest and highest.")] = "0.01,10",  # noqa: A002
+    temperature_range: Annotated[
+        str, Word(was="range", panel=Panel.SCORE, help="Temperatures that are searched: the lowest and the highest.")
+    ] = "0.01,10",
 ) -> Calibration:
     r"""Find all temperatures that maximise an objective over models, without attacks.
 
@@ -66,7 +79,7 @@ def calibrate(
     >>> found.value, found.baselines.at_one
     (1.0, 1.0)
     """
-    options, span = Options(activation=activation), _span(range)
+    options, span = Options(activation=activation), _span(temperature_range)
     outside = Outside.read(objective, reference, accuracies, options)
     if isinstance(logits, Samples):
         logits = {"model": logits}
@@ -187,7 +200,7 @@ def _span(text: str | tuple[float, float]) -> tuple[float, float]:
         low, high = (float(end) for end in text.split(","))
     except ValueError:
         raise OptionError(
-            f"--range {text!r} is not two numbers. Write the lowest and the highest, as 0.01,10."
+            f"--temperature-range {text!r} is not two numbers. Write the lowest and the highest, as 0.01,10."
         ) from None
-    with naming("--range"):
+    with naming("--temperature-range"):
         return check_temperature_range((low, high))

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
@@ -14,7 +15,7 @@ import numpy as np
 from gfscore.errors import OptionError
 from gfscore.inputs.models.model_objects import names_model
 from gfscore.storage import all_to_read, expand_pattern, local_folder, to_write
-from gfscore.words import Word
+from gfscore.words import Panel, Word
 
 Result = TypeVar("Result")
 Progress = Callable[[int, int], None]  # how much is done, and of how much
@@ -96,9 +97,14 @@ class Job(Generic[Result]):
         self.__signature__ = written.replace(parameters=parameters)
 
         self._paths = {e.name: takes_paths(e.annotation) for e in parameters if takes_path(e.annotation)}
+        self._panels = {name: panel for group in self._groups.values() for name, panel in _field_panels(group).items()}
+        self.renamed = {
+            word.was: name for name, entry in self.words().items() if (word := word_of(entry.annotation)) and word.was
+        }
 
     def __call__(self, *arguments: Any, **words: Any) -> Result:
-        """Call the function by its words; what ``config`` says, where there is one, stands behind them."""
+        """Call the function by its words, old names too; what ``config`` says, if given, stands behind them."""
+        words = self._by_new_names(words)
         if (file := words.pop("config", None) if "config" in self.__signature__.parameters else None) is None:
             return self._call(arguments, words)
         from gfscore.jobs.config_files import Config  # which knows the jobs, and they this module
@@ -125,6 +131,23 @@ class Job(Generic[Result]):
             for name, group in self._groups.items()
         }
         return self.function(**{name: values[name] for name in self._given}, **groups)
+
+    def _by_new_names(self, words: dict[str, Any]) -> dict[str, Any]:
+        found = dict[str, Any]()
+        for name, value in words.items():
+            new = name if name in self.__signature__.parameters else self.renamed.get(name, name)
+            if new != name:
+                warnings.warn(f"{name} is now called {new}.", DeprecationWarning, stacklevel=3)
+            if new in found:
+                raise OptionError(f"{new} is said twice, as {name} too, which it was called before. Say it once.")
+            found[new] = value
+        return found
+
+    def panel(self, name: str) -> Panel:
+        """Where the help shows a word."""
+        word = word_of(self.__signature__.parameters[name].annotation)
+        own = None if word is None else word.panel
+        return own or self._panels.get(name) or Panel.INPUT
 
     def __reduce__(self) -> str:
         return self.function.__qualname__  # where to find it again: pickle asks the module
@@ -159,8 +182,11 @@ def plain_value(name: str, value: Any, annotation: Any) -> Any:
         return value
     if isinstance(value, np.generic):
         value = value.item()
+    if word.any_case:
+        value = _small(value)
     for kind in kinds:
         if isinstance(kind, type) and issubclass(kind, StrEnum):
+            value = _small(value)
             if value not in tuple(kind):
                 raise OptionError(f"{name} {value!r} is not a choice. Choose {' or '.join(kind)}.")
             return kind(value)
@@ -174,6 +200,13 @@ def plain_value(name: str, value: Any, annotation: Any) -> Any:
         if word.most is not None and value > word.most:
             raise OptionError(f"{name} is {value:g}. Give at most {word.most:g}.")
     return value
+
+
+def _small(value: Any) -> Any:
+    """A name, or several, in small letters; anything else as it is."""
+    if isinstance(value, list | tuple):
+        return [_small(each) for each in value]
+    return value.lower() if isinstance(value, str) and not isinstance(value, StrEnum) else value
 
 
 def kinds_of(annotation: Any) -> tuple[Any, ...]:
@@ -242,3 +275,12 @@ def _field_parameters(group: Any) -> list[inspect.Parameter]:
         )
         for field in fields(group)
     ]
+
+
+def _field_panels(group: Any) -> dict[str, Panel]:
+    """The panel of each field: that of the class which declares it."""
+    found = dict[str, Panel]()
+    for owner in reversed(group.__mro__):
+        panel = vars(owner).get("PANEL")
+        found |= {name: panel for name in vars(owner).get("__annotations__", {}) if panel is not None}
+    return found

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from gfscore.errors import OptionError
-from gfscore.jobs.options import Seed
+from gfscore.jobs.common_words import Seed
 from gfscore.scores.given import check_cap
 from gfscore.scores.smoothing import DEFAULT_ALPHA, Noise, largest_radius
-from gfscore.words import Word
+from gfscore.words import Panel, Word
 
 DEFAULT_NOISE = Noise()
 
@@ -26,6 +26,8 @@ class Certificate(StrEnum):
 class CertificateWords:
     """What makes the radii."""
 
+    PANEL: ClassVar = Panel.SCORE
+
     method: Annotated[
         Certificate,
         Word(
@@ -34,14 +36,14 @@ class CertificateWords:
         ),
     ]
     sigma: Annotated[
-        float | None, Word(help=f"Of the noise, in [0, 1] pixels.  [default: {DEFAULT_NOISE.sigma:g}]")
+        float | None, Word(help=f"Deviation of the noise, in [0, 1] pixels.  [default: {DEFAULT_NOISE.sigma:g}]")
     ] = None
     n0: Annotated[
         int | None,
-        Word(help=f"Noise samples that choose the class of an image.  [default: {DEFAULT_NOISE.n0}]"),
+        Word(expert=True, help=f"Noise samples that choose the class of an image.  [default: {DEFAULT_NOISE.n0}]"),
     ] = None
     n: Annotated[
-        int | None, Word(help=f"Noise samples that are then counted for it.  [default: {DEFAULT_NOISE.n}]")
+        int | None, Word(help=f"Noise samples of each image that are then counted.  [default: {DEFAULT_NOISE.n}]")
     ] = None
     alpha: Annotated[
         float | None,
@@ -54,9 +56,11 @@ class CertificateWords:
             help="L2 Lipschitz constant of the logits in [0, 1] pixels.  [default: product of spectral norms]",
         ),
     ] = None
-    of_inputs: Annotated[bool, Word(help="L is for inputs after mean and std: divide it by the smallest std.")] = False
+    of_inputs: Annotated[
+        bool, Word(expert=True, help="L is for inputs after mean and std: divide it by the smallest std.")
+    ] = False
     radii: Annotated[Path | None, Word(metavar="FILE", help="A radius per sample: .csv, .npz or .parquet.")] = None
-    norm: Annotated[str, Word(help="Of the radii in --radii: l2 or linf.")] = "l2"
+    norm: Annotated[str, Word(any_case=True, help="Norm of the radii in --radii: l2 or linf.")] = "l2"
     cap: Annotated[
         float | None,
         Word(help="Largest radius that counts, for lipschitz and given.  [default: 1 in l2, 16/255 in linf]"),

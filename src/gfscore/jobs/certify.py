@@ -21,7 +21,8 @@ from gfscore.jobs.arranging import arrange, listed_models
 from gfscore.jobs.audit import Seen
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.certificate_words import Certificate, CertificateWords
-from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, ProfileOptions, RunOptions
+from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs
+from gfscore.jobs.options import ProfileOptions, RunOptions
 from gfscore.jobs.sources import Source, find_sources, provenance_of, watch
 from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Run, Votes

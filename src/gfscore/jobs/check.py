@@ -9,20 +9,23 @@ from gfscore.attacks import PER_CLASS, Assault, Refuter, ScoredRun, refute, with
 from gfscore.errors import OptionError, naming
 from gfscore.jobs.arranging import listed_data, listed_models
 from gfscore.jobs.calling import SILENT, Face, Job
-from gfscore.jobs.options import DataSpecs, ModelSpecs, Options, RunOptions
+from gfscore.jobs.common_words import DataSpecs, ModelSpecs
+from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.sources import Source, run_models
 from gfscore.jobs.stages import audit_scores
 from gfscore.results import Audit, ModelAudit
 from gfscore.score_titles import FIRST_ORDER
-from gfscore.words import Word
+from gfscore.words import Panel, Word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOptions(Options):
     """How to score, where norm and eps may be those of an attack that the score knows nothing about."""
 
-    autoattack: Annotated[bool, Word(help="Accuracy under AutoAttack per class, beside the scores.")] = False
-    quick: Annotated[bool, Word(help="PGD instead of AutoAttack, for a first look.")] = False
+    autoattack: Annotated[bool, Word(help="Measure accuracy under AutoAttack of each class, beside the scores.")] = (
+        False
+    )
+    quick: Annotated[bool, Word(help="Attack by PGD instead of AutoAttack, for a first look.")] = False
 
     def __post_init__(self) -> None:
         _ = self.assault
@@ -60,11 +63,16 @@ def check(
     method: Annotated[
         list[str] | None,
         Word(
+            any_case=True,
+            metavar="METHOD",
+            panel=Panel.SCORE,
             help="What tries to refute: bisection (forward passes alone), premise (gradient of the margin) or attack "
-            "(minimal-norm attacks). May be given several times.  [default: all that is possible]"
+            "(minimal-norm attacks). May be given several times.  [default: all that is possible]",
         ),
     ] = None,
-    samples: Annotated[int, Word(least=1, help="Random samples of each class that are tried.")] = PER_CLASS,
+    samples: Annotated[
+        int, Word(least=1, panel=Panel.SCORE, help="Random samples of each class that are tried.")
+    ] = PER_CLASS,
     options: CheckOptions,
     run: RunOptions,
     folder: Path | None = None,

@@ -15,6 +15,7 @@ from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.small_files import read_class_names
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.calling import SILENT, Face, Job
+from gfscore.jobs.common_words import ClassNames, Groups, Probabilities, StoreFolder
 from gfscore.jobs.matching import (
     BY_ORDER,
     check_alike,
@@ -27,7 +28,7 @@ from gfscore.jobs.matching import (
     version_path,
     weigh_alike,
 )
-from gfscore.jobs.options import ClassNames, Groups, Options, Probabilities, StoreFolder
+from gfscore.jobs.options import Options
 from gfscore.jobs.sources import model_names, provenance_of, watch
 from gfscore.jobs.stages import audit_scores, score_info, score_samples
 from gfscore.judge import (
@@ -43,7 +44,7 @@ from gfscore.profile import class_profile
 from gfscore.results import Audit, ClassChange, Comparison, Flag, MetricChange, ModelAudit, RobustChange, ScoreInfo
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
-from gfscore.words import Word
+from gfscore.words import Panel, Word
 
 MATCHED_BY_ORDER = Flag(
     code="matched_by_order",
@@ -61,10 +62,10 @@ def compare(
     new: New,
     *,
     tolerance: Annotated[
-        float | None, Word(help="A fall that is accepted; without it, a class is worse when it fell at all.")
+        float | None, Word(panel=Panel.RULES, help="A fall of a class that is accepted.  [default: none]")
     ] = None,
     unpaired: Annotated[
-        bool, Word(help="Do not match samples: they are others, or their order is not theirs.")
+        bool, Word(panel=Panel.STATISTICS, help="Do not match samples: they are others, or in another order.")
     ] = False,
     probabilities: Probabilities = False,
     groups: Groups = None,

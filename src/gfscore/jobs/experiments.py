@@ -13,7 +13,8 @@ from gfscore.jobs.arranging import listed_data
 from gfscore.jobs.calibrate import Outside, curve_of, with_calibration
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.check import audit_subject
-from gfscore.jobs.options import DataSpecs, Options, RunOptions, Seed, StoreFolder
+from gfscore.jobs.common_words import DataSpecs, Seed, StoreFolder
+from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.sources import run_models
 from gfscore.paper import Dataset, Reproduction, Table, measured_table, published
 from gfscore.paper import reproduce as recompute_published

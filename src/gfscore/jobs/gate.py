@@ -12,22 +12,20 @@ from gfscore.errors import OptionError, naming
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.adaptive import gate_runs
 from gfscore.jobs.arranging import arrange, listed_models, split_policy, with_name
+from gfscore.jobs.baselines import Baseline, compare_with, is_audit, read_baseline, refuse_void_baseline
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
-from gfscore.jobs.compare import compare_audits, compare_samples
-from gfscore.jobs.options import DataSpecs, Groups, ModelSpecs, Options, Probabilities, Radii, RunOptions, Target
+from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Probabilities, Radii
+from gfscore.jobs.compare import compare_samples
+from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.policy_words import PolicyWords
-from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, refuse_engine
+from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, radii_of_rules, refuse_engine
 from gfscore.jobs.sources import Source, find_samples, find_sources, provenance_of, watch
-from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores, score_samples
-from gfscore.judge import ROUND, check_thresholds, refuse_void
-from gfscore.judge.flags import Facts, audit_flags, known_flags
+from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores
+from gfscore.judge import ROUND, check_thresholds
 from gfscore.judge.judging import judge
 from gfscore.judge.policy import Kind, Policy
-from gfscore.judge.robust_changes import unpaired_robust_change
-from gfscore.profile import class_profile
 from gfscore.results import (
     Audit,
-    Comparison,
     GateResult,
     ModelAudit,
     ModelVerdict,
@@ -36,9 +34,7 @@ from gfscore.results import (
 )
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
-from gfscore.words import Word
-
-Baseline = Samples | ModelAudit
+from gfscore.words import Panel, Word
 
 
 @Job
@@ -51,7 +47,10 @@ def gate(
             help="Logits files, or an audit.json that was made before; a model each.",
         ),
     ] = None,
-    policy: Annotated[Any, Word(kind=Path | None, help="Rules from a policy.toml.")] = None,
+    policy: Annotated[
+        Any,
+        Word(kind=Path | None, panel=Panel.RULES, help="A policy.toml with rules.  [default: only those said here]"),
+    ] = None,
     *,
     labels: Any = None,
     model: ModelSpecs = None,
@@ -59,12 +58,30 @@ def gate(
     rules: PolicyWords,
     radii: Radii = None,
     baseline: Annotated[
-        Any, Word(kind=Path | None, help="An earlier version to compare with: a logits file or an audit.json.")
+        Any,
+        Word(
+            kind=Path | None, help="An earlier version to compare with, for --change: a logits file or an audit.json."
+        ),
     ] = None,
-    adaptive: Annotated[bool, Word(help="Run the model only until the rule on the WCR is decided.")] = False,
-    round: Annotated[int, Word(least=1, help="Forward passes between two looks, with --adaptive.")] = ROUND,  # noqa: A002
+    adaptive: Annotated[
+        bool, Word(panel=Panel.RULES, help="Run the model only until the rule on the worst class (--wcr) is decided.")
+    ] = False,
+    round: Annotated[  # noqa: A002
+        int,
+        Word(
+            least=1,
+            panel=Panel.RULES,
+            expert=True,
+            help="Forward passes between two looks at the rule, with --adaptive.",
+        ),
+    ] = ROUND,
     target: Annotated[
-        Target, Word(help="What --adaptive decides about: the world behind the data, or this very data set.")
+        Target,
+        Word(
+            panel=Panel.RULES,
+            expert=True,
+            help="What --adaptive decides about: the population behind the data, or this finite data set.",
+        ),
     ] = Target.POPULATION,
     probabilities: Probabilities = False,
     groups: Groups = None,
@@ -97,11 +114,11 @@ def gate(
     asked = arrange(inputs, labels, model, data)
     inputs, model, data = asked.checked(run.names, words, probabilities=probabilities)
     model, name = with_name(model, name)
-    files = watch(inputs, baseline, policy, groups)
+    files = watch(inputs, baseline, policy, groups, words.label_names)
     kept = rules.over(policy, options.eps)
-    robust = refuse_engine(_radii(kept, options, radii), run)
+    robust = refuse_engine(radii_of_rules(kept, options, radii), run)
     given = _listed(inputs)
-    if model or not all(isinstance(each, ModelAudit) or _is_audit(each) for each in given):
+    if model or not all(isinstance(each, ModelAudit) or is_audit(each) for each in given):
         with naming(policy) if isinstance(policy, Path) else nullcontext():
             check_scale(kept, options)
     if adaptive:
@@ -124,7 +141,7 @@ def gate(
 
     if name is not None and len(given) + len(listed_models(model)) > 1:
         raise OptionError("several models have names of their own. Leave name out.")
-    before = _baseline(baseline, read, options)
+    before = read_baseline(baseline, read, options)
     if seen is None:
         options = replace(options, permutations=0)  # no rule asks for the noise floor
     verdicts = []
@@ -148,27 +165,15 @@ def _listed(inputs: Any) -> list[Any]:
     return listed_paths(inputs)
 
 
-def _baseline(given: Any, read: Callable[[Source], Samples], options: Options) -> Baseline | None:
-    """The earlier version: as given, or from its file."""
-    if isinstance(given, Path):
-        with naming(given) if _is_audit(given) else nullcontext():
-            given = Audit.load(given).model if _is_audit(given) else read(Source(name=given.stem, path=given))
-    if options.radius is not None and isinstance(given, Samples):
-        raise OptionError("a radius cannot be compared with a baseline of logits. Give its audit.json instead.")
-    if not isinstance(given, Samples | ModelAudit | Audit | None):
-        raise OptionError(f"the baseline is {type(given).__name__}. Give a file, Samples, or an audit.")
-    return given.model if isinstance(given, Audit) else given
-
-
 def _sources(
     inputs: Sequence[Any], model: Any, data: Any, run: RunOptions, face: Face, *, probabilities: bool
 ) -> Iterator[Source | ModelAudit]:
     """Audits as they are, then logits, then models that are run."""
     files = [each for each in inputs if isinstance(each, Path)]
     for each in files:
-        yield from Audit.load(each).models if _is_audit(each) else ()
+        yield from Audit.load(each).models if is_audit(each) else ()
     yield from (each for each in inputs if not isinstance(each, Path))
-    logits = [each for each in files if not _is_audit(each)]
+    logits = [each for each in files if not is_audit(each)]
     if logits or model or data or not inputs:
         yield from find_sources(logits, model, data, run, face, probabilities=probabilities)
 
@@ -221,12 +226,12 @@ def gate_scores(
     model = beside(audit_scores(samples, local, at, name=name, origin=origin))
     comparison = None
     if baseline is not None and Kind.CHANGE in levels:
-        _refuse_void_baseline(baseline, policy, options)
+        refuse_void_baseline(baseline, policy, options)
     if isinstance(baseline, Samples) and Kind.CHANGE in levels:
         level = replace(options, delta=levels[Kind.CHANGE])
         comparison = compare_samples(baseline, samples, level, names=("baseline", name))
     elif isinstance(baseline, ModelAudit) and Kind.CHANGE in levels:
-        comparison = _against(baseline, model, policy, levels)
+        comparison = compare_with(baseline, model, policy, levels)
     verdict = judge(model, policy, levels, comparison=comparison)
     return model.model_copy(update={"verdict": verdict.verdict.value}), verdict
 
@@ -238,8 +243,8 @@ def gate_audit(
     levels = _levels(policy, delta, baseline)
     comparison = None
     if baseline is not None and Kind.CHANGE in levels:
-        _refuse_void_baseline(baseline, policy, Options())
-        comparison = _against(baseline, model, policy, levels)
+        refuse_void_baseline(baseline, policy, Options())
+        comparison = compare_with(baseline, model, policy, levels)
     with naming(model.name):
         verdict = judge(model, policy, levels, comparison=comparison)
     return model.model_copy(update={"verdict": verdict.verdict.value}), verdict
@@ -265,47 +270,6 @@ def _levels(policy: Policy, delta: float, baseline: Baseline | None) -> dict[Kin
     of_scores = any(rule.kind is Kind.CHANGE and rule.eps is None for rule in policy.rules)  # others are counted anew
     unpaired = of_scores and isinstance(baseline, ModelAudit)
     return policy.levels(delta, also=(Kind.PROFILE,) if unpaired else ())
-
-
-def _refuse_void_baseline(baseline: Baseline, policy: Policy, options: Options) -> None:
-    """A change against what is about nothing is about nothing."""
-    if isinstance(baseline, ModelAudit):
-        flags = known_flags(baseline)
-    else:
-        local = score_samples(baseline, options)
-        flags = audit_flags(Facts.of(baseline, local), class_profile(baseline, local), min_n=options.min_n)
-    with naming("baseline"):
-        refuse_void(flags, policy.allow)
-
-
-def _against(baseline: ModelAudit, model: ModelAudit, policy: Policy, levels: Mapping[Kind, float]) -> Comparison:
-    """The unpaired comparison, at the level of the baseline: that of the new audit is spent already.
-
-    Changes of robust accuracy are counted anew, at the level that is left for changes.
-    """
-    changes = [
-        unpaired_robust_change(baseline, model, eps, delta=levels[Kind.CHANGE] / len(policy.eps)) for eps in policy.eps
-    ]
-    known = tuple(change for change in changes if change is not None)
-    about_scores = any(rule.kind is Kind.CHANGE and rule.eps is None for rule in policy.rules)
-    delta = baseline.interval.delta if about_scores else levels[Kind.CHANGE]
-    return compare_audits(baseline, model).model_copy(update={"delta": delta, "robustness": known})
-
-
-def _radii(policy: Policy, options: Options, radii: Any) -> MeasuredRadii | None:
-    """The radii that rules ask for; without such a rule none are measured, and none may be asked for."""
-    if policy.eps:
-        return MeasuredRadii.of(options, radii, policy.eps)
-    options.refuse_radii("which no rule asks for. Give --robust-accuracy 0.3@2/255, or say --score first-order.")
-    if radii is not None:
-        raise OptionError(
-            "--radii is about robust accuracy, and no rule asks for it. Give --robust-accuracy 0.3@2/255."
-        )
-    return None
-
-
-def _is_audit(path: Any) -> bool:
-    return isinstance(path, Path) and path.suffix.lower() == ".json"
 
 
 def _refuse_files(inputs: Sequence[Any], *files: Any) -> None:

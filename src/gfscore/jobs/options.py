@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from gfscore.bounds import Method, check_level
 from gfscore.engines.loading import Loading
 from gfscore.engines.ray import Cluster
 from gfscore.errors import OptionError
-from gfscore.inputs.known_data import WITH_NAMES, names_or_text
 from gfscore.inputs.small_files import read_class_names
+from gfscore.jobs.common_words import ClassNames, Seed, StoreFolder
 from gfscore.judge import check_expectation
 from gfscore.judge.flags import DEFAULT_MIN_N
 from gfscore.measures.slopes import Gradients
@@ -20,102 +20,15 @@ from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
 from gfscore.scores import Activation, FirstOrder, scores_of_samples
 from gfscore.scores.great import check_activation, check_temperature
 from gfscore.storage.store import Store, default_root
-from gfscore.words import Word, read_size
+from gfscore.words import Panel, Word, read_size
 
 RADIUS_WORDS = ("norm", "eps", "rivals", "directions", "step", "max_radius", "gradients")
-ALL_RADII, NO_RADII = "all", "none"
 RADIUS_DEFAULTS = FirstOrder(norm="linf")
-
-
-def read_radii(text: str) -> str | int:
-    """Of how many samples of each class radii are measured, as it is written.
-
-    >>> read_radii("200"), read_radii("all")
-    (200, 'all')
-    """
-    if text in (ALL_RADII, NO_RADII):
-        return text
-    try:
-        return int(text)
-    except ValueError:
-        raise OptionError(f"{text!r} is not a number of samples per class. Write 100, all or none.") from None
 
 
 def known_scores() -> tuple[str, ...]:
     """The names of all scores that samples alone decide, for a choice."""
     return scores_of_samples()
-
-
-LogitsFiles = Annotated[
-    Any,
-    Word(
-        kind=list[Path] | None,
-        help="Logits files: .npz, .safetensors, .parquet, .csv or .tsv; a model each.",
-        is_argument=True,
-    ),
-]
-ModelSpecs = Annotated[
-    Any,
-    Word(
-        kind=list[str] | None,
-        metavar="SPEC",
-        help="A model to run: FILE.onnx, FILE.pt2, torch:module:factory, timm:NAME, hf:ORG/NAME, "
-        "robustbench:DATASET/THREAT/NAME or zoo:NAME; with words of its own as FILE.onnx?preset=cifar10. May be given "
-        "several times.",
-    ),
-]
-DataSpecs = Annotated[
-    Any,
-    Word(
-        kind=list[str] | None,
-        metavar="SPEC",
-        help="Labelled images: FILE.npz, FILE.parquet, an image folder, a CIFAR or MNIST folder, generator:FILE.onnx, "
-        "zoo:digits or generator:zoo. May be given several times.",
-    ),
-]
-Reference = Annotated[
-    Any,
-    Word(
-        kind=str | None,
-        metavar="FILE",
-        help="A number per model to rank beside: a CSV (model,value), a JSON object, or robustbench:cifar10/L2.",
-    ),
-]
-Accuracies = Annotated[
-    Any,
-    Word(
-        kind=str | None,
-        metavar="FILE",
-        help="Clean accuracies by model to calibrate with, as --reference; robustbench:cifar10/L2 takes its clean "
-        "ones.  [default: from the data]",
-    ),
-]
-ClassNames = Annotated[
-    Any,
-    Word(
-        kind=Path | None,
-        parse=names_or_text,
-        help=f"Names of the classes: {', '.join(WITH_NAMES)}, or a file with one per line, or a JSON list.",
-    ),
-]
-Probabilities = Annotated[bool, Word(help="The files hold probabilities: softmax is not applied again.")]
-Groups = Annotated[
-    Any, Word(kind=Path | None, help="Profile over these groups: a name per line, or a CSV with a column each.")
-]
-Seed = Annotated[int, Word(least=0, help="Of everything random.")]
-StoreFolder = Annotated[Path | None, Word(help="Where logits are kept.  [default: $GFSCORE_STORE or the user's cache]")]
-
-
-Radii = Annotated[
-    Any,
-    Word(
-        kind=str | None,
-        parse=read_radii,
-        metavar="N",
-        help="Samples of each class, drawn at random, whose first-order radii are measured for robust accuracy: a "
-        "number, all or none.  [default: with a model, about 1,000 in all by gradients, 500 by forward passes]",
-    ),
-]
 
 
 class Engine(StrEnum):
@@ -136,17 +49,24 @@ class Target(StrEnum):
 class RunOptions(Loading):
     """How models are loaded and run, for every job that takes a model and data."""
 
+    PANEL: ClassVar = Panel.CLUSTER
+
     class_names: ClassNames = None
     engine: Annotated[Engine, Word(help="Where models run: on this machine, or on a Ray cluster.")] = Engine.LOCAL
     address: Annotated[
         str | None,
-        Word(help="Ray cluster: auto (the one found here), local (one of its own) or host:port.  [default: local]"),
+        Word(
+            expert=True,
+            help="Ray cluster: auto (the one found here), local (one of its own) or host:port.  [default: local]",
+        ),
     ] = None
     workers: Annotated[
-        int | None, Word(least=1, help="Ray workers that run models side by side.  [default: as many as find room]")
+        int | None,
+        Word(expert=True, least=1, help="Ray workers that run models side by side.  [default: as many as find room]"),
     ] = None
     gpus_per_actor: Annotated[
-        float | None, Word(least=0, help="GPUs of a Ray worker, or the part of one.  [default: 0]")
+        float | None,
+        Word(expert=True, least=0, help="GPUs that each Ray worker has, or the part of one.  [default: 0]"),
     ] = None
     store: StoreFolder = None
 
@@ -187,17 +107,36 @@ class RunOptions(Loading):
 class ProfileOptions:
     """What is made of scores, whatever they are; checked when made."""
 
-    fairness_weight: Annotated[float, Word(help="Lambda of FP-GREAT = class mean - lambda * RDI.")] = (
-        formulas.DEFAULT_FAIRNESS_WEIGHT
-    )
-    delta: Annotated[float, Word(help="All intervals of a model hold together with probability 1 - delta.")] = 0.05
-    interval: Annotated[str, Word(help="How intervals are found: betting, kl, bernstein or hoeffding.")] = (
-        Method.BETTING
-    )
-    permutations: Annotated[int, Word(help="Shuffles of the noise floor; 0 leaves it out.")] = 1000
-    min_n: Annotated[int, Word(help="Flag classes with fewer samples.")] = DEFAULT_MIN_N
+    PANEL: ClassVar = Panel.STATISTICS
+
+    fairness_weight: Annotated[
+        float,
+        Word(
+            expert=True,
+            help="How much the gap counts in the penalised mean (FP-GREAT): mean of the classes minus this times the "
+            "gap (RDI).",
+        ),
+    ] = formulas.DEFAULT_FAIRNESS_WEIGHT
+    delta: Annotated[
+        float, Word(help="Error level: all intervals of a model hold together with probability 1 - delta.")
+    ] = 0.05
+    interval: Annotated[
+        str, Word(any_case=True, expert=True, help=f"How intervals are found: {', '.join(Method)}.")
+    ] = Method.BETTING
+    permutations: Annotated[
+        int,
+        Word(
+            expert=True, help="Shuffles of the samples that show what chance alone would give; 0 leaves that test out."
+        ),
+    ] = 1000
+    min_n: Annotated[int, Word(expert=True, help="Warn of classes with fewer samples than this.")] = DEFAULT_MIN_N
     expect_accuracy: Annotated[
-        float | None, Word(help="Stop when the clean accuracy is off by more than sampling explains.")
+        float | None,
+        Word(
+            help="Accuracy that the model is known for, such as 0.92: stop "
+            "where the one found here is off by more than "
+            "chance explains.  [default: not checked]"
+        ),
     ] = None
     seed: Seed = 0
 
@@ -217,16 +156,31 @@ class ProfileOptions:
 class Options(ProfileOptions):
     """How to audit, the same for every model of an audit: which local score, and what is made of it."""
 
+    PANEL: ClassVar = Panel.SCORE
+
     score: Annotated[
-        str, Word(help="great, first-order (an estimated radius, which needs --model), or one of a plug-in.")
+        str,
+        Word(
+            any_case=True,
+            help="What is measured of each sample: great (from confidences), first-order (an estimated radius, which "
+            "needs --model), or a score of a plug-in.",
+        ),
     ] = GREAT
     activation: Annotated[
         str | None,
-        Word(help=f"How logits become confidences: softmax or sigmoid.  [default: {Activation.SOFTMAX}]"),
+        Word(
+            any_case=True, help=f"How logits become confidences: softmax or sigmoid.  [default: {Activation.SOFTMAX}]"
+        ),
     ] = None
-    temperature: Annotated[float | None, Word(help="Divides the logits first.  [default: 1]")] = None
+    temperature: Annotated[
+        float | None, Word(help="Divide the logits by this before they become confidences.  [default: 1]")
+    ] = None
     norm: Annotated[
-        str | None, Word(help="Norm of a radius: l2 or linf.  [default: linf; --score first-order has none]")
+        str | None,
+        Word(
+            any_case=True,
+            help="Norm of a radius: l2 or linf.  [default: linf; for --score first-order it must be said]",
+        ),
     ] = None
     eps: Annotated[
         float | None,
@@ -239,24 +193,34 @@ class Options(ProfileOptions):
     ] = None
     rivals: Annotated[
         int | None,
-        Word(help=f"Strongest other classes that a first-order radius looks at.  [default: {RADIUS_DEFAULTS.rivals}]"),
+        Word(
+            expert=True,
+            help=f"Strongest other classes that a first-order radius looks at.  [default: {RADIUS_DEFAULTS.rivals}]",
+        ),
     ] = None
     directions: Annotated[
         int | None,
-        Word(help="Random directions of a forward-only radius, two passes each.  [default: l2 32, linf 64]"),
+        Word(
+            expert=True,
+            help="Random directions of a radius without gradients, two passes each.  [default: l2 32, linf 64]",
+        ),
     ] = None
     step: Annotated[
         float | None,
-        Word(help=f"L2 length of a step along them, in [0, 1] pixels.  [default: {RADIUS_DEFAULTS.step:g}]"),
+        Word(
+            expert=True,
+            help=f"L2 length of a step along such a direction, in [0, 1] pixels.  [default: {RADIUS_DEFAULTS.step:g}]",
+        ),
     ] = None
     max_radius: Annotated[
-        float | None, Word(help="Larger first-order radii count as this.  [default: l2 2, linf 32/255]")
+        float | None, Word(expert=True, help="Larger first-order radii count as this.  [default: l2 2, linf 32/255]")
     ] = None
     gradients: Annotated[
         str | None,
         Word(
+            any_case=True,
             help="Whether radii use gradients: no (forward passes alone), yes, or auto: where the model has them.  "
-            "[default: auto; no with --directions or --step]"
+            "[default: auto; no with --directions or --step]",
         ),
     ] = None
 

@@ -10,33 +10,42 @@ from gfscore.errors import OptionError
 from gfscore.jobs.calling import Job
 from gfscore.results import Audit
 from gfscore.scores import SCORE_MAX
-from gfscore.words import Word
+from gfscore.words import Panel, Word
 
 
 @Job
 def plan(
     *,
-    radius: Annotated[float | None, Word(help="Half-width wanted for class scores.")] = None,
-    n: Annotated[int | None, Word(help="Samples per class: say what half-width they buy.")] = None,
-    classes: Annotated[int | None, Word(least=1, help="Number of classes.")] = None,
-    delta: Annotated[float, Word(help="All intervals hold together with probability 1 - delta.")] = 0.05,
+    half_width: Annotated[
+        float | None,
+        Word(was="radius", help="Say how many samples give class intervals of this half-width, on average."),
+    ] = None,
+    n: Annotated[int | None, Word(help="Say what half-width this many samples per class give.")] = None,
+    classes: Annotated[int | None, Word(least=1, help="Number of classes.  [default: those of --pilot]")] = None,
+    delta: Annotated[
+        float, Word(panel=Panel.STATISTICS, help="All intervals hold together with probability 1 - delta.")
+    ] = 0.05,
     pilot: Annotated[
         Any, Word(kind=Path | None, help="An audit.json of a first, small audit: its means and deviations are used.")
     ] = None,
-    seed: Annotated[int, Word(least=0, help="Of the simulation for betting.")] = 0,
+    seed: Annotated[
+        int, Word(least=0, panel=Panel.STATISTICS, help="Seed of the simulation for betting intervals.")
+    ] = 0,
 ) -> tuple[Plan, ...]:
-    """Samples per class that a half-width ``radius`` needs, or the half-width that ``n`` buys, for each interval.
+    """Samples per class that a half-width ``half_width`` needs, or the half-width that ``n`` buys, for each interval.
 
     ``pilot``, a first, small audit or its file, gives the number of classes and the spread of their scores; without it
     the plan is for the worst case.
 
-    >>> [(entry.method.value, entry.n) for entry in plan(radius=0.05, classes=10)][-1]
+    >>> [(entry.method.value, entry.n) for entry in plan(half_width=0.05, classes=10)][-1]
     ('hoeffding', 1995)
     """
     first = Audit.load(pilot).model if isinstance(pilot, Path) else pilot
     first = first.model if isinstance(first, Audit) else first
-    if (radius is None) == (n is None):
-        raise OptionError("say what is known: --radius for the samples it needs, or --n for the radius they buy.")
+    if (half_width is None) == (n is None):
+        raise OptionError(
+            "say what is known: --half-width for the samples it needs, or --n for the half-width they buy."
+        )
     if first is None and classes is None:
         raise OptionError("say how many classes there are (--classes), or give a first audit (--pilot).")
     known, maximum = None, SCORE_MAX
@@ -44,8 +53,8 @@ def plan(
         stds = [math.nan if entry.std is None else entry.std for entry in first.classes]
         known, maximum = Pilot.of([entry.score for entry in first.classes], stds), first.score.range[1]
     count = classes or len(first.classes if first else ())
-    if radius is not None:
-        return plan_samples(radius, n_classes=count, delta=delta, maximum=maximum, pilot=known, seed=seed)
+    if half_width is not None:
+        return plan_samples(half_width, n_classes=count, delta=delta, maximum=maximum, pilot=known, seed=seed)
     return plan_radius(n or 0, n_classes=count, delta=delta, maximum=maximum, pilot=known, seed=seed)
 
 

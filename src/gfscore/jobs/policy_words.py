@@ -4,23 +4,25 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.small_files import allow_also, extend_policy, read_policy
 from gfscore.jobs.calling import kinds_of
 from gfscore.judge import Policy
-from gfscore.words import Word
+from gfscore.words import Panel, Word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyWords:
     """Rules beside a policy, in place of the same rule there; several are texts ``NAME=NUMBER``, or a mapping."""
 
-    wcr: Annotated[float | None, Word(help="The worst class is at least this.")] = None
-    rdi: Annotated[float | None, Word(help="Best minus worst class is at most this.")] = None
-    nrgc: Annotated[float | None, Word(help="The Gini coefficient of the classes is at most this.")] = None
-    fp_great: Annotated[float | None, Word(help="FP-GREAT is at least this.")] = None
+    PANEL: ClassVar = Panel.RULES
+
+    wcr: Annotated[float | None, Word(help="The score of the worst class (WCR) is at least this.")] = None
+    rdi: Annotated[float | None, Word(help="The gap between best and worst class (RDI) is at most this.")] = None
+    nrgc: Annotated[float | None, Word(help="The Gini coefficient of the classes (NRGC) is at most this.")] = None
+    fp_great: Annotated[float | None, Word(help="The penalised mean (FP-GREAT) is at least this.")] = None
     class_: Annotated[list[str] | None, Word(metavar="NAME=SCORE", help="The score of a class is at least this.")] = (
         None
     )
@@ -89,8 +91,8 @@ class PolicyWords:
         list[str] | None,
         Word(
             metavar="FLAG",
-            help="Judge in spite of a flag: absent_classes, at_chance, all_zero or bounded_logits. May be given "
-            "several times.",
+            help="Judge in spite of a flag: absent_classes, labels_shifted, labels_permuted, at_chance, all_zero or "
+            "bounded_logits. May be given several times.",
         ),
     ] = None
 

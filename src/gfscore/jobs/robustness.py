@@ -1,24 +1,38 @@
 """Robust accuracy beside any score: radii of a random part of each class are measured, and counted."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from gfscore.arrays import IntArray
+from gfscore.arrays import FloatArray, IntArray
+from gfscore.assemble import make_provenance
 from gfscore.engines.local import score_first_order
 from gfscore.errors import ModelError, OptionError, first_line
 from gfscore.jobs.calling import Face
-from gfscore.jobs.options import ALL_RADII, NO_RADII, Options, RunOptions
+from gfscore.jobs.common_words import ALL_RADII, NO_RADII
+from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.stages import audit_scores
+from gfscore.judge.policy import Policy
 from gfscore.judge.robust_accuracy import count_radii, default_eps, with_robustness
 from gfscore.measures import Run
 from gfscore.measures.slopes import Gradients
-from gfscore.results import Flag, ModelAudit
+from gfscore.results import Audit, Flag, ModelAudit
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER
-from gfscore.scores import FirstOrder, LocalScores, Norm
+from gfscore.scores import (
+    FirstOrder,
+    LocalScores,
+    Norm,
+    first_order_scores,
+    forward_only_norms,
+    gradient_norms,
+    strongest_rivals,
+)
+from gfscore.scores.margin_slopes import Forward
 
 IN_ALL = {True: 1000, False: 500}  # samples with a radius by default: with gradients, and by forward passes alone
 OF_MEANS = "capped_radii"  # a flag about mean radii, which no share above eps rests on
@@ -144,3 +158,56 @@ def refuse_engine(radii: MeasuredRadii | None, run: RunOptions) -> MeasuredRadii
             run.refuse_ray("a first-order radius")
         return None
     return radii
+
+
+def radii_of_rules(policy: Policy, options: Options, radii: Any) -> MeasuredRadii | None:
+    """The radii that rules ask for; without such a rule none are measured, and none may be asked for."""
+    if policy.eps:
+        return MeasuredRadii.of(options, radii, policy.eps)
+    options.refuse_radii("which no rule asks for. Give --robust-accuracy 0.3@2/255, or say --score first-order.")
+    if radii is not None:
+        raise OptionError(
+            "--radii is about robust accuracy, and no rule asks for it. Give --robust-accuracy 0.3@2/255."
+        )
+    return None
+
+
+def audit_first_order(
+    logits: Forward,
+    pixels: ArrayLike,
+    labels: ArrayLike,
+    *,
+    norm: str,
+    eps: float | None = None,
+    gradients: Callable[[FloatArray, IntArray, IntArray], FloatArray] | None = None,
+    class_names: Sequence[str] | None = None,
+    sample_ids: Sequence[object] | None = None,
+    name: str = "model",
+    options: Options | None = None,
+    **settings: Any,
+) -> Audit:
+    r"""Audit how evenly the first-order radius of one model is spread over its classes.
+
+    ``logits`` is a function from pixels (n, ...) in [0, 1] to logits (n, K), ``pixels`` are the images and ``labels``
+    (N,) their classes; all of it is held in memory. ``gradients``, if there is such a function, gives the gradients
+    (n, R, D) of :math:`f_y - f_j` with respect to the pixels for images, labels (n,) and rivals j (n, R); without it
+    the radii are forward-only estimates. ``settings`` are the other fields of :class:`FirstOrder`. With ``eps``,
+    ``robust_accuracy`` is the share of radii above it.
+
+    >>> weights, images = 4 * np.eye(2), np.array([[0.8, 0.2], [0.6, 0.5], [0.1, 0.9], [0.5, 0.4]])
+    >>> found = audit_first_order(lambda x: x @ weights, images, [0, 0, 1, 1], norm="linf", max_radius=1, eps=0.2,
+    ...                           gradients=lambda x, y, rivals: weights[y][:, None] - weights[rivals])
+    >>> [(entry.name, round(entry.score, 2), entry.robust_accuracy.value) for entry in found.classes]
+    [('0', 0.18, 0.5), ('1', 0.2, 0.5)]
+    """
+    how, images = FirstOrder(norm=norm, eps=eps, **settings), np.asarray(pixels)
+    samples = Samples.of(logits(images), labels, class_names=class_names, sample_ids=sample_ids)
+    rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
+    halved = None
+    if gradients is not None:
+        norms = gradient_norms(gradients(images, samples.labels, rivals), how.kind)
+    else:
+        norms, halved = forward_only_norms(logits, images, samples, rivals, how)
+    local = first_order_scores(samples, norms, how, gradients=gradients is not None, halved=halved)
+    audited = audit_scores(samples, local, options or Options(), name=name)
+    return Audit(models=(audited,), provenance=make_provenance())

@@ -25,8 +25,9 @@ from gfscore.inputs.small_files import read_groups
 from gfscore.inputs.table_columns import NOTHING_SAID, ReadingWords
 from gfscore.jobs.arranging import are_specs, arrange, listed_data, listed_models
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
+from gfscore.jobs.common_words import DataSpecs, ModelSpecs
 from gfscore.jobs.config_files import read_now
-from gfscore.jobs.options import DataSpecs, ModelSpecs, Options, RunOptions
+from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
 from gfscore.measures import Logits, Run
 from gfscore.measures.run import facts_of

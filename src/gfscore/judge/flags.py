@@ -8,6 +8,7 @@ import numpy as np
 
 from gfscore.errors import PLURALS, first_few
 from gfscore.judge.accuracies import Decisions, is_at_chance
+from gfscore.judge.mistakes import Pairs, label_flag
 from gfscore.judge.policy import ABSENT
 from gfscore.metrics.formulas import worst_classes
 from gfscore.probabilities import PERCENT, RowSums, places
@@ -43,6 +44,7 @@ class Facts:
     probabilities: bool
     decisions: Decisions | None  # by class; None where only sums by group were kept
     n_classes: int  # of the model
+    pairs: Pairs | None = None  # of labels and decisions; None where only sums by group were kept
     row_sums: RowSums | None = None  # of probabilities
     table: TableNotes = NO_TABLE  # how the columns of a table were read
     halved_batches: int = 0  # of the model, that did not fit into memory
@@ -52,6 +54,7 @@ class Facts:
         """From the samples themselves."""
         return cls(
             decisions=Decisions.of(samples, local),
+            pairs=Pairs.of(samples, local),
             n_classes=samples.n_classes,
             n_samples=samples.n_samples,
             tied=int((local.tied & (local.predicted == samples.labels)).sum()),
@@ -70,6 +73,7 @@ class Facts:
         """From what is left of them."""
         return cls(
             decisions=Decisions.of_summary(summary),
+            pairs=Pairs.of_summary(summary),
             n_classes=len(summary.class_names),
             n_samples=summary.n_samples,
             tied=int(summary.column("tied").sum()),
@@ -88,6 +92,7 @@ def audit_flags(facts: Facts, profile: ClassProfile, *, min_n: int) -> tuple[Fla
     """All flags that apply, in a fixed order."""
     found = (
         absent_flag(profile.absent),
+        _label_flag(facts),
         *_profile_flags(profile, min_n),
         _at_chance(facts, profile),
         _one_class_takes_all(facts),
@@ -128,8 +133,9 @@ def bounded_flag(low: float, high: float) -> Flag | None:
         return None
     return Flag(
         code="bounded_logits",
-        message=f"all logits lie in [{low:.3g}, {high:.3g}]: if these are sigmoid outputs or normalised scores, "
-        "they are no logits and the score means nothing.",
+        message=f"all logits lie in [{low:.3g}, {high:.3g}], and rows do not sum to 1: if these are sigmoid "
+        "outputs p or normalised scores, they are no logits and the score means nothing. Save what comes before the "
+        "sigmoid, log(p / (1 - p)), and say --activation sigmoid if classes are judged one by one.",
     )
 
 
@@ -191,6 +197,12 @@ def _at_chance(facts: Facts, profile: ClassProfile) -> Flag | None:
     return chance_flag(facts.decisions.accuracy, facts.decisions.worth, facts.decisions.guess)
 
 
+def _label_flag(facts: Facts) -> Flag | None:
+    if facts.pairs is None or facts.decisions is None:
+        return None
+    return label_flag(facts.pairs, facts.decisions.names)
+
+
 def _one_class_takes_all(facts: Facts) -> Flag | None:
     decided = facts.decisions
     if decided is None:
@@ -202,8 +214,8 @@ def _one_class_takes_all(facts: Facts) -> Flag | None:
     return Flag(
         code="one_class_takes_all",
         message=f"{100 * taken:.1f} % of the samples are decided for {decided.names[top]}, which is the label of "
-        f"{100 * own:.1f} %. Inputs on the wrong scale do this (check mean, std and the range of the pixels), and so "
-        "does a column that is no class.",
+        f"{100 * own:.1f} %. Inputs on the wrong scale do this (check --mean and --std or --preset, and --range), and "
+        "so does a column that is no class (--ignore-columns).",
     )
 
 

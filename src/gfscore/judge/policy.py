@@ -19,7 +19,13 @@ from gfscore.words import read_size
 EVERY = "*"  # in the place of a class: each of them
 SCORE = "score"  # what the score is called in a rule, until it is known which one is judged
 ABSENT = "absent_classes"
-VOIDING = ("at_chance", "all_zero", "bounded_logits")  # flags that leave nothing to judge
+VOIDING = (
+    "labels_shifted",
+    "labels_permuted",
+    "at_chance",
+    "all_zero",
+    "bounded_logits",
+)  # flags that leave nothing to judge
 ALLOWABLE = (ABSENT, *VOIDING)
 ROUNDING = 1e-9  # of the length of a scale, for thresholds that were computed
 

@@ -15,7 +15,8 @@ from gfscore.outputs.sentences import both_ends
 
 Entry = TypeVar("Entry")
 RowMaker = Callable[[Entry], Sequence[Text | str]]
-WORD = re.compile(r"(?:[−-]?\d[\d.,]* %|\[[−\d][^\]\n]{,60}\]|\b[A-Za-z]\*? = |\S)+\s*")  # what is never broken
+UNITS = r"[−-]?\d[\d.,]* %", r"\[[−\d][^\]\n]{,60}\]", r"\[default: \S+\]", r"\b[A-Za-z]\*? = "
+WORD = re.compile(rf"(?:{'|'.join(UNITS)}|\S)+\s*")  # what is never broken
 PROSE_WIDTH = 24  # columns that a text which is broken between its words has at least
 INDENT, GAP = 2, 2  # columns before what belongs to a name above it, and between two cells
 

@@ -13,9 +13,9 @@ def objective_given_without_a_reference(folder):
     return ["calibrate", *npz(folder)[1:], "--objective", "given"]
 
 
-@case("--range 'cold' is not two numbers. Write the lowest and the highest, as 0.01,10.")
+@case("--temperature-range 'cold' is not two numbers. Write the lowest and the highest, as 0.01,10.")
 def calibration_range_of_words(folder):
-    return ["calibrate", *npz(folder)[1:], "--objective", "models", "--range", "cold"]
+    return ["calibrate", *npz(folder)[1:], "--objective", "models", "--temperature-range", "cold"]
 
 
 @case("{folder}/r.csv: has the columns 'name', 'score'. Name them 'model' and 'value'.")

@@ -56,14 +56,14 @@ def store_clear_of_an_unknown_key(folder):
     return ["store", "clear", "abc", "--store", str(folder)]
 
 
-@case("say what is known: --radius for the samples it needs, or --n for the radius they buy.")
+@case("say what is known: --half-width for the samples it needs, or --n for the half-width they buy.")
 def plan_without_a_question(folder):
     return ["plan", "--classes", "10"]
 
 
 @case("say how many classes there are (--classes), or give a first audit (--pilot).")
 def plan_without_classes(folder):
-    return ["plan", "--radius", "0.1"]
+    return ["plan", "--half-width", "0.1"]
 
 
 @case(

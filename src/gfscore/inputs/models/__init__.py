@@ -138,7 +138,7 @@ def _format(path: Path, wanted: str | None) -> Format:
         return ENDINGS[ending]
     if ending in AMBIGUOUS:
         raise FileError(
-            f"has the ending {ending!r}, which does not say what it is. Say --format torchscript "
+            f"has the ending {ending!r}, which does not say what it is. Say --model-format torchscript "
             "(format='torchscript') if it is that; weights alone need their network: torch:module:factory."
         ).found_in(path)
     raise FileError(
