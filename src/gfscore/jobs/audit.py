@@ -98,7 +98,6 @@ def audit(
     Or a ``model`` is run on ``data``: specs as on the command line, or in memory a function or a torch module, and
     ``(inputs, labels)``. Then robust accuracy is measured too, at a ladder of ``eps``, from first-order radii of a
     random part of each class (``radii``).
-
     With ``groups``, one name per sample (or several attributes by name, which are intersected), the profile is over
     groups; the label stays what the margin is measured against. All intervals hold together with probability
     1 - ``delta``, those of robust accuracy by themselves. ``seen`` is called with the name, samples and local scores of
