@@ -28,7 +28,7 @@ if typing.TYPE_CHECKING:
     from gfscore.jobs.check import check
     from gfscore.jobs.compare import compare
     from gfscore.jobs.gate import gate
-    from gfscore.jobs.options import Options
+    from gfscore.jobs.options import Options, RunOptions
     from gfscore.jobs.plan import plan
     from gfscore.jobs.robustness import audit_first_order
     from gfscore.jobs.sources import samples_of
@@ -43,7 +43,7 @@ _LATE = {
     "audit_first_order": "gfscore.jobs.robustness",
     **{name: f"gfscore.jobs.{name}" for name in ("calibrate", "certify", "check", "compare", "gate", "plan")},
     **dict.fromkeys(("SCORE_MAX", "local_scores"), "gfscore.scores"),
-    "Options": "gfscore.jobs.options",
+    **dict.fromkeys(("Options", "RunOptions"), "gfscore.jobs.options"),
     "StreamingAudit": "gfscore.jobs.stream",
     "read_samples": "gfscore.inputs.logits_files",
     "samples_of": "gfscore.jobs.sources",
@@ -57,6 +57,7 @@ __all__ = [
     "GateResult",
     "ModelAudit",
     "Options",
+    "RunOptions",
     "Samples",
     "StreamingAudit",
     "__version__",

@@ -23,7 +23,8 @@ SHOWN = {"out", "json", "quiet", "per_sample", "junit", "sarif", "summary", "fai
 IN_PYTHON = {  # what has no text: arrays, callables, whoever listens
     "audit": {"labels", "sample_ids", "class_sizes", "finite", "name", "seen", "face", "gpu"},
     "gate": {"labels", "name", "seen", "face", "gpu"},
-    "compare": {"names", "face"},
+    "calibrate": {"labels", "data", "run"},
+    "compare": {"labels", "names", "face", "gpu"},
     "certify": {"labels", "seen", "face", "gpu"},
     "check": {"folder", "face", "gpu"},
     "logits": {"face", "gpu"},
@@ -171,7 +172,7 @@ def test_numbers_of_numpy_are_numbers_and_texts_are_read_as_on_the_command_line(
             "wcr is said beside",
         ),
         (lambda samples: gfscore.gate(LOGITS, LABELS, labels=LABELS, wcr=0.1), "the policy is ndarray"),
-        (lambda samples: gfscore.gate(samples, wcr="high"), "high"),
+        (lambda samples: gfscore.gate(samples, wcr="high"), "wcr is str. Give a number."),
         (lambda samples: gfscore.audit(samples, options=1), "options is int. Give Options"),
         (lambda samples: gfscore.audit({"a": "a.npz"}), "a is str. Give Samples by name"),
         (lambda samples: gfscore.audit("a.npz", name="mine"), "files and models that are run have names of their own"),

@@ -299,3 +299,23 @@ def test_arrays_of_every_kind_are_logits_and_labels(torch):
     ):
         assert same(gfscore.audit(logits, classes, **QUICK), wanted)
         assert same(gfscore.audit(logits=logits, labels=classes, **QUICK), wanted)
+
+
+def test_two_models_are_compared_and_several_calibrated(net, torch, tmp_path, monkeypatch):
+    loader = torch.utils.data.DataLoader(list(zip(PIXELS, CLASSES, strict=True)), batch_size=40)
+    found = gfscore.compare(net, "zoo:trades", data=loader)
+    assert (found.paired, found.n) == (True, 120)
+    same_pairs = gfscore.compare((net, (PIXELS, CLASSES)), ("zoo:trades", (PIXELS, CLASSES)))
+    assert same_pairs.classes == found.classes
+    first, second = (gfscore.samples_of(model, loader) for model in (net, "zoo:trades"))
+    by_arrays = gfscore.compare(first.logits, second.logits, labels=CLASSES)
+    assert [entry.change for entry in by_arrays.classes] == [entry.change for entry in found.classes]
+    audits = [gfscore.audit(model, loader, **QUICK) for model in (net, "zoo:trades")]
+    assert not gfscore.compare(*audits).paired
+    models = {"net": net, "flat": mean_colours, "trades": "zoo:trades"}
+    assert len(gfscore.calibrate(models, "models", data=loader).models) == 3
+    half = gfscore.RunOptions(mean=0.5, std=0.5)
+    assert gfscore.calibrate(models, "models", data=loader, run=half).temperature is not None
+    monkeypatch.chdir(tmp_path)
+    np.savez("test.npz", images=BYTES, labels=CLASSES)
+    assert gfscore.compare("zoo:standard", "zoo:trades", data="test.npz", n_per_class=5).n == 50

@@ -14,6 +14,7 @@ from gfscore.errors import MissingExtraError, ModelError, OptionError, naming
 from gfscore.jobs.arranging import listed_data, listed_models
 from gfscore.jobs.calling import Face
 from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.probing import preprocessing_flags
 from gfscore.jobs.robustness import MeasuredRadii
 from gfscore.jobs.sources import open_runs
 from gfscore.jobs.stages import asked_score, score_samples
@@ -37,7 +38,7 @@ from gfscore.judge.policy import EVERY, Policy, Rule
 from gfscore.measures import Run
 from gfscore.measures.logits import forward_rows
 from gfscore.measures.slopes import Gradients
-from gfscore.results import AdaptiveRun, Metric, ModelVerdict, RuleVerdict, RunInfo, ScoreInfo
+from gfscore.results import AdaptiveRun, Flag, Metric, ModelVerdict, RuleVerdict, RunInfo, ScoreInfo
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER, ROBUST
 from gfscore.scores import FirstOrder
@@ -108,6 +109,7 @@ def _judge_run(
             progress=progress,
             from_store=lambda: log.reused,
             run=run.about,
+            more_flags=lambda accuracy: preprocessing_flags(run, accuracy, run.check().n_classes),
         )
 
 
@@ -195,6 +197,7 @@ def gate_adaptively(
     progress: Progress = lambda _used, _available: None,
     from_store: Callable[[], int] = lambda: 0,
     run: RunInfo | None = None,
+    more_flags: Callable[[float], tuple[Flag, ...]] = lambda _accuracy: (),
 ) -> ModelVerdict:
     """Judge the rule on the WCR by as few forward passes as it takes: see :func:`~gfscore.judge.gate.adaptive_gate`.
 
@@ -227,7 +230,8 @@ def gate_adaptively(
         seen = seen.with_more(labels[rows], score(rows)[1]) if len(rows) else seen
     absent = tuple(name for k, name in enumerate(names) if k not in drawn.present)
     found = (absent_flag(absent), chance_flag(seen.accuracy, seen.worth, seen.guess))
-    flags = (*(flag for flag in found if flag is not None), *about_rules(score_info, policy))
+    said = (*more_flags(seen.accuracy), *about_rules(score_info, policy))
+    flags = (*(flag for flag in found if flag is not None), *said)
     refuse_void(flags, policy.allow)
     judged = _adaptive_verdict(rule, drawn, how, delta, views.digits_of(score_info))
     if absent:

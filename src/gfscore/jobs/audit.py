@@ -24,7 +24,7 @@ from gfscore.jobs.common_words import (
 )
 from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, wanted_radii
-from gfscore.jobs.sources import Source, find_sources, provenance_of, watch
+from gfscore.jobs.sources import Source, find_sources, provenance_of, source_of, watch
 from gfscore.jobs.stages import audit_scores, score_samples, with_curves
 from gfscore.jobs.stream import audit_streams
 from gfscore.judge import judge_interval
@@ -233,11 +233,14 @@ def audit_models(models: Mapping[str, Samples], options: Options | None = None) 
     >>> [(model.name, model.wcr.class_) for model in audit_models(samples).models]
     [('a', '0'), ('b', '0')]
     """
-    if not models:
-        raise OptionError("there is no model to audit. Give at least one set of samples.")
+    if not models or not isinstance(models, Mapping):
+        raise OptionError("there is no model to audit. Give at least one set of samples, by the name of its model.")
     options = options or Options()
     audited = []
-    for name, samples in models.items():
+    for name, given in models.items():
+        samples = source_of(*given, run=RunOptions()).read() if isinstance(given, list | tuple) else given
+        if not isinstance(samples, Samples):
+            raise OptionError(f"{name} is {type(samples).__name__}. Give Samples, or (logits, labels).")
         scored = audit_scores(samples, score_samples(samples, options), options, name=name)
         audited.append(with_curves(scored, samples, options))
     return Audit(models=tuple(audited), ranking=ranking_of(tuple(audited)), provenance=make_provenance())

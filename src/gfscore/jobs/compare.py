@@ -1,8 +1,7 @@
 """``compare``: two versions of a model, class by class: match the samples, score both, bound the changes, judge."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,12 +9,10 @@ import numpy as np
 from gfscore import views
 from gfscore.assemble import make_provenance
 from gfscore.bounds import change_intervals
-from gfscore.errors import PLURALS, OptionError, first_few, naming
-from gfscore.inputs.logits_files import read_samples
-from gfscore.inputs.small_files import read_class_names
+from gfscore.errors import PLURALS, OptionError, first_few
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.calling import SILENT, Face, Job
-from gfscore.jobs.common_words import ClassNames, Groups, Probabilities, StoreFolder
+from gfscore.jobs.common_words import DataSpecs, Groups, Probabilities
 from gfscore.jobs.matching import (
     BY_ORDER,
     check_alike,
@@ -25,12 +22,12 @@ from gfscore.jobs.matching import (
     match_rows,
     refuse_sorted,
     take_rows,
-    version_path,
     weigh_alike,
 )
-from gfscore.jobs.options import Options
-from gfscore.jobs.sources import model_names, provenance_of, watch
+from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.sources import provenance_of
 from gfscore.jobs.stages import audit_scores, score_info, score_samples
+from gfscore.jobs.version_reading import read_versions
 from gfscore.judge import (
     hidden_fall,
     judge_changes,
@@ -41,7 +38,7 @@ from gfscore.judge import (
 )
 from gfscore.judge.robust_changes import unpaired_robust_change
 from gfscore.profile import class_profile
-from gfscore.results import Audit, ClassChange, Comparison, Flag, MetricChange, ModelAudit, RobustChange, ScoreInfo
+from gfscore.results import ClassChange, Comparison, Flag, MetricChange, ModelAudit, RobustChange, ScoreInfo
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
 from gfscore.words import Panel, Word
@@ -51,7 +48,7 @@ MATCHED_BY_ORDER = Flag(
     message="rows were matched by their order, as there are no sample ids in both: that they are the same samples is "
     "taken on trust. Were they others, in an order that goes with the score, intervals would be too narrow.",
 )
-VERSION = "a logits file, an audit.json, or store:KEY for a run that gfscore store list shows"
+VERSION = "a logits file, an audit.json, a model spec with --data, or store:KEY for a run that gfscore store list shows"
 Old = Annotated[Any, Word(kind=str, is_argument=True, help=f"The version before: {VERSION}.")]
 New = Annotated[Any, Word(kind=str, is_argument=True, help="The version after.")]
 
@@ -61,6 +58,8 @@ def compare(
     old: Old,
     new: New,
     *,
+    data: DataSpecs = None,
+    labels: Any = None,
     tolerance: Annotated[
         float | None, Word(panel=Panel.RULES, help="A fall of a class that is accepted.  [default: none]")
     ] = None,
@@ -69,10 +68,9 @@ def compare(
     ] = False,
     probabilities: Probabilities = False,
     groups: Groups = None,
-    class_names: ClassNames = None,
     words: ReadingWords,
     options: Options,
-    store: StoreFolder = None,
+    run: RunOptions,
     names: tuple[str, str] | None = None,
     face: Face = SILENT,
 ) -> Comparison:
@@ -80,10 +78,11 @@ def compare(
 
     .. math:: \Delta_k = \Omega_k^{new} - \Omega_k^{old}
 
-    A version is a file, ``store:KEY``, or :class:`~gfscore.Samples` or an audit of a model; the old one first. Samples
-    are matched by their ids where both have any, by row where both are of one data set, or by their order where their
-    labels are equal; otherwise, and with ``unpaired``, the comparison is unpaired, and says so. Rows whose order goes
-    with the score are not matched by it. Everything in the result is wrong with probability at most ``delta``.
+    A version is a file, ``store:KEY``, :class:`~gfscore.Samples`, ``(logits, labels)``, an audit, or a model, which is
+    run on ``data`` as :func:`~gfscore.audit` takes both; the old one first. Samples are matched by their ids where both
+    have any, by row where both are of one data set, or by their order where their labels are equal; otherwise, and with
+    ``unpaired``, the comparison is unpaired, and says so. Rows whose order goes with the score are not matched by it.
+    Everything in the result is wrong with probability at most ``delta``.
     ``tolerance`` is a fall that is accepted. What the numbers mean: :doc:`compare`.
 
     >>> rng = np.random.default_rng(0)
@@ -97,26 +96,12 @@ def compare(
     options.refuse_radii("which take the model itself. Compare two audit.json.")
     if options.radius is not None:
         raise OptionError("a comparison scores logits, and a radius takes the model itself. Compare two audit.json.")
-    old, new = (each.model if isinstance(each, Audit) else each for each in (old, new))
-    for version in (old, new):
-        if not isinstance(version, str | Path | Samples | ModelAudit):
-            raise OptionError(f"a version is {type(version).__name__}. Give a file, Samples, or the audit of a model.")
-    versions = [version_path(each, store) if isinstance(each, str | Path) else each for each in (old, new)]
-    paths = [each for each in versions if isinstance(each, Path)]
-    first, second = names or (model_names(paths) if len(paths) == 2 else ("old", "new"))
-    files, given = watch(paths, groups, class_names), class_names
-    names_of_classes = read_class_names(given) if isinstance(given, Path) else given
-
-    def read(version: Any) -> Any:
-        if not isinstance(version, Path):
-            return version
-        if version.suffix.lower() == ".json":
-            with naming(version):
-                return Audit.load(version).model
-        how = {"probabilities": probabilities, "class_names": names_of_classes, "groups": groups}
-        return read_samples(version, **how, **asdict(words))
-
-    before, after = map(read, versions)
+    how = {"probabilities": probabilities, "groups": groups, "words": words}
+    (before, after), (first, second), files = read_versions((old, new), data, labels, run, face, **how)
+    if names is not None:
+        if not isinstance(names, list | tuple) or len(names) != 2:
+            raise OptionError(f"names are {names!r}. Give two: of the old version, and of the new one.")
+        first, second = names
     if isinstance(before, Samples) and isinstance(after, Samples):
         found = compare_samples(before, after, options, tolerance=tolerance, names=(first, second), unpaired=unpaired)
     elif isinstance(before, ModelAudit) and isinstance(after, ModelAudit):

@@ -1,7 +1,6 @@
 """What of two versions can be compared: which rows are the same samples, and whether both were made alike."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -11,11 +10,8 @@ from gfscore.judge import follows_order
 from gfscore.results import ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
-from gfscore.storage import to_read
-from gfscore.storage.store import Store
 
 SCORED_ALIKE = ("name", "range", "activation", "temperature", "norm", "eps")  # what two audits must share
-STORED = "store:"
 BY_ID, BY_ORDER = "by sample id", "by order: as many samples, with the same labels"
 BY_ROW = "by row of one data set, which both versions were run on"
 
@@ -121,14 +117,3 @@ def check_alike_audits(old: ModelAudit, new: ModelAudit) -> None:
             f"the intervals of {old.name} are about the target {old.interval.target} and those of {new.name} about "
             f"{new.interval.target}. Audit both with the same --target."
         )
-
-
-def version_path(version: str | Path, store: Path | None) -> Path:
-    """The file of a version; for ``store:KEY`` the logits of that run."""
-    if not str(version).startswith(STORED):
-        return to_read(version)
-    key = str(version).removeprefix(STORED)
-    found = [entry for entry in Store(store).entries() if entry.path.name.startswith(key) and entry.finished.exists()]
-    if len(found) != 1:
-        raise OptionError(f"{len(found)} finished runs have a key that begins with {key!r}. See gfscore store list.")
-    return found[0].finished

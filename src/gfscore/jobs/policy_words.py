@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.small_files import allow_also, extend_policy, read_policy
-from gfscore.jobs.calling import kinds_of
+from gfscore.jobs.word_values import kinds_of
 from gfscore.judge import Policy
 from gfscore.words import Panel, Word
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from gfscore import views
 from gfscore.errors import InvalidInputError, OptionError, first_few
 from gfscore.judge.accuracies import accuracy_intervals
-from gfscore.judge.flags import known_flags
+from gfscore.judge.flags import PREPROCESSING_LIKELY, known_flags
 from gfscore.judge.policy import ABSENT, EVERY, VOIDING, Kind, Policy, Rule, check_thresholds, no_such
 from gfscore.judge.robust_accuracy import RobustIntervals, robust_intervals
 from gfscore.judge.robust_changes import robust_change_at
@@ -52,10 +52,12 @@ class UnsoundError(InvalidInputError):
 
 def refuse_void(flags: Iterable[Flag], allow: Sequence[str]) -> None:
     """Stop where a flag says that there is nothing to judge, unless it is allowed."""
-    found = [flag for flag in flags if flag.code in VOIDING and flag.code not in allow]
+    given = list(flags)
+    found = [flag for flag in given if flag.code in VOIDING and flag.code not in allow]
     if found:
         options = " ".join(f"--allow {flag.code}" for flag in found)
-        raise UnsoundError(f"there is nothing to judge: {found[0].message} To judge nevertheless, give {options}.")
+        why = next((flag for flag in given if flag.code == PREPROCESSING_LIKELY), found[0])
+        raise UnsoundError(f"there is nothing to judge: {why.message} To judge nevertheless, give {options}.")
 
 
 def judge(

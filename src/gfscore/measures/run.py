@@ -96,6 +96,7 @@ class Run:
     batch_size: int = DEFAULT_BATCH  # a model with a fixed batch keeps its own
     store: Store = field(default_factory=Store)
     gpu: bool = False  # the model runs on a GPU: its logits differ there in their last digits
+    told: bool = False  # whether somebody, or the model itself, said how pixels are normalised
     notes: Notes = field(default_factory=Notes, init=False)
 
     def __post_init__(self) -> None:
