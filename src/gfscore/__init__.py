@@ -16,7 +16,6 @@ from gfscore.metrics.formulas import (
     theil,
     wcr,
 )
-from gfscore.outputs import sentences
 from gfscore.results import Audit, Comparison, GateResult, ModelAudit
 from gfscore.samples import Samples
 
@@ -35,7 +34,26 @@ if typing.TYPE_CHECKING:
     from gfscore.jobs.stream import StreamingAudit
     from gfscore.scores import SCORE_MAX, local_scores
 
-ModelAudit.show_as(text=sentences.model_text, html=sentences.model_html)
+
+def _later(module: str, name: str) -> typing.Any:
+    """A function that is imported when it is first called."""
+
+    def call(*given: typing.Any, **words: typing.Any) -> typing.Any:
+        return getattr(importlib.import_module(module), name)(*given, **words)
+
+    return call
+
+
+_NOTEBOOK = "gfscore.outputs.notebook"
+for _kind, _name in ((ModelAudit, "model"), (Audit, "audit"), (GateResult, "gate"), (Comparison, "comparison")):
+    _kind.show_as(text=_later(_NOTEBOOK, f"{_name}_text"), html=_later(_NOTEBOOK, f"{_name}_html"))
+for _kind in (ModelAudit, Audit):
+    _kind.show_as(plot=_later(_NOTEBOOK, "plot"))
+Audit.show_as(
+    report=_later(_NOTEBOOK, "write_report"),
+    gate=_later("gfscore.jobs.gate", "gate"),
+    compare=_later("gfscore.jobs.compare", "compare"),
+)
 
 # What runs models is imported when it is asked for: it takes a second, and most commands need little of it.
 _LATE = {

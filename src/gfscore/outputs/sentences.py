@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from html import escape
 from typing import TypeVar
 
 from gfscore import views
@@ -254,46 +253,3 @@ def both_ends(ordered: Sequence[Entry]) -> tuple[Sequence[Entry], Sequence[Entry
 def by_score(model: ModelAudit) -> list[ClassResult]:
     """The classes from the lowest score up."""
     return sorted(model.classes, key=lambda entry: entry.score)
-
-
-def model_text(model: ModelAudit) -> str:
-    """A model's audit in a few lines."""
-    rows, noise = metric_rows(model), noise_text(model)
-    width, values = (max(len(row[column]) for row in rows) for column in (0, 1))
-    lines = [headline(model)]
-    lines += [f"  {name:<{width}}  {value:<{values}}  {meaning}" for name, value, meaning in rows]
-    lines += [] if noise is None else [f"  {noise}"]
-    lines += [*(f"  ! {flag.message}" for flag in model.flags), f"  {claim_text(model)}"]
-    return "\n".join(map(views.printable, lines))
-
-
-def model_html(model: ModelAudit) -> str:
-    """A model's audit for a notebook; every name is escaped."""
-    shares, (low, high) = class_shares(model), both_ends(by_score(model))
-    headings = (model.partition, "n", "score", "accuracy", *shares, "most confused with")
-    rows = [
-        (
-            entry.name,
-            f"{entry.n:,}",
-            views.score_text(model, entry.score, entry.interval),
-            views.percent(entry.accuracy),
-            *(views.share_text(share(entry)) for share in shares.values()),
-            entry.confused_with or "–",
-        )
-        for entry in (*low, *high)
-    ]
-    if high:
-        rows.insert(len(low), ("…", *[""] * (len(headings) - 1)))
-    notes = [text for text in (noise_text(model), *(flag.message for flag in model.flags)) if text]
-    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    metrics, classes = ("".join(map(_html_row, table)) for table in (metric_rows(model), rows))
-    return (
-        f"<h4>{escape(headline(model))}</h4><table>{metrics}</table>"
-        f"<table>{_html_row(headings, tag='th')}{classes}</table>"
-        + (f"<ul>{items}</ul>" if items else "")
-        + f"<p><small>{escape(brackets(model))} {escape(claim_text(model))}</small></p>"
-    )
-
-
-def _html_row(cells: Sequence[str], tag: str = "td") -> str:
-    return "<tr>" + "".join(f'<{tag} style="text-align:left">{escape(cell)}</{tag}>' for cell in cells) + "</tr>"
