@@ -21,7 +21,7 @@ from gfscore.samples import Samples
 
 if typing.TYPE_CHECKING:
     from gfscore.inputs.logits_files import read_samples
-    from gfscore.jobs.audit import audit, audit_first_order, audit_models
+    from gfscore.jobs.audit import audit, audit_models
     from gfscore.jobs.calibrate import calibrate
     from gfscore.jobs.certify import certify
     from gfscore.jobs.check import check
@@ -29,6 +29,7 @@ if typing.TYPE_CHECKING:
     from gfscore.jobs.gate import gate
     from gfscore.jobs.options import Options, RunOptions
     from gfscore.jobs.plan import plan
+    from gfscore.jobs.robustness import audit_first_order
     from gfscore.jobs.sources import samples_of
     from gfscore.jobs.stream import StreamingAudit
     from gfscore.scores import SCORE_MAX, local_scores
@@ -56,7 +57,8 @@ Audit.show_as(
 
 # What runs models is imported when it is asked for: it takes a second, and most commands need little of it.
 _LATE = {
-    **dict.fromkeys(("audit", "audit_first_order", "audit_models"), "gfscore.jobs.audit"),
+    **dict.fromkeys(("audit", "audit_models"), "gfscore.jobs.audit"),
+    "audit_first_order": "gfscore.jobs.robustness",
     **{name: f"gfscore.jobs.{name}" for name in ("calibrate", "certify", "check", "compare", "gate", "plan")},
     **dict.fromkeys(("SCORE_MAX", "local_scores"), "gfscore.scores"),
     **dict.fromkeys(("Options", "RunOptions"), "gfscore.jobs.options"),

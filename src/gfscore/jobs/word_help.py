@@ -38,7 +38,7 @@ def _line(entry: inspect.Parameter) -> str:
     told = ALONE.get(entry.name, "") if word is None else word.help
     said = OPTION.sub(lambda found: found[1].replace("-", "_"), " ".join(told.split()))
     default = entry.default.value if isinstance(entry.default, Enum) else entry.default
-    if "[default:" not in said and default is not None and default is not inspect.Parameter.empty:
+    if "[default:" not in said and isinstance(default, bool | int | float | str):
         said = f"{said}  [default: {default}]"
     return fill(f"{entry.name}: {said}", 116, initial_indent="    ", subsequent_indent="        ")
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from gfscore import views
 from gfscore.errors import PLURALS
+from gfscore.outputs import robust_words
 from gfscore.results import ClassResult, Metric, ModelAudit, Null
 from gfscore.score_titles import ORDERS_NO_MODELS, title_of
 
@@ -186,6 +187,8 @@ def levels_beside(model: ModelAudit) -> str | None:
         deltas["refuted shares"] = model.claim.delta
     if model.cross_check is not None:
         deltas["accuracy under attack"] = model.cross_check.delta
+    if model.robustness is not None and model.score.eps is None:  # else they have a part of the level of the scores
+        deltas["robust accuracies"] = model.robustness.delta
     if not deltas:
         return None
     together = max(0.0, 1 - model.interval.delta - sum(deltas.values()))
@@ -219,7 +222,7 @@ def metric_rows(model: ModelAudit) -> list[tuple[str, str, str]]:
     """Name, value and meaning of each metric of the whole model."""
     robust = []
     if model.robust_accuracy is not None:
-        meaning = f"share of radii above {model.score.eps:g}: an estimate, and the interval covers sampling only"
+        meaning = robust_words.meaning(model)
         robust.append(("robust accuracy", views.share_text(model.robust_accuracy), meaning))
     return robust + [
         (
@@ -235,7 +238,7 @@ def class_shares(model: ModelAudit) -> dict[str, Callable[[ClassResult], Metric 
     """What else is known of each class, by the heading of its column; only what this result has."""
     attack = "attack" if model.cross_check is None else model.cross_check.attack
     columns: dict[str, Callable[[ClassResult], Metric | None]] = {
-        "robust accuracy": lambda entry: entry.robust_accuracy,
+        robust_words.title(model): lambda entry: entry.robust_accuracy,
         "radii refuted": lambda entry: entry.refuted,
         f"accuracy under {attack}": lambda entry: entry.attacked,
     }

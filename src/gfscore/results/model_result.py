@@ -31,6 +31,7 @@ from gfscore.results.class_result import (
     WorstCase,
     find_named,
 )
+from gfscore.results.robustness_result import Robustness
 from gfscore.results.verdict_result import Claim, CrossCheck
 
 WHOLE_NUMBER = 1e-6  # of the samples of a class: how far the correct ones may be from a whole number, by rounding
@@ -68,6 +69,9 @@ class ModelAudit(MetricBlock, Shown):
     metrics: dict[str, Metric] = Field(default_factory=dict, description="those of plug-ins, by key")
     robust_accuracy: Metric | None = Field(
         default=None, description="share of radii above eps; the interval covers sampling only: it is no bound"
+    )
+    robustness: Robustness | None = Field(
+        default=None, description="robust accuracy at several eps; its intervals hold together, apart from the others"
     )
     abstained: Share | None = Field(default=None, description="share of all samples for which no class was named")
     noise: NoiseFloor | None = None
@@ -114,6 +118,8 @@ def _complaints(model: ModelAudit) -> Iterator[str]:
     if total != model.samples.n:
         yield f"the numbers of samples add up to {total:,}, not to {model.samples.n:,}"
     yield from _misplaced(model)
+    if model.robustness is not None:
+        yield from model.robustness.complaints(tuple(entry.name for entry in model.classes))
     yield from _apart(model)
 
 
@@ -132,6 +138,11 @@ def _misplaced(model: ModelAudit) -> Iterator[str]:
         scale = (-math.inf, math.inf) if row is None else row.values(facts)
         yield from _out_of_place(CALLED.get(key, key), model.metric(key), scale)
     yield from _out_of_place("robust_accuracy", model.robust_accuracy, share)
+    for rung in () if model.robustness is None else model.robustness.rungs:
+        shares = (Metric(value=rung.value, interval=rung.interval), *rung.classes)
+        yield from (
+            text for each in shares for text in _out_of_place(f"the robust accuracy at {rung.eps:.4g}", each, share)
+        )
     refuted = Metric(value=claim.radius_refuted_share, interval=claim.radius_refuted_interval)
     yield from _out_of_place("the refuted share", refuted, share)
 
