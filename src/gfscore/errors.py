@@ -5,6 +5,7 @@
     GFScoreError
     ├── InvalidInputError (also a ValueError)    give something else and it works
     │   ├── OptionError                          an option outside its domain
+    │   │   └── WordError (also a TypeError)         a call with a word that there is not, or without one it needs
     │   ├── SamplesError                         arrays that do not make a set of samples
     │   │   ├── NotFiniteError                   NaN or infinity, at a row and column
     │   │   ├── LabelRangeError                  a label that is none of the classes
@@ -14,6 +15,7 @@
     │   ├── FileError                            a file that is not what it should be
     │   ├── ModelError                           a model that cannot be run as it is
     │   ├── ResultError                          a result that does not hold what is asked of it
+    │   │   └── NoSuchNameError (also a KeyError)    a model or class that it has not
     │   └── PluginError                          an installed package whose metrics or scores cannot be used
     ├── RunError (also a RuntimeError)           a run that failed on the way; what was finished before is kept
     │   └── TransferError                        an object store that failed: another try may work
@@ -22,6 +24,7 @@
 Each message is one line: what, where, what to do. ``source`` names the file it was found in, once that is known.
 """
 
+import difflib
 import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -82,6 +85,16 @@ def naming(source: object) -> Iterator[None]:
 
 class OptionError(InvalidInputError):
     """An option outside its domain."""
+
+
+class WordError(OptionError, TypeError):
+    """A call with a parameter that there is not, or without one that it needs."""
+
+    def __init__(self, job: str, told: str, known: Sequence[str]) -> None:
+        word = told.partition("'")[2].partition("'")[0]
+        near = difflib.get_close_matches(word, known, 1)
+        advice = f"Did you mean {near[0]!r}?" if near and "unexpected" in told else f"See help(gfscore.{job})."
+        super().__init__(f"{job}() {told}. {advice}")
 
 
 class SamplesError(InvalidInputError):
@@ -146,6 +159,13 @@ class ModelError(InvalidInputError):
 
 class ResultError(InvalidInputError):
     """A result that does not hold what is asked of it."""
+
+
+class NoSuchNameError(ResultError, KeyError):
+    """A name that nothing in a result has."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError would put it in quotes
 
 
 class PluginError(InvalidInputError):

@@ -136,6 +136,10 @@ def test_python_takes_it(project):
     assert [(model.name, model.interval.delta) for model in found.models] == [("mine & yours", 0.1), ("trades", 0.1)]
     whole = gfscore.audit(config=Path(file), options=gfscore.Options(delta=0.2, permutations=0), model="zoo:noise")
     assert (whole.model.name, whole.model.interval.delta) == ("noise", 0.2)
+    first = gfscore.audit("zoo:noise", config=file).model
+    assert (first.name, first.samples.n) == ("noise", 50)
+    both = gfscore.audit("zoo:noise", "zoo:digits", config=file).model
+    assert (both.name, both.samples.source) == ("noise", "zoo:digits")
     arrays = gfscore.audit(LOGITS, LABELS, config=write(project, "permutations = 0\ntemperature = 2"))
     assert arrays.model == gfscore.audit(LOGITS, LABELS, permutations=0, temperature=2).model
 

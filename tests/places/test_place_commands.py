@@ -13,7 +13,7 @@ from PIL import Image
 
 from gfscore import zoo
 from gfscore.cli.main import application, run
-from gfscore.jobs.calling import HERE, WRITTEN
+from gfscore.jobs.word_values import HERE, WRITTEN
 from gfscore.results import Audit
 
 READ = {"baseline", "class_names", "groups", "inputs", "logits", "paths", "pilot", "policy", "radii"}

@@ -207,6 +207,12 @@ class Loader:
         with naming(spec) if own else nullcontext():
             return model, _preprocessing(over_general(self.how.preprocessing, own), model)
 
+    def _is_told(self, model_spec: Any) -> bool:
+        """Whether mean and std of a model were said, by the user or by the model itself."""
+        said = over_general(self.how.preprocessing, split_spec(model_spec)[1])
+        suggested = getattr(self._model(model_spec), "suggested_preprocessing", None) or {}
+        return bool((said.keys() | suggested.keys()) & set(NORMALISING))
+
     def _open_run(self, model_spec: Any, data_spec: Any) -> Run:
         model, preprocessing = self._preprocessed(model_spec)
         objects = [each for each in (model_spec, data_spec) if isinstance(each, Handed)]
@@ -222,6 +228,7 @@ class Loader:
             batch_size=self.how.batch_size,
             store=Store(Path(tempfile.mkdtemp(prefix="gfscore-"))) if objects else self.store,
             gpu=self.how.gpu,
+            told=self._is_told(model_spec),
         )
         if objects:
             weakref.finalize(found, shutil.rmtree, found.store.root, ignore_errors=True)

@@ -54,6 +54,7 @@ def arrange(first: Any, second: Any, model: Any = None, data: Any = None) -> Ask
         if second is not None and data is not None:
             raise OptionError("data are given twice: after the model, and by the name data. Give them once.")
         return Asked(model=first, data=data if second is None else second)
+    _refuse_among_models(first)
     if second is None:
         return Asked(logits=first, model=model, data=data)
     if is_model(second):
@@ -69,6 +70,15 @@ def arrange(first: Any, second: Any, model: Any = None, data: Any = None) -> Ask
     if model is not None:
         raise OptionError("arrays are given beside a model. Give them as its data: data=(images, labels).")
     return Asked(logits=as_array(first, "logits"), labels=as_array(second, "labels"), model=model, data=data)
+
+
+def _refuse_among_models(given: Any) -> None:
+    """Refuse what is no model among models: the others show what is meant."""
+    several = list(given.values()) if isinstance(given, Mapping) else given
+    if not isinstance(several, list | tuple) or not any(callable(each) for each in several):
+        return
+    for each in (each for each in several if not is_model(each)):
+        raise OptionError(f"one of several models is {_kind(each)}. Give {KINDS_OF_MODELS}.")
 
 
 def listed_models(model: Any) -> list[Any]:

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.small_files import for_models, read_class_names, read_reference
 from gfscore.inputs.table_columns import ReadingWords
-from gfscore.jobs.calling import Job, listed_paths
+from gfscore.jobs.arranging import arrange
+from gfscore.jobs.calling import SILENT, Job
 from gfscore.jobs.common_words import Accuracies, ClassNames, LogitsFiles, Probabilities, Reference
-from gfscore.jobs.options import Options
-from gfscore.jobs.sources import Source, model_names
+from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.sources import find_sources
 from gfscore.jobs.stages import audit_scores, score_samples
 from gfscore.names import listing
 from gfscore.paper.published_numbers import leaderboard
@@ -57,14 +58,19 @@ def calibrate(
     temperature_range: Annotated[
         str, Word(was="range", panel=Panel.SCORE, help="Temperatures that are searched: the lowest and the highest.")
     ] = "0.01,10",
+    labels: Any = None,
+    data: Any = None,
+    run: Any = None,
 ) -> Calibration:
     r"""Find all temperatures that maximise an objective over models, without attacks.
 
     .. math:: T^* = \arg\max_T\; \rho_s\big(\{\Omega(f_m; T)\}_m,\; \{a_m\}_m\big) \qquad (\text{objective } models)
 
-    ``logits`` are files, or :class:`~gfscore.Samples` by the names of their models. ``objective`` is ``models``,
-    ``classes``, ``stability`` or ``given``. ``accuracies`` are clean accuracies by model, by default from the samples;
-    ``reference`` is what ``given`` agrees with, and something to compare the others with: both are mappings or files.
+    ``logits`` are files, or :class:`~gfscore.Samples` by the names of their models; or models, which are run on
+    ``data`` as :func:`~gfscore.audit` takes both, as ``run`` says (:class:`~gfscore.RunOptions`). ``objective`` is
+    ``models``, ``classes``, ``stability`` or ``given``. ``accuracies`` are clean accuracies by model, by default from
+    the samples; ``reference`` is what ``given`` agrees with, and something to compare the others with: both are
+    mappings or files.
     What the objectives mean, and why a calibrated temperature must be read with care: :doc:`temperature`. Shah et al.
     (2026), Definition 6.
 
@@ -81,13 +87,12 @@ def calibrate(
     """
     options, span = Options(activation=activation), _span(temperature_range)
     outside = Outside.read(objective, reference, accuracies, options)
-    if isinstance(logits, Samples):
-        logits = {"model": logits}
-    if isinstance(logits, Mapping):
-        sources = [Source(name=name, samples=samples) for name, samples in logits.items()]
-    else:
-        sources = [Source(name=name, path=path) for name, path in model_names(listed_paths(logits)).items()]
+    how = RunOptions(class_names=class_names) if run is None else run
+    if not isinstance(how, RunOptions):
+        raise OptionError(f"run is {type(run).__name__}. Give gfscore.RunOptions(mean=..., std=...).")
     names = read_class_names(class_names) if isinstance(class_names, Path) else class_names
+    logits, models, data = arrange(logits, labels, None, data).checked(names, words, probabilities=probabilities)
+    sources = find_sources(logits, models, data, how, SILENT, probabilities=probabilities)
     curves = {}
     for source in sources:
         samples = source.read(probabilities=probabilities, class_names=names, words=words)

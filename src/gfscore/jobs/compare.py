@@ -1,8 +1,7 @@
 """``compare``: two versions of a model, class by class: match the samples, score both, bound the changes, judge."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,12 +9,10 @@ import numpy as np
 from gfscore import views
 from gfscore.assemble import make_provenance
 from gfscore.bounds import change_intervals
-from gfscore.errors import PLURALS, OptionError, first_few, naming
-from gfscore.inputs.logits_files import read_samples
-from gfscore.inputs.small_files import read_class_names
+from gfscore.errors import PLURALS, OptionError, first_few
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.calling import SILENT, Face, Job
-from gfscore.jobs.common_words import ClassNames, Groups, Probabilities, StoreFolder
+from gfscore.jobs.common_words import DataSpecs, Groups, Probabilities
 from gfscore.jobs.matching import (
     BY_ORDER,
     check_alike,
@@ -27,9 +24,10 @@ from gfscore.jobs.matching import (
     take_rows,
     weigh_alike,
 )
-from gfscore.jobs.options import Options
-from gfscore.jobs.sources import model_names, provenance_of, watch
+from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.sources import provenance_of
 from gfscore.jobs.stages import audit_scores, score_info, score_samples
+from gfscore.jobs.version_reading import read_versions
 from gfscore.judge import (
     hidden_fall,
     judge_changes,
@@ -38,21 +36,19 @@ from gfscore.judge import (
     unpaired_classes,
     unpaired_metrics,
 )
+from gfscore.judge.robust_changes import unpaired_robust_change
 from gfscore.profile import class_profile
-from gfscore.results import Audit, ClassChange, Comparison, Flag, MetricChange, ModelAudit, ScoreInfo
+from gfscore.results import ClassChange, Comparison, Flag, MetricChange, ModelAudit, RobustChange, ScoreInfo
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
-from gfscore.storage import to_read
-from gfscore.storage.store import Store
 from gfscore.words import Panel, Word
 
-STORED = "store:"
 MATCHED_BY_ORDER = Flag(
     code="matched_by_order",
     message="rows were matched by their order, as there are no sample ids in both: that they are the same samples is "
     "taken on trust. Were they others, in an order that goes with the score, intervals would be too narrow.",
 )
-VERSION = "a logits file, an audit.json, or store:KEY for a run that gfscore store list shows"
+VERSION = "a logits file, an audit.json, a model spec with --data, or store:KEY for a run that gfscore store list shows"
 Old = Annotated[Any, Word(kind=str, is_argument=True, help=f"The version before: {VERSION}.")]
 New = Annotated[Any, Word(kind=str, is_argument=True, help="The version after.")]
 
@@ -62,6 +58,8 @@ def compare(
     old: Old,
     new: New,
     *,
+    data: DataSpecs = None,
+    labels: Any = None,
     tolerance: Annotated[
         float | None, Word(panel=Panel.RULES, help="A fall of a class that is accepted.  [default: none]")
     ] = None,
@@ -70,10 +68,9 @@ def compare(
     ] = False,
     probabilities: Probabilities = False,
     groups: Groups = None,
-    class_names: ClassNames = None,
     words: ReadingWords,
     options: Options,
-    store: StoreFolder = None,
+    run: RunOptions,
     names: tuple[str, str] | None = None,
     face: Face = SILENT,
 ) -> Comparison:
@@ -81,10 +78,11 @@ def compare(
 
     .. math:: \Delta_k = \Omega_k^{new} - \Omega_k^{old}
 
-    A version is a file, ``store:KEY``, or :class:`~gfscore.Samples` or an audit of a model; the old one first. Samples
-    are matched by their ids where both have any, by row where both are of one data set, or by their order where their
-    labels are equal; otherwise, and with ``unpaired``, the comparison is unpaired, and says so. Rows whose order goes
-    with the score are not matched by it. Everything in the result is wrong with probability at most ``delta``.
+    A version is a file, ``store:KEY``, :class:`~gfscore.Samples`, ``(logits, labels)``, an audit, or a model, which is
+    run on ``data`` as :func:`~gfscore.audit` takes both; the old one first. Samples are matched by their ids where both
+    have any, by row where both are of one data set, or by their order where their labels are equal; otherwise, and with
+    ``unpaired``, the comparison is unpaired, and says so. Rows whose order goes with the score are not matched by it.
+    Everything in the result is wrong with probability at most ``delta``.
     ``tolerance`` is a fall that is accepted. What the numbers mean: :doc:`compare`.
 
     >>> rng = np.random.default_rng(0)
@@ -95,28 +93,15 @@ def compare(
     >>> found.worse, found.better, found.paired
     (('0',), ('1',), True)
     """
+    options.refuse_radii("which take the model itself. Compare two audit.json.")
     if options.radius is not None:
         raise OptionError("a comparison scores logits, and a radius takes the model itself. Compare two audit.json.")
-    old, new = (each.model if isinstance(each, Audit) else each for each in (old, new))
-    for version in (old, new):
-        if not isinstance(version, str | Path | Samples | ModelAudit):
-            raise OptionError(f"a version is {type(version).__name__}. Give a file, Samples, or the audit of a model.")
-    versions = [_path(each, store) if isinstance(each, str | Path) else each for each in (old, new)]
-    paths = [each for each in versions if isinstance(each, Path)]
-    first, second = names or (model_names(paths) if len(paths) == 2 else ("old", "new"))
-    files, given = watch(paths, groups, class_names), class_names
-    names_of_classes = read_class_names(given) if isinstance(given, Path) else given
-
-    def read(version: Any) -> Any:
-        if not isinstance(version, Path):
-            return version
-        if version.suffix.lower() == ".json":
-            with naming(version):
-                return Audit.load(version).model
-        how = {"probabilities": probabilities, "class_names": names_of_classes, "groups": groups}
-        return read_samples(version, **how, **asdict(words))
-
-    before, after = map(read, versions)
+    how = {"probabilities": probabilities, "groups": groups, "words": words}
+    (before, after), (first, second), files = read_versions((old, new), data, labels, run, face, **how)
+    if names is not None:
+        if not isinstance(names, list | tuple) or len(names) != 2:
+            raise OptionError(f"names are {names!r}. Give two: of the old version, and of the new one.")
+        first, second = names
     if isinstance(before, Samples) and isinstance(after, Samples):
         found = compare_samples(before, after, options, tolerance=tolerance, names=(first, second), unpaired=unpaired)
     elif isinstance(before, ModelAudit) and isinstance(after, ModelAudit):
@@ -126,17 +111,6 @@ def compare(
             "one version is an audit, and the other has samples. Give logits for both, or an audit.json for both."
         )
     return found.model_copy(update={"provenance": provenance_of(face, files)})
-
-
-def _path(version: str | Path, store: Path | None) -> Path:
-    """The file of a version; for ``store:KEY`` the logits of that run."""
-    if not str(version).startswith(STORED):
-        return to_read(version)
-    key = str(version).removeprefix(STORED)
-    found = [entry for entry in Store(store).entries() if entry.path.name.startswith(key) and entry.finished.exists()]
-    if len(found) != 1:
-        raise OptionError(f"{len(found)} finished runs have a key that begins with {key!r}. See gfscore store list.")
-    return found[0].finished
 
 
 def compare_samples(
@@ -262,7 +236,16 @@ def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None 
         accuracy=(old.accuracy, new.accuracy),
         not_compared=gone,
         flags=(unpaired, *other),
+        robustness=_robustness(old, new, delta, tolerance),
     )
+
+
+def _robustness(old: ModelAudit, new: ModelAudit, delta: float, tolerance: float | None) -> tuple[RobustChange, ...]:
+    """What changed of robust accuracy at the eps of the new headline, where both audits have it."""
+    if new.robustness is None:
+        return ()
+    found = unpaired_robust_change(old, new, new.robustness.eps, delta=delta, tolerance=tolerance or 0.0)
+    return () if found is None else (found,)
 
 
 def _comparison(

@@ -20,8 +20,10 @@ from gfscore.inputs.generators import GENERATOR
 from gfscore.inputs.known_data import known_class_names
 from gfscore.inputs.model_specs import KEYS, join_spec
 from gfscore.inputs.models import KINDS
+from gfscore.inputs.models.model_objects import is_model
 from gfscore.inputs.small_files import read_toml
-from gfscore.jobs.calling import CONFIGURED, kinds_of, takes_path, word_of
+from gfscore.jobs.calling import CONFIGURED
+from gfscore.jobs.word_values import kinds_of, takes_path, word_of
 from gfscore.judge.policy import ALLOW, TABLES
 from gfscore.score_titles import FIRST_ORDER
 from gfscore.storage import is_address, to_read
@@ -59,8 +61,13 @@ class Config:
         finally:
             read_now.reset(token)
 
-    def words(self, job: str, given: Sequence[str]) -> dict[str, Any]:
-        """What the file says to a job, as Python would; words that were ``given`` in the call stand over it."""
+    def words(self, job: str, given: Sequence[str], first: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """What the file says to a job, as Python would; words that were ``given`` in the call stand over it.
+
+        ``first`` are those without a name: a model may be the first of them, and its data the second.
+        """
+        if first and is_model(next(iter(first.values()))):
+            given = ["model" if name in FILES else "data" if name == "labels" else name for name in given]
         with naming(self.file):
             own = self.tables.get(job, {})
             own = own if isinstance(own, Mapping) else {}

@@ -28,6 +28,7 @@ from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.common_words import DataSpecs, ModelSpecs
 from gfscore.jobs.config_files import read_now
 from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.probing import preprocessing_flags
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
 from gfscore.measures import Logits, Run
 from gfscore.measures.run import facts_of
@@ -103,12 +104,18 @@ class Source:
         """The local score that is asked for, of the samples that were read."""
         radius = options.radius
         if radius is None:
-            found = score_samples(samples, options)
-            return found if not self.flags else replace(found, flags=(*found.flags, *self.flags))
+            return self._flagged(score_samples(samples, options), samples)
         if self.run is None:
             with naming(self.name if self.path is None else self.path):
                 raise OptionError(self.no_run or f"holds logits, and a radius takes the model itself. {SAY_BOTH}")
-        return score_first_order(self.run, samples, radius, gradients=options.choice, progress=face.bar(self.run.name))
+        found = score_first_order(self.run, samples, radius, gradients=options.choice, progress=face.bar(self.run.name))
+        return self._flagged(found, samples)
+
+    def _flagged(self, local: LocalScores, samples: Samples) -> LocalScores:
+        """Scores with what is to be said of how they were made: also that another normalisation fits better."""
+        likely = preprocessing_flags(self.run, float(local.correct(samples.labels).mean()), samples.n_classes)
+        flags = (*local.flags, *self.flags, *likely)
+        return local if flags == local.flags else replace(local, flags=flags)
 
 
 def find_sources(

@@ -1,0 +1,85 @@
+"""The two versions of a comparison, read: files, stored runs, results, arrays, or models that are run."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from gfscore.errors import OptionError, naming
+from gfscore.inputs.logits_files import read_samples
+from gfscore.inputs.models.model_objects import is_model
+from gfscore.inputs.table_columns import ReadingWords
+from gfscore.jobs.arranging import arrange, listed_data
+from gfscore.jobs.calling import Face
+from gfscore.jobs.options import RunOptions
+from gfscore.jobs.sources import Source, find_sources, model_names, watch
+from gfscore.results import Audit, ModelAudit
+from gfscore.samples import Samples
+from gfscore.storage import Watched, to_read
+from gfscore.storage.store import Store
+
+STORED = "store:"
+KINDS = "a file, (logits, labels), Samples, a result of audit, or a model with data"
+
+
+def read_versions(
+    given: Sequence[Any],
+    data: Any,
+    labels: Any,
+    run: RunOptions,
+    face: Face,
+    *,
+    probabilities: bool,
+    groups: Any,
+    words: ReadingWords,
+) -> tuple[list[Samples | ModelAudit], tuple[str, str], Watched]:
+    """Old and new: samples or audits, their names, and the files they were read from."""
+    handed = listed_data(data)
+
+    def run_here(version: Any) -> Any:
+        """Models and arrays as samples; anything else as it is."""
+        second = labels
+        if isinstance(version, list | tuple) and len(version) == 2:
+            version, second = version
+        elif is_model(version):
+            if len(handed) != 1:
+                raise OptionError(f"a version is a model, with {len(handed) or 'no'} data sets. Give one as its data.")
+            second = handed[0]
+        elif labels is None or isinstance(version, str | Path | Samples | Audit | ModelAudit):
+            return version
+        asked = arrange(version, second)
+        source = Source(name="model", samples=asked.checked(run.names, words, probabilities=probabilities)[0])
+        if asked.model is not None:
+            source = next(find_sources(None, asked.model, asked.data, run, face, probabilities=probabilities))
+        return source.read(probabilities=probabilities, class_names=run.names, groups=groups, words=words)
+
+    found = [each.model if isinstance(each, Audit) else run_here(each) for each in given]
+    for version in found:
+        if not isinstance(version, str | Path | Samples | ModelAudit):
+            raise OptionError(f"a version is {type(version).__name__}. Give {KINDS}.")
+    versions = [_path(each, run.store) if isinstance(each, str | Path) else each for each in found]
+    paths = [each for each in versions if isinstance(each, Path)]
+    first, second = model_names(paths) if len(paths) == 2 else ("old", "new")
+    files = watch(paths, groups, run.class_names)
+
+    def read(version: Any) -> Any:
+        if not isinstance(version, Path):
+            return version
+        if version.suffix.lower() == ".json":
+            with naming(version):
+                return Audit.load(version).model
+        told: dict[str, Any] = {"probabilities": probabilities, "class_names": run.names, "groups": groups}
+        return read_samples(version, **told, **asdict(words))
+
+    return [read(version) for version in versions], (first, second), files
+
+
+def _path(version: str | Path, store: Path | None) -> Path:
+    """The file of a version; for ``store:KEY`` the logits of that run."""
+    if not str(version).startswith(STORED):
+        return to_read(version)
+    key = str(version).removeprefix(STORED)
+    found = [entry for entry in Store(store).entries() if entry.path.name.startswith(key) and entry.finished.exists()]
+    if len(found) != 1:
+        raise OptionError(f"{len(found)} finished runs have a key that begins with {key!r}. See gfscore store list.")
+    return found[0].finished
