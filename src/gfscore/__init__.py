@@ -16,13 +16,12 @@ from gfscore.metrics.formulas import (
     theil,
     wcr,
 )
-from gfscore.outputs import sentences
 from gfscore.results import Audit, Comparison, GateResult, ModelAudit
 from gfscore.samples import Samples
 
 if typing.TYPE_CHECKING:
     from gfscore.inputs.logits_files import read_samples
-    from gfscore.jobs.audit import audit, audit_first_order, audit_models
+    from gfscore.jobs.audit import audit, audit_models
     from gfscore.jobs.calibrate import calibrate
     from gfscore.jobs.certify import certify
     from gfscore.jobs.check import check
@@ -30,15 +29,36 @@ if typing.TYPE_CHECKING:
     from gfscore.jobs.gate import gate
     from gfscore.jobs.options import Options, RunOptions
     from gfscore.jobs.plan import plan
+    from gfscore.jobs.robustness import audit_first_order
     from gfscore.jobs.sources import samples_of
     from gfscore.jobs.stream import StreamingAudit
     from gfscore.scores import SCORE_MAX, local_scores
 
-ModelAudit.show_as(text=sentences.model_text, html=sentences.model_html)
+
+def _later(module: str, name: str) -> typing.Any:
+    """A function that is imported when it is first called."""
+
+    def call(*given: typing.Any, **words: typing.Any) -> typing.Any:
+        return getattr(importlib.import_module(module), name)(*given, **words)
+
+    return call
+
+
+_NOTEBOOK = "gfscore.outputs.notebook"
+for _kind, _name in ((ModelAudit, "model"), (Audit, "audit"), (GateResult, "gate"), (Comparison, "comparison")):
+    _kind.show_as(text=_later(_NOTEBOOK, f"{_name}_text"), html=_later(_NOTEBOOK, f"{_name}_html"))
+for _kind in (ModelAudit, Audit):
+    _kind.show_as(plot=_later(_NOTEBOOK, "plot"))
+Audit.show_as(
+    report=_later(_NOTEBOOK, "write_report"),
+    gate=_later("gfscore.jobs.gate", "gate"),
+    compare=_later("gfscore.jobs.compare", "compare"),
+)
 
 # What runs models is imported when it is asked for: it takes a second, and most commands need little of it.
 _LATE = {
-    **dict.fromkeys(("audit", "audit_first_order", "audit_models"), "gfscore.jobs.audit"),
+    **dict.fromkeys(("audit", "audit_models"), "gfscore.jobs.audit"),
+    "audit_first_order": "gfscore.jobs.robustness",
     **{name: f"gfscore.jobs.{name}" for name in ("calibrate", "certify", "check", "compare", "gate", "plan")},
     **dict.fromkeys(("SCORE_MAX", "local_scores"), "gfscore.scores"),
     **dict.fromkeys(("Options", "RunOptions"), "gfscore.jobs.options"),

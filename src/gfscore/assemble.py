@@ -50,7 +50,6 @@ def assembled(
     flags: tuple[Flag, ...],
     claim: Claim,
     abstained: float | None = None,
-    robust: tuple[Metric | None, tuple[Metric | None, ...] | None] = (None, None),
 ) -> ModelAudit:
     """Everything about one model, put together."""
     classes = ClassScores(scores=profile.scores, weights=profile.weights, fairness_weight=fairness_weight)
@@ -73,12 +72,11 @@ def assembled(
         ),
         partition=profile.partition,
         accuracy=profile.accuracy,
-        classes=_class_results(profile, intervals, robust[1]),
+        classes=_class_results(profile, intervals),
         absent_classes=profile.absent,
         worst_set=tuple(profile.names[k] for k in intervals.worst_set),
         **block,
         abstained=abstained,
-        robust_accuracy=robust[0],
         noise=noise,
         flags=flags,
         claim=claim,
@@ -135,9 +133,7 @@ def ranking_of(models: tuple[ModelAudit, ...], reference: Mapping[str, float] | 
     )
 
 
-def _class_results(
-    profile: ClassProfile, intervals: AuditIntervals, robust: Sequence[Metric | None] | None
-) -> tuple[ClassResult, ...]:
+def _class_results(profile: ClassProfile, intervals: AuditIntervals) -> tuple[ClassResult, ...]:
     shrunken = shrunken_scores(profile.scores, profile.stds, profile.counts)
     return tuple(
         ClassResult(
@@ -152,7 +148,6 @@ def _class_results(
             confused_with=profile.confused_with[k],
             confused_share=float(profile.confused_shares[k]),
             abstained=None if profile.abstained is None else float(profile.abstained[k]),
-            robust_accuracy=None if robust is None else robust[k],
         )
         for k, name in enumerate(profile.names)
     )

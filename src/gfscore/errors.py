@@ -15,6 +15,7 @@
     │   ├── FileError                            a file that is not what it should be
     │   ├── ModelError                           a model that cannot be run as it is
     │   ├── ResultError                          a result that does not hold what is asked of it
+    │   │   └── NoSuchNameError (also a KeyError)    a model or class that it has not
     │   └── PluginError                          an installed package whose metrics or scores cannot be used
     ├── RunError (also a RuntimeError)           a run that failed on the way; what was finished before is kept
     │   └── TransferError                        an object store that failed: another try may work
@@ -158,6 +159,13 @@ class ModelError(InvalidInputError):
 
 class ResultError(InvalidInputError):
     """A result that does not hold what is asked of it."""
+
+
+class NoSuchNameError(ResultError, KeyError):
+    """A name that nothing in a result has."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError would put it in quotes
 
 
 class PluginError(InvalidInputError):

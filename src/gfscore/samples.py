@@ -149,11 +149,13 @@ class Samples:
         """K, absent classes included."""
         return int(self.logits.shape[1])
 
-    def rows(self, rows: slice) -> Self:
+    def rows(self, rows: slice | IntArray) -> Self:
         """Some of the samples; their logits are not looked at again."""
         groups = None if self.groups is None else replace(self.groups, codes=self.groups.codes[rows])
-        ids = None if self.sample_ids is None else self.sample_ids[rows]
-        sums = self.row_sums.counted_before() if rows.start and self.row_sums is not None else self.row_sums
+        ids, later = self.sample_ids, isinstance(rows, slice) and bool(rows.start)
+        if ids is not None:
+            ids = ids[rows] if isinstance(rows, slice) else tuple(ids[row] for row in rows.tolist())
+        sums = self.row_sums.counted_before() if later and self.row_sums is not None else self.row_sums
         return replace(
             self,
             logits=self.logits[rows],
@@ -161,7 +163,7 @@ class Samples:
             groups=groups,
             sample_ids=ids,
             row_sums=sums,  # of all pieces together, counted once
-            halved_batches=0 if rows.start else self.halved_batches,
+            halved_batches=0 if later else self.halved_batches,
         )
 
     def named(self, class_names: Sequence[str] | None) -> Self:

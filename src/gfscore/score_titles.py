@@ -44,7 +44,7 @@ class ScoreTitle:
         return self.column or self.title
 
 
-GREAT, FIRST_ORDER = "great", "first-order"
+GREAT, FIRST_ORDER, ROBUST = "great", "first-order", "robust"
 SCORES: dict[str, ScoreTitle] = {
     score.name: score
     for score in (
@@ -61,6 +61,14 @@ SCORES: dict[str, ScoreTitle] = {
             column="radius",
             meaning="how far off the nearest wrong decision is, judged by the slope at it",
             needs=Needs.MODEL,
+            orders_models=True,
+        ),
+        ScoreTitle(
+            name=ROBUST,
+            title="robust accuracy",
+            meaning="1 where its first-order radius is above eps, else 0",
+            needs=Needs.MODEL,
+            maximum=1.0,
             orders_models=True,
         ),
         ScoreTitle(

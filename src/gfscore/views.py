@@ -9,6 +9,8 @@ from gfscore.score_titles import digits_of_range, title_of
 
 SLACK = 1e-11  # by which an end may pass a digit: bounds are moved outward by 1e-12 for their own rounding
 INDEX_DIGITS = 3  # of a number without a unit
+ROUND_EPS = 1e-6  # of a quarter of 1/255: an eps that near to a multiple of it is one
+MOST_LEVELS = 32  # of 255, up to which people write a size of attack so
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -103,6 +105,27 @@ def share_text(metric: Metric | None) -> str:
     return f"{percent(metric.value)}{between(metric.interval)}"
 
 
+def norm_text(norm: str) -> str:
+    """A norm as it is written in papers.
+
+    >>> norm_text("linf"), norm_text("l2")
+    ('Linf', 'L2')
+    """
+    return norm.capitalize()
+
+
+def eps_text(eps: float, norm: str | None) -> str:
+    """A size of attack as people write it: in Linf in 255ths, where it is a round number of them.
+
+    >>> eps_text(2 / 255, "linf"), eps_text(0.5 / 255, "linf"), eps_text(0.01, "linf"), eps_text(0.25, "l2")
+    ('2/255', '0.5/255', '0.01', '0.25')
+    """
+    levels = eps * 255
+    if norm == "linf" and levels <= MOST_LEVELS and abs(4 * levels - round(4 * levels)) < ROUND_EPS:
+        return f"{round(4 * levels) / 4:g}/255"
+    return f"{eps:.4g}"
+
+
 def metric_row(key: str) -> ModelMetric:
     """The row of the table of metrics; a metric from a plug-in that is not installed here is shown under its key."""
     title = key.replace("{", "{{").replace("}", "}}")
@@ -163,7 +186,7 @@ def settings(score: ScoreInfo) -> list[str]:
     if score.temperature is not None:
         found.append(f"T = {score.temperature:g}")
     if score.norm is not None:
-        found.append(score.norm.capitalize())
+        found.append(norm_text(score.norm))
     recorded = dict(score.settings or {})
     if "gradients" in recorded:  # of a first-order radius: how it was found says more than every setting
         forward = f"forward-only, {recorded.get('directions')} directions"

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 from typing import Any
+
+from gfscore.errors import OptionError
 
 
 class Panel(StrEnum):
@@ -37,3 +40,16 @@ class Word:
     any_case: bool = False  # a name that is written in small letters here: L2 is l2
     expert: bool = False  # only --help-all shows it
     was: str | None = None  # what the parameter was called before: still understood, with a note
+
+
+def read_size(text: str) -> float:
+    """A size in pixels, written as a number or as a fraction.
+
+    >>> read_size("0.25"), read_size("51/255"), read_size("0.5/255") == 0.5 / 255
+    (0.25, 0.2, True)
+    """
+    over, _, under = text.partition("/")
+    try:
+        return float(Fraction(over) / Fraction(under or 1))
+    except (ValueError, ZeroDivisionError):
+        raise OptionError(f"{text!r} is not a number. Write it as 0.0078 or 2/255.") from None

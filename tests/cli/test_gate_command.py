@@ -110,6 +110,7 @@ def test_the_zoo_is_gated_adaptively_and_again_for_nothing(capsys):
 
 def test_radii_are_gated_adaptively_and_whole_alike(capsys):
     command = ["gate", "--model", "zoo:trades", "--data", "zoo:digits", "--score", "first-order", "--norm", "l2"]
+    command += ["--gradients", "no"]
     assert run([*command, "--wcr", "0.2", "--json"]) == 0
     whole = GateResult.from_json(capsys.readouterr().out).models[0].rules[0]
     assert run([*command, "--wcr", "0.2", "--adaptive", "--json"]) == 0
@@ -169,7 +170,7 @@ def test_audits_are_compared_unpaired_and_it_is_said(capsys):
 
 def test_stored_runs_are_compared_by_their_keys(capsys):
     for name in ("standard", "trades"):
-        run(["audit", "--model", f"zoo:{name}", "--data", "zoo:digits", "-q", "--permutations", "0"])
+        run(["audit", "--model", f"zoo:{name}", "--data", "zoo:digits", "-q", "--permutations", "0", "--radii", "none"])
     keys = [f"store:{entry.path.name[:12]}" for entry in Store().entries()]
     assert len(keys) == 2
     assert run(["compare", *keys, "--json"]) == 0

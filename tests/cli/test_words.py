@@ -70,6 +70,18 @@ def test_every_word_has_a_help_that_says_something():
             assert len(note.help) > 10
 
 
+@pytest.mark.parametrize("name", AT_THE_DOOR)
+def test_help_describes_every_parameter_and_types_are_short(name):
+    job = job_of(name)
+    section = inspect.getdoc(job).rpartition("\nArgs:\n")[2]
+    found = dict(re.findall(r"^    (\w+): (.+)$", section, re.MULTILINE))
+    assert list(found) == list(inspect.signature(job).parameters)
+    assert all(len(text) > 10 for text in found.values())
+    assert "--" not in section
+    for entry in inspect.signature(job).parameters.values():
+        assert len(inspect.formatannotation(entry.annotation)) <= 40
+
+
 def test_unknown_words_are_refused():
     with pytest.raises(TypeError, match="unexpected keyword argument 'tempreature'"):
         gfscore.audit([[1, 0], [0, 1]], [0, 1], tempreature=2)

@@ -54,18 +54,18 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(store, monkeypatch):
     whole, computed = scores(Store(store.root / "whole")), []
     real = engine.forward_only_norms
 
-    def stopping(*arguments, first, **options):
+    def stopping(*arguments, rows, **options):
         if len(computed) == 2:
             raise KeyboardInterrupt
-        computed.append(first)
-        return real(*arguments, first=first, **options)
+        computed.append(int(rows[0]))
+        return real(*arguments, rows=rows, **options)
 
     monkeypatch.setattr(engine, "forward_only_norms", stopping)
     with pytest.raises(KeyboardInterrupt):
         scores(store)
     done = list(computed)
     monkeypatch.setattr(
-        engine, "forward_only_norms", lambda *a, first, **o: computed.append(first) or real(*a, first=first, **o)
+        engine, "forward_only_norms", lambda *a, rows, **o: computed.append(int(rows[0])) or real(*a, rows=rows, **o)
     )
     resumed = scores(store)
     assert sorted(computed) == sorted(set(computed))  # nothing twice

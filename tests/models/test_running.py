@@ -183,7 +183,7 @@ def test_logits_command_writes_a_file_that_audit_reads(here, capsys):
     assert capsys.readouterr().out == "Written: digits.safetensors\n"
     assert run(["audit", "digits.safetensors", "--json"]) == 0
     from_file = Audit.from_json(capsys.readouterr().out).model
-    assert run(["audit", "--model", "zoo:standard", "--data", "zoo:digits", "--json"]) == 0
+    assert run(["audit", "--model", "zoo:standard", "--data", "zoo:digits", "--radii", "none", "--json"]) == 0
     from_model = Audit.from_json(capsys.readouterr().out).model
     assert from_file.classes == from_model.classes
 

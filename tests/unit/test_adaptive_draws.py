@@ -107,7 +107,7 @@ def test_absent_classes_are_left_out():
 
 def test_only_the_wcr_can_be_judged_adaptively():
     for table in ({"rules": {"rdi": 0.1}}, {"rules": {"wcr": 0.1, "rdi": 0.1}}, {"change": {"wcr": 0.1}}):
-        with pytest.raises(OptionError, match="Give --wcr alone"):
+        with pytest.raises(OptionError, match="on the worst class; the policy has"):
             adaptive_rule(Policy.of(table))
 
 

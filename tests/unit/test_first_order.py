@@ -289,7 +289,7 @@ def test_the_step_is_checked_in_every_class_whatever_the_order():
         how = FirstOrder(norm="l2", directions=2)
         rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
         halved = [
-            forward_only_norms(lambda x: x, pixels[order[rows]], samples, rivals, how, first=rows.start)[1]
+            forward_only_norms(lambda x: x, pixels[order[rows]], samples, rivals, how, rows=rows)[1]
             for rows in (slice(0, 300), slice(300, 640))
         ]
         return {int(row) for row in order[np.isfinite(np.concatenate(halved)).all(axis=1)]}

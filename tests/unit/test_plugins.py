@@ -203,7 +203,10 @@ class TestScore:
         [
             (["--temperature", "2"], "--temperature is about the GREAT score, and the confidence above even has none."),
             (["--calibrate", "classes"], "--calibrate finds a temperature, which the confidence above even does not"),
-            (["--norm", "l2"], "--norm and --eps are for radii, which the confidence above even is not."),
+            (
+                ["--norm", "l2"],
+                "--norm is about first-order radii, which take the model itself. Say --model and --data.",
+            ),
             (["--stream"], "--score above-even needs the samples, and a stream keeps only their sums."),
         ],
     )

@@ -6,7 +6,7 @@ import yaml
 from huggingface_hub.repocard import ModelCard
 
 from gfscore import Options, Samples, audit_models, views
-from gfscore.jobs.audit import audit_first_order
+from gfscore.jobs.robustness import audit_first_order
 from gfscore.outputs import report, sentences
 from gfscore.outputs.report import report_words as words
 from gfscore.results import Audit, Claim, CrossCheck, Flag, Metric, ModelAudit
@@ -306,5 +306,5 @@ def test_a_share_of_radii_stands_in_every_form_of_the_report(radii):
     for entry in model.classes:
         assert f"{100 * entry.robust_accuracy.value:.1f} %" in markdown
     values = ",".join(f"{entry.robust_accuracy.value:g}" for entry in model.classes)
-    assert f'"title":"robust accuracy","value":[{values}]' in page
+    assert f'"title":"robust at 0.2","value":[{values}]' in page
     assert "gfscore_robust_accuracy" in report.model_card(radii)

@@ -13,9 +13,9 @@ import gfscore
 from gfscore import Audit, Comparison, GateResult, Options, Samples, audit, audit_models, compare, gate, results
 from gfscore.assemble import make_provenance
 from gfscore.errors import FileError, ResultError
-from gfscore.jobs.audit import audit_first_order
 from gfscore.jobs.certify import certify_given
 from gfscore.jobs.restate import at_temperature, reweighted
+from gfscore.jobs.robustness import audit_first_order
 from gfscore.jobs.stream import StreamingAudit
 from gfscore.paper import published_audit
 from gfscore.results import FILES, Verdict
@@ -117,7 +117,9 @@ def test_every_result_is_documented():
 def test_a_model_shows_its_fields_where_nobody_has_words_for_them(result, monkeypatch):
     monkeypatch.setattr(gfscore.ModelAudit, "_shown", {})
     assert repr(result.model).startswith("ModelAudit(name='model'")
-    assert result._repr_html_().startswith("<pre>ModelAudit(name=&#x27;model&#x27;")
+    assert result.model._repr_html_().startswith("<pre>ModelAudit(name=&#x27;model&#x27;")
+    with pytest.raises(ResultError, match="ModelAudit has nothing that makes its plot"):
+        result.model.plot()
 
 
 def test_readers_ignore_keys_they_do_not_know(result):
@@ -156,6 +158,67 @@ def test_repr_tells_the_essential(result, two_models):
     for word in ("WCR", "RDI", "NRGC", "FP-GREAT", f"the worst: {result.wcr.class_}"):
         assert word in text
     assert str(two_models).count("GREAT score  ") == 2
+    lines = text.splitlines()
+    assert lines[1].split() == ["class", "score", "accuracy"]
+    lowest = min(result.classes, key=lambda entry: entry.score)
+    assert f"{lowest.score:.3f}" in lines[2]
+
+
+@pytest.fixture(scope="module")
+def sound():
+    """An audit of a model that is better than guessing."""
+    labels = np.arange(300) % 3
+    logits = np.random.default_rng(0).normal(0, 1, (300, 3)) + 2 * np.eye(3)[labels]
+    return gfscore.audit(logits, labels, class_names=["<script>", "cat", "dog"], permutations=0)
+
+
+def test_a_class_is_taken_by_its_name(sound, two_models):
+    first = sound.classes[0]
+    assert sound[first.name] is first
+    assert sound.model[first.name] is first
+    assert sound["model"] is sound.model
+    with pytest.raises(KeyError, match=r"^no class 'bird'; there are "):
+        sound["bird"]
+    shared = two_models.models[0].classes[0]
+    assert two_models["x"][shared.name] is shared
+    with pytest.raises(KeyError, match=r"is a class of several models. Take a model first"):
+        two_models[shared.name]
+    confusing = sound.model_copy(update={"models": (sound.model.model_copy(update={"name": first.name}),)})
+    with pytest.raises(ResultError, match="is a model and one of its classes"):
+        confusing[first.name]
+
+
+def test_few_names_are_completed_and_all_work(sound):
+    gate, comparison = sound.gate(rdi=1.25), sound.compare(sound)
+    for each in (sound, sound.model, gate, comparison, sound.classes[0]):
+        shown = {name for name in dir(each) if not name.startswith("_")}
+        assert not shown & {"model_dump", "model_fields", "json", "schema", "copy", "dict", "construct", "validate"}
+        assert set(type(each).model_fields) - {"schema_"} <= shown
+        assert each.model_dump()
+    assert {"plot", "report", "gate", "compare", "to_frame"} <= set(dir(sound))
+
+
+def test_results_do_what_people_ask_of_them_in_a_notebook(sound, two_models, tmp_path):
+    assert sound.gate(wcr=0.01).verdict == gfscore.gate(sound, wcr=0.01).verdict
+    assert sound.gate({"rules": {"rdi": 1.25}}).verdict.value == "PASS"
+    assert sound.compare(sound).classes == gfscore.compare(sound, sound).classes
+    assert [type(each.plot()).__module__.split(".")[0] for each in (sound, sound.model, two_models)] == ["altair"] * 3
+    assert sound.report(tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
+    assert sound.report(str(tmp_path / "a.md")).read_text().startswith("#")
+    with pytest.raises(gfscore.GFScoreError, match=r"cannot be written as 'a.pdf'. End its name in .html or .md"):
+        sound.report(tmp_path / "a.pdf")
+
+
+def test_verdicts_and_comparisons_show_themselves(sound):
+    gate, comparison = sound.gate(rdi=1.25), sound.compare(sound)
+    assert repr(gate).startswith("PASS  model\n")
+    assert "UNPAIRED" in str(comparison)
+    for each in (gate, comparison):
+        assert each._repr_html_().startswith("<h4><b style=")
+        assert "<script" not in each._repr_html_()
+    page = sound._repr_html_()
+    assert page.index("<svg") < page.index("RDI")  # classes, with bars, before metrics
+    assert page.count("<rect") == len(sound.classes)
 
 
 def test_html_repr_escapes_names(result):

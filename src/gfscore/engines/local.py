@@ -1,15 +1,17 @@
 """Any measure on this machine, shard by shard into the store; a run that was killed goes on where it was."""
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 from gfscore.arrays import IntArray
 from gfscore.engines.homes import Home, Plan, Progress, Stored, rows_home, sum_home
 from gfscore.measures import Measure, RowMeasure, Run, Sums
 from gfscore.measures.run import RowsDone
-from gfscore.measures.slopes import Gradients, choose_slopes
+from gfscore.measures.slopes import Gradients, choose_slopes, exact_norms
 from gfscore.samples import Samples
-from gfscore.scores import FirstOrder, LocalScores, first_order_scores, forward_only_norms, strongest_rivals
+from gfscore.scores import FirstOrder, LocalScores, first_order_scores, forward_only_norms, is_leading, strongest_rivals
 from gfscore.summaries import Look, Summary
 
 Part = TypeVar("Part")
@@ -61,15 +63,19 @@ def score_first_order(
     how: FirstOrder,
     *,
     gradients: Gradients | str = Gradients.NO,
+    only: IntArray | None = None,
     progress: Progress = lambda _done, _total: None,
 ) -> LocalScores:
     """First-order radii of ``samples``, the model's logits on the data; the norms they rest on are kept in the store.
 
-    A second call, also with another ``eps`` or largest radius, computes nothing again.
+    With ``only`` those of some rows, ascending. A second call, also with another ``eps`` or largest radius, computes
+    nothing again.
     """
-    slopes, fallback = choose_slopes(run, samples, how, gradients)
+    slopes, fallback = choose_slopes(run, samples, how, gradients, only=only)
     stored, halved_batches = measured(run, slopes, progress).rows()
     n_rivals, exact = slopes.rivals.shape[1], slopes.module is not None
+    if only is not None:
+        samples, stored = samples.rows(only), stored[only]
     local = first_order_scores(
         samples,
         stored[:, :n_rivals],
@@ -81,8 +87,8 @@ def score_first_order(
     return replace(local, halved_batches=halved_batches)
 
 
-def first_order_rows(run: Run, rows: IntArray, how: FirstOrder) -> LocalScores:
-    """First-order radii of some rows in any order, by forward passes alone; nothing is kept.
+def first_order_rows(run: Run, rows: IntArray, how: FirstOrder, module: Any = None) -> LocalScores:
+    """First-order radii of some rows in any order, by gradients of a ``module`` or forward passes; nothing is kept.
 
     Directions belong to a sample, so a row has the same radius whatever rows it comes with.
     """
@@ -90,5 +96,11 @@ def first_order_rows(run: Run, rows: IntArray, how: FirstOrder) -> LocalScores:
     ids = [str(row) if data.sample_ids is None else data.sample_ids[row] for row in rows.tolist()]
     samples = Samples.of(run.logits_of(pixels), data.labels[rows], sample_ids=ids)
     rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
-    norms, with_half_the_step = forward_only_norms(run.logits_of, pixels, samples, rivals, how)
-    return first_order_scores(samples, norms, how, gradients=False, halved=with_half_the_step)
+    if module is None:
+        norms, with_half_the_step = forward_only_norms(run.logits_of, pixels, samples, rivals, how)
+        return first_order_scores(samples, norms, how, gradients=False, halved=with_half_the_step)
+    norms, correct = np.full(rivals.shape, np.nan), is_leading(samples.logits, samples.labels, rivals)
+    if correct.any():
+        few = (pixels[correct], samples.labels[correct], rivals[correct])
+        norms[correct] = exact_norms(run, module, *few, how.kind, rows[correct])
+    return first_order_scores(samples, norms, how, gradients=True)

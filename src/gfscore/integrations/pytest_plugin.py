@@ -8,7 +8,8 @@ import pytest
 
 from gfscore.errors import OptionError
 from gfscore.inputs.small_files import extend_policy, read_policy
-from gfscore.jobs.gate import Baseline, gate
+from gfscore.jobs.baselines import Baseline
+from gfscore.jobs.gate import gate
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.sources import source_of
 from gfscore.outputs.ci_formats import flag_text, grounds_text
@@ -51,6 +52,7 @@ def assert_robust(
     AssertionError: model is not robust enough (FAIL):
       WCR is 1.134 [1.104, 1.144] (0): none of the interval is at least 1.2.
       Accuracy: 100.0 % [99.0 %, 100.0 %]; preprocessing: not known (logits were given).
+      ! a rule on the GREAT score is a threshold on confidences, ...
     """
     __tracebackhide__ = True  # the failure is about the model: show the line of the test
     if undecided not in get_args(Undecided):

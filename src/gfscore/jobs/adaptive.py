@@ -5,14 +5,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from gfscore import views
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.engines.local import first_order_rows
-from gfscore.errors import OptionError, naming
+from gfscore.errors import MissingExtraError, ModelError, OptionError, naming
 from gfscore.jobs.arranging import listed_data, listed_models
 from gfscore.jobs.calling import Face
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.rearranging import input_flags
+from gfscore.jobs.robustness import MeasuredRadii
 from gfscore.jobs.sources import open_runs
 from gfscore.jobs.stages import asked_score, score_samples
 from gfscore.judge import (
@@ -30,14 +33,15 @@ from gfscore.judge import (
     rows_to_make_sure,
 )
 from gfscore.judge.flags import absent_flag, bounded_flag, chance_flag
-from gfscore.judge.judging import about_the_missing
-from gfscore.judge.policy import Kind, Policy, Rule
+from gfscore.judge.judging import about_rules, about_the_missing
+from gfscore.judge.policy import EVERY, Policy, Rule
 from gfscore.measures import Run
 from gfscore.measures.logits import forward_rows
 from gfscore.measures.slopes import Gradients
 from gfscore.results import AdaptiveRun, Flag, Metric, ModelVerdict, RuleVerdict, RunInfo, ScoreInfo
 from gfscore.samples import Samples
-from gfscore.score_titles import FIRST_ORDER
+from gfscore.score_titles import FIRST_ORDER, ROBUST
+from gfscore.scores import FirstOrder
 from gfscore.storage.journals import ScoreLog
 
 
@@ -62,8 +66,6 @@ def gate_runs(
         raise OptionError(
             "--expect-accuracy is for whole audits: an adaptive gate draws mostly from the worst classes."
         )
-    if options.radius is not None and options.choice is not Gradients.NO:
-        raise OptionError("--adaptive measures radii by forward passes alone. Leave --gradients out.")
     verdicts = []
     for each in open_runs(models, sets, run):
         with naming(each.name):
@@ -81,28 +83,29 @@ def _judge_run(
     finite: bool,
     progress: Progress,
 ) -> ModelVerdict:
-    data, radius = run.data, options.radius
+    data, (radius, module) = run.data, radius_of(run, policy, options)
     if finite and data.seed is not None:
         raise OptionError("the target finite is for a fixed data set, and a generator draws without end.")
-    recipe = {**run.identity(), "score": _about(options)}
+    recipe = {**run.identity(), "score": _about(options, radius, gradients=module is not None)}
     if policy.allow:  # scores that were allowed are not found by who does not allow them
         recipe["allowed"] = sorted(policy.allow)
     with ScoreLog(run.store.root, recipe).open() as log:
         run.refuse_changed()
+        score, eps = log.remember(_unchanged(run, _scorer(run, options, radius, module, policy.allow))), policy.eps
         return gate_adaptively(
-            log.remember(_unchanged(run, _scorer(run, options, policy.allow))),
+            above(score, eps[0]) if eps else score,
             data.labels,
             policy,
             name=run.name,
             class_names=data.class_names or tuple(map(str, range(run.check().n_classes))),
-            score_info=asked_score(options),
+            score_info=_judged_score(options, policy, radius),
             delta=options.delta,
             seed=options.seed,
             shuffle=data.seed is None,
             finite=finite,
             class_sizes=data.class_sizes,
             size=size,
-            passes=1 if radius is None else 1 + 2 * radius.count,
+            passes=1 if radius is None else 1 + (radius.rivals if module is not None else 2 * radius.count),
             progress=progress,
             from_store=lambda: log.reused,
             run=run.about,
@@ -121,25 +124,56 @@ def _unchanged(run: Run, score: Score) -> Score:
     return checked
 
 
-def _about(options: Options) -> dict[str, Any]:
-    """What decides a score, for the name of the place where scores are kept."""
+def radius_of(run: Run, policy: Policy, options: Options) -> tuple[FirstOrder | None, Any]:
+    """How radii are found where rule or score is about them, and the model with its gradients, if it has any."""
     radius = options.radius
+    if policy.eps:
+        found = MeasuredRadii.of(options, None, policy.eps)
+        radius = None if found is None else found.how
+    if radius is None or options.choice is Gradients.NO:
+        return radius, None
+    try:
+        return radius, run.differentiable()
+    except (ModelError, MissingExtraError):
+        if options.choice is Gradients.YES:
+            raise
+        return radius, None
+
+
+def above(score: Score, eps: float) -> Score:
+    """1 for each radius above eps, else 0: the mean of a class is its robust accuracy."""
+
+    def counted(rows: IntArray) -> tuple[FloatArray, IntArray]:
+        radii, predicted = score(rows)
+        return (radii > eps).astype(np.float64), predicted
+
+    return counted
+
+
+def _judged_score(options: Options, policy: Policy, radius: FirstOrder | None) -> ScoreInfo:
+    """What the rule is about."""
+    if radius is None or not policy.eps:
+        return asked_score(options)
+    return ScoreInfo(name=ROBUST, range=(0.0, 1.0), norm=str(radius.kind), eps=policy.eps[0])
+
+
+def _about(options: Options, radius: FirstOrder | None, *, gradients: bool) -> dict[str, Any]:
+    """What decides a score, for the name of the place where scores are kept."""
     if radius is None:
         if asked_score(options).temperature is None:  # neither decides this score
             return {"name": options.score}
         activation = str(options.softmax_or_sigmoid)
         return {"name": options.score, "activation": activation, "temperature": options.divisor}
-    return {"name": FIRST_ORDER, "norm": str(radius.kind), "cap": radius.largest, **radius.measure(gradients=False)}
+    return {"name": FIRST_ORDER, "norm": str(radius.kind), "cap": radius.largest, **radius.measure(gradients=gradients)}
 
 
-def _scorer(run: Run, options: Options, allow: Sequence[str]) -> Score:
-    """The local score of any rows, each from as many forward passes as it takes."""
-    radius = options.radius
+def _scorer(run: Run, options: Options, radius: FirstOrder | None, module: Any, allow: Sequence[str]) -> Score:
+    """The local score of any rows, each from as many passes as it takes."""
     if radius is None:
         return row_scores(partial(forward_rows, run), run.data.labels, options, allow=allow)
 
     def measure(rows: IntArray) -> tuple[FloatArray, IntArray]:
-        local = first_order_rows(run, rows, radius)
+        local = first_order_rows(run, rows, radius, module)
         return local.values, local.predicted
 
     return measure
@@ -173,7 +207,7 @@ def gate_adaptively(
     says which score it is, the GREAT score where nothing is said.
     """
     score_info = score_info or asked_score(Options())
-    maximum, policy = score_info.range[1], policy.about(views.score_name(score_info))
+    maximum, policy = score_info.range[1], policy.about(views.score_name(score_info), score_info.norm)
     rule, names = adaptive_rule(policy), tuple(class_names)
     check_thresholds(policy, maximum=maximum, weight=0.0)
     drawn = adaptive_gate(
@@ -196,7 +230,8 @@ def gate_adaptively(
         seen = seen.with_more(labels[rows], score(rows)[1]) if len(rows) else seen
     absent = tuple(name for k, name in enumerate(names) if k not in drawn.present)
     found = (absent_flag(absent), chance_flag(seen.accuracy, seen.worth, seen.guess))
-    flags = (*(flag for flag in found if flag is not None), *more_flags(seen.accuracy))
+    said = (*more_flags(seen.accuracy), *about_rules(score_info, policy))
+    flags = (*(flag for flag in found if flag is not None), *said)
     refuse_void(flags, policy.allow)
     judged = _adaptive_verdict(rule, drawn, how, delta, views.digits_of(score_info))
     if absent:
@@ -208,7 +243,7 @@ def gate_adaptively(
         reasons=(judged.reason,),
         rules=(judged,),
         delta=delta,
-        levels={Kind.PROFILE.value: delta},
+        levels={rule.kind.value: delta},
         adaptive=how,
         accuracy=Metric(value=seen.accuracy),
         preprocessing=None if run is None else views.preprocessing_text(run.preprocessing),
@@ -224,6 +259,8 @@ def _adaptive_verdict(rule: Rule, drawn: Drawn, run: AdaptiveRun, delta: float, 
     return RuleVerdict(
         rule=rule.text,
         metric=rule.metric,
+        class_=rule.part,
+        eps=rule.eps,
         at_least=rule.threshold,
         value=min(lowest) if len(lowest) == len(run.classes) else None,
         verdict=drawn.verdict,
@@ -232,13 +269,16 @@ def _adaptive_verdict(rule: Rule, drawn: Drawn, run: AdaptiveRun, delta: float, 
 
 
 def adaptive_rule(policy: Policy) -> Rule:
-    """The one rule that can be judged without a full pass."""
-    if len(policy.rules) != 1 or policy.rules[0].metric != "wcr" or policy.rules[0].change:
+    """The one rule that can be judged without a full pass: on every class alike."""
+    rule = policy.rules[0]
+    of_every_class = rule.metric == "wcr" or (rule.metric == "class_robust_accuracy" and rule.part == EVERY)
+    if len(policy.rules) != 1 or rule.change or not of_every_class:
         raise OptionError(
-            f"--adaptive judges one rule, on the WCR; the policy has {len(policy.rules)}: "
-            f"{', '.join(rule.text for rule in policy.rules[:3])}. Give --wcr alone, or leave --adaptive out."
+            f"--adaptive judges one rule, on the worst class; the policy has {len(policy.rules)}: "
+            f"{', '.join(rule.text for rule in policy.rules[:3])}. Give --class-robust-accuracy '*=0.1@2/255' alone, "
+            "or --wcr, or leave --adaptive out."
         )
-    return policy.rules[0]
+    return rule
 
 
 def row_scores(

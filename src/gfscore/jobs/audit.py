@@ -6,15 +6,24 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gfscore.arrays import FloatArray, IntArray
 from gfscore.assemble import make_provenance, ranking_of
 from gfscore.errors import OptionError
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.arranging import arrange, with_name
 from gfscore.jobs.calibrate import Outside, curve_of, with_calibration
 from gfscore.jobs.calling import SILENT, Face, Job
-from gfscore.jobs.common_words import Accuracies, DataSpecs, Groups, LogitsFiles, ModelSpecs, Probabilities, Reference
+from gfscore.jobs.common_words import (
+    Accuracies,
+    DataSpecs,
+    Groups,
+    LogitsFiles,
+    ModelSpecs,
+    Probabilities,
+    Radii,
+    Reference,
+)
 from gfscore.jobs.options import Options, RunOptions, Target
+from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, wanted_radii
 from gfscore.jobs.sources import Source, find_sources, provenance_of, source_of, watch
 from gfscore.jobs.stages import audit_scores, score_samples, with_curves
 from gfscore.jobs.stream import audit_streams
@@ -23,14 +32,8 @@ from gfscore.results import Audit, Calibration, ModelAudit, Provenance, Verdict
 from gfscore.samples import Samples
 from gfscore.score_titles import GREAT
 from gfscore.scores import (
-    FirstOrder,
     LocalScores,
-    first_order_scores,
-    forward_only_norms,
-    gradient_norms,
-    strongest_rivals,
 )
-from gfscore.scores.margin_slopes import Forward
 from gfscore.words import Panel, Word
 
 Seen = Callable[[str, Samples, LocalScores], None]  # called with each model's name, samples and local scores
@@ -56,6 +59,7 @@ def audit(
     data: DataSpecs = None,
     probabilities: Probabilities = False,
     options: Options,
+    radii: Radii = None,
     target: Annotated[
         Target,
         Word(
@@ -92,9 +96,12 @@ def audit(
 
     ``logits`` are arrays ``(N, K)`` with ``labels`` ``(N,)``, or :class:`~gfscore.Samples` (several by name), or files.
     Or a ``model`` is run on ``data``: specs as on the command line, or in memory a function or a torch module, and
-    ``(inputs, labels)``. With ``groups``, one name per sample (or several attributes by name, which are intersected),
-    the profile is over groups; the label stays what the margin is measured against. All intervals hold together with
-    probability 1 - ``delta``. ``seen`` is called with the name, samples and local scores of each model.
+    ``(inputs, labels)``. Then robust accuracy is measured too, at a ladder of ``eps``, from first-order radii of a
+    random part of each class (``radii``).
+    With ``groups``, one name per sample (or several attributes by name, which are intersected), the profile is over
+    groups; the label stays what the margin is measured against. All intervals hold together with probability
+    1 - ``delta``, those of robust accuracy by themselves. ``seen`` is called with the name, samples and local scores of
+    each model.
 
     When arrays are a random part of each class of a fixed set, ``class_sizes`` (K,) are those of the set. Score and
     accuracy of the whole then weigh classes by them, and the intervals are about that very set; with ``finite`` False
@@ -108,6 +115,7 @@ def audit(
         run.refuse_ray("a first-order radius")
     logits, labels, model, data = arrange(logits, labels, model, data)
     model, name = with_name(model, name)
+    robust = wanted_radii(options, radii, run, model=model or data, stream=stream or pieces)
     arrays = {"labels": labels, "sample_ids": sample_ids, "class_sizes": class_sizes, "name": name}
     _refuse_array_words([word for word, value in arrays.items() if value is not None], logits, stream=stream or pieces)
     _ = run.names  # a file that cannot be read is refused before anything else is
@@ -139,7 +147,7 @@ def audit(
 
     sources = find_sources(logits, model, data, run, face, probabilities=probabilities)
     about_the_set = target == Target.FINITE or (finite and class_sizes is not None)
-    models, calibration = _audit_sources(sources, read, options, outside, face, finite=about_the_set, seen=seen)
+    models, calibration = _audit_sources(sources, read, options, robust, outside, face, finite=about_the_set, seen=seen)
     return _result(models, outside, provenance_of(face, files), calibration)
 
 
@@ -147,6 +155,7 @@ def _audit_sources(
     sources: Iterator[Source],
     read: Callable[[Source], Samples],
     options: Options,
+    robust: MeasuredRadii | None,
     outside: Outside,
     face: Face,
     *,
@@ -163,6 +172,8 @@ def _audit_sources(
         with source.naming():
             local = source.score(samples, options, face)
             found = audit_scores(samples, local, options, name=source.name, origin=source.origin, finite=finite)
+            if robust is not None and source.run is not None:
+                found = measure_robustness(found, source.run, samples, robust, face, delta=options.delta)
             if outside.objective is None:
                 found = with_curves(found, samples, options)
             else:
@@ -233,47 +244,6 @@ def audit_models(models: Mapping[str, Samples], options: Options | None = None) 
         scored = audit_scores(samples, score_samples(samples, options), options, name=name)
         audited.append(with_curves(scored, samples, options))
     return Audit(models=tuple(audited), ranking=ranking_of(tuple(audited)), provenance=make_provenance())
-
-
-def audit_first_order(
-    logits: Forward,
-    pixels: ArrayLike,
-    labels: ArrayLike,
-    *,
-    norm: str,
-    eps: float | None = None,
-    gradients: Callable[[FloatArray, IntArray, IntArray], FloatArray] | None = None,
-    class_names: Sequence[str] | None = None,
-    sample_ids: Sequence[object] | None = None,
-    name: str = "model",
-    options: Options | None = None,
-    **settings: Any,
-) -> Audit:
-    r"""Audit how evenly the first-order radius of one model is spread over its classes.
-
-    ``logits`` is a function from pixels (n, ...) in [0, 1] to logits (n, K), ``pixels`` are the images and ``labels``
-    (N,) their classes; all of it is held in memory. ``gradients``, if there is such a function, gives the gradients
-    (n, R, D) of :math:`f_y - f_j` with respect to the pixels for images, labels (n,) and rivals j (n, R); without it
-    the radii are forward-only estimates. ``settings`` are the other fields of :class:`FirstOrder`. With ``eps``,
-    ``robust_accuracy`` is the share of radii above it.
-
-    >>> weights, images = 4 * np.eye(2), np.array([[0.8, 0.2], [0.6, 0.5], [0.1, 0.9], [0.5, 0.4]])
-    >>> found = audit_first_order(lambda x: x @ weights, images, [0, 0, 1, 1], norm="linf", max_radius=1, eps=0.2,
-    ...                           gradients=lambda x, y, rivals: weights[y][:, None] - weights[rivals])
-    >>> [(entry.name, round(entry.score, 2), entry.robust_accuracy.value) for entry in found.classes]
-    [('0', 0.18, 0.5), ('1', 0.2, 0.5)]
-    """
-    how, images = FirstOrder(norm=norm, eps=eps, **settings), np.asarray(pixels)
-    samples = Samples.of(logits(images), labels, class_names=class_names, sample_ids=sample_ids)
-    rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
-    halved = None
-    if gradients is not None:
-        norms = gradient_norms(gradients(images, samples.labels, rivals), how.kind)
-    else:
-        norms, halved = forward_only_norms(logits, images, samples, rivals, how)
-    local = first_order_scores(samples, norms, how, gradients=gradients is not None, halved=halved)
-    audited = audit_scores(samples, local, options or Options(), name=name)
-    return Audit(models=(audited,), provenance=make_provenance())
 
 
 def sample_table(samples: Samples, local: LocalScores, *, name: str) -> dict[str, list[Any]]:

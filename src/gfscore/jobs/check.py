@@ -50,7 +50,9 @@ class CheckOptions(Options):
         """What is about the score."""
         said = {field.name: getattr(self, field.name) for field in fields(Options)}
         of_attack = self.autoattack and self.score != FIRST_ORDER
-        return Options(**said | ({"norm": None, "eps": None} if of_attack else {}))
+        options = Options(**said | ({"norm": None, "eps": None} if of_attack else {}))
+        options.refuse_radii("which this check does not measure. Say --score first-order too.")
+        return options
 
 
 @Job

@@ -3,8 +3,26 @@
 from pathlib import Path
 from typing import Annotated, Any
 
+from gfscore.errors import OptionError
 from gfscore.inputs.known_data import WITH_NAMES, names_or_text
 from gfscore.words import Panel, Word
+
+ALL_RADII, NO_RADII = "all", "none"
+
+
+def read_number_of_radii(text: str) -> str | int:
+    """Of how many samples of each class radii are measured, as it is written.
+
+    >>> read_number_of_radii("200"), read_number_of_radii("all")
+    (200, 'all')
+    """
+    if text in (ALL_RADII, NO_RADII):
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise OptionError(f"{text!r} is not a number of samples per class. Write 100, all or none.") from None
+
 
 LogitsFiles = Annotated[
     Any,
@@ -83,5 +101,16 @@ StoreFolder = Annotated[
     Word(
         panel=Panel.OUTPUT,
         help="Folder where logits are kept and found again.  [default: $GFSCORE_STORE or the user's cache]",
+    ),
+]
+Radii = Annotated[
+    Any,
+    Word(
+        kind=str | None,
+        parse=read_number_of_radii,
+        metavar="N",
+        panel=Panel.SCORE,
+        help="Of how many samples of each class, drawn at random, radii are measured for robust accuracy: a "
+        "number, all or none.  [default: with a model, about 1,000 in all by gradients, 500 by forward passes]",
     ),
 ]

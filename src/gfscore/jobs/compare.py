@@ -36,8 +36,9 @@ from gfscore.judge import (
     unpaired_classes,
     unpaired_metrics,
 )
+from gfscore.judge.robust_changes import unpaired_robust_change
 from gfscore.profile import class_profile
-from gfscore.results import ClassChange, Comparison, Flag, MetricChange, ModelAudit, ScoreInfo
+from gfscore.results import ClassChange, Comparison, Flag, MetricChange, ModelAudit, RobustChange, ScoreInfo
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
 from gfscore.words import Panel, Word
@@ -92,6 +93,7 @@ def compare(
     >>> found.worse, found.better, found.paired
     (('0',), ('1',), True)
     """
+    options.refuse_radii("which take the model itself. Compare two audit.json.")
     if options.radius is not None:
         raise OptionError("a comparison scores logits, and a radius takes the model itself. Compare two audit.json.")
     how = {"probabilities": probabilities, "groups": groups, "words": words}
@@ -234,7 +236,16 @@ def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None 
         accuracy=(old.accuracy, new.accuracy),
         not_compared=gone,
         flags=(unpaired, *other),
+        robustness=_robustness(old, new, delta, tolerance),
     )
+
+
+def _robustness(old: ModelAudit, new: ModelAudit, delta: float, tolerance: float | None) -> tuple[RobustChange, ...]:
+    """What changed of robust accuracy at the eps of the new headline, where both audits have it."""
+    if new.robustness is None:
+        return ()
+    found = unpaired_robust_change(old, new, new.robustness.eps, delta=delta, tolerance=tolerance or 0.0)
+    return () if found is None else (found,)
 
 
 def _comparison(

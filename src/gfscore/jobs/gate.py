@@ -12,21 +12,20 @@ from gfscore.errors import OptionError, naming
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.adaptive import gate_runs
 from gfscore.jobs.arranging import arrange, listed_models, split_policy, with_name
+from gfscore.jobs.baselines import Baseline, compare_with, is_audit, read_baseline, refuse_void_baseline
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
-from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Probabilities
-from gfscore.jobs.compare import compare_audits, compare_samples
+from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Probabilities, Radii
+from gfscore.jobs.compare import compare_samples
 from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.policy_words import PolicyWords
+from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, radii_of_rules, refuse_engine
 from gfscore.jobs.sources import Source, find_samples, find_sources, provenance_of, watch
-from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores, score_samples
-from gfscore.judge import ROUND, check_thresholds, refuse_void
-from gfscore.judge.flags import Facts, audit_flags, known_flags
+from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores
+from gfscore.judge import ROUND, check_thresholds
 from gfscore.judge.judging import judge
 from gfscore.judge.policy import Kind, Policy
-from gfscore.profile import class_profile
 from gfscore.results import (
     Audit,
-    Comparison,
     GateResult,
     ModelAudit,
     ModelVerdict,
@@ -36,8 +35,6 @@ from gfscore.results import (
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
 from gfscore.words import Panel, Word
-
-Baseline = Samples | ModelAudit
 
 
 @Job
@@ -59,6 +56,7 @@ def gate(
     model: ModelSpecs = None,
     data: DataSpecs = None,
     rules: PolicyWords,
+    radii: Radii = None,
     baseline: Annotated[
         Any,
         Word(
@@ -117,13 +115,18 @@ def gate(
     inputs, model, data = asked.checked(run.names, words, probabilities=probabilities)
     model, name = with_name(model, name)
     files = watch(inputs, baseline, policy, groups, words.label_names)
-    kept = rules.over(policy)
+    kept = rules.over(policy, options.eps)
+    robust = refuse_engine(radii_of_rules(kept, options, radii), run)
     given = _listed(inputs)
-    if model or not all(isinstance(each, ModelAudit) or _is_audit(each) for each in given):
+    if model or not all(isinstance(each, ModelAudit) or is_audit(each) for each in given):
         with naming(policy) if isinstance(policy, Path) else nullcontext():
             check_scale(kept, options)
     if adaptive:
         _refuse_files(given, baseline, groups)
+        if radii is not None:
+            raise OptionError(
+                "--adaptive draws samples until it is sure, so it is not said of how many. Leave --radii."
+            )
         words.refuse("--adaptive runs a model", labels_too=True)
         verdicts = gate_runs(model, data, kept, options, run, face, round=round, finite=target == Target.FINITE)
         return gate_result(verdicts, provenance_of(face, files))
@@ -138,12 +141,12 @@ def gate(
 
     if name is not None and len(given) + len(listed_models(model)) > 1:
         raise OptionError("several models have names of their own. Leave name out.")
-    before = _baseline(baseline, read, options)
+    before = read_baseline(baseline, read, options)
     if seen is None:
         options = replace(options, permutations=0)  # no rule asks for the noise floor
     verdicts = []
     for source in _sources(given, model, data, run, face, probabilities=probabilities):
-        audited, verdict = _judge(source, read, kept, options, before, face, name)
+        audited, verdict = _judge(source, read, kept, options, robust, before, face, name)
         if seen is not None:
             seen(audited)
         verdicts.append(verdict)
@@ -162,27 +165,15 @@ def _listed(inputs: Any) -> list[Any]:
     return listed_paths(inputs)
 
 
-def _baseline(given: Any, read: Callable[[Source], Samples], options: Options) -> Baseline | None:
-    """The earlier version: as given, or from its file."""
-    if isinstance(given, Path):
-        with naming(given) if _is_audit(given) else nullcontext():
-            given = Audit.load(given).model if _is_audit(given) else read(Source(name=given.stem, path=given))
-    if options.radius is not None and isinstance(given, Samples):
-        raise OptionError("a radius cannot be compared with a baseline of logits. Give its audit.json instead.")
-    if not isinstance(given, Samples | ModelAudit | Audit | None):
-        raise OptionError(f"the baseline is {type(given).__name__}. Give a file, Samples, or an audit.")
-    return given.model if isinstance(given, Audit) else given
-
-
 def _sources(
     inputs: Sequence[Any], model: Any, data: Any, run: RunOptions, face: Face, *, probabilities: bool
 ) -> Iterator[Source | ModelAudit]:
     """Audits as they are, then logits, then models that are run."""
     files = [each for each in inputs if isinstance(each, Path)]
     for each in files:
-        yield from Audit.load(each).models if _is_audit(each) else ()
+        yield from Audit.load(each).models if is_audit(each) else ()
     yield from (each for each in inputs if not isinstance(each, Path))
-    logits = [each for each in files if not _is_audit(each)]
+    logits = [each for each in files if not is_audit(each)]
     if logits or model or data or not inputs:
         yield from find_sources(logits, model, data, run, face, probabilities=probabilities)
 
@@ -192,6 +183,7 @@ def _judge(
     read: Callable[[Source], Samples],
     policy: Policy,
     options: Options,
+    robust: MeasuredRadii | None,
     baseline: Baseline | None,
     face: Face,
     name: str | None,
@@ -204,7 +196,14 @@ def _judge(
     with source.naming():
         local = source.score(samples, options, face)
         called = name or source.name
-        return gate_scores(samples, local, policy, options, name=called, origin=source.origin, baseline=baseline)
+
+        def beside(model: ModelAudit) -> ModelAudit:
+            if robust is None or source.run is None:
+                return model
+            return measure_robustness(model, source.run, samples, robust, face, delta=options.delta)
+
+        about: dict[str, Any] = {"name": called, "origin": source.origin, "baseline": baseline, "beside": beside}
+        return gate_scores(samples, local, policy, options, **about)
 
 
 def gate_scores(
@@ -216,19 +215,23 @@ def gate_scores(
     name: str,
     origin: Origin = ARRAYS,
     baseline: Baseline | None = None,
+    beside: Callable[[ModelAudit], ModelAudit] = lambda model: model,
 ) -> tuple[ModelAudit, ModelVerdict]:
-    """Audit by any local score at the level that the policy leaves the audit, and judge."""
+    """Audit by any local score at the level that the policy leaves the audit, and judge.
+
+    ``beside`` adds what else rules ask for, such as robust accuracy.
+    """
     levels = _levels(policy, options.delta, baseline)
     at = replace(options, delta=levels.get(Kind.PROFILE, options.delta))
-    model = audit_scores(samples, local, at, name=name, origin=origin)
+    model = beside(audit_scores(samples, local, at, name=name, origin=origin))
     comparison = None
     if baseline is not None and Kind.CHANGE in levels:
-        _refuse_void_baseline(baseline, policy, options)
+        refuse_void_baseline(baseline, policy, options)
     if isinstance(baseline, Samples) and Kind.CHANGE in levels:
         level = replace(options, delta=levels[Kind.CHANGE])
         comparison = compare_samples(baseline, samples, level, names=("baseline", name))
     elif isinstance(baseline, ModelAudit) and Kind.CHANGE in levels:
-        comparison = _against(baseline, model)
+        comparison = compare_with(baseline, model, policy, levels)
     verdict = judge(model, policy, levels, comparison=comparison)
     return model.model_copy(update={"verdict": verdict.verdict.value}), verdict
 
@@ -240,8 +243,8 @@ def gate_audit(
     levels = _levels(policy, delta, baseline)
     comparison = None
     if baseline is not None and Kind.CHANGE in levels:
-        _refuse_void_baseline(baseline, policy, Options())
-        comparison = _against(baseline, model)
+        refuse_void_baseline(baseline, policy, Options())
+        comparison = compare_with(baseline, model, policy, levels)
     with naming(model.name):
         verdict = judge(model, policy, levels, comparison=comparison)
     return model.model_copy(update={"verdict": verdict.verdict.value}), verdict
@@ -264,28 +267,9 @@ def gate_result(models: Sequence[ModelVerdict], provenance: Provenance | None = 
 
 def _levels(policy: Policy, delta: float, baseline: Baseline | None) -> dict[Kind, float]:
     """What each kind of rule has of delta. Changes from audits alone rest on the intervals of both: those count too."""
-    unpaired = Kind.CHANGE in policy.kinds and isinstance(baseline, ModelAudit)
+    of_scores = any(rule.kind is Kind.CHANGE and rule.eps is None for rule in policy.rules)  # others are counted anew
+    unpaired = of_scores and isinstance(baseline, ModelAudit)
     return policy.levels(delta, also=(Kind.PROFILE,) if unpaired else ())
-
-
-def _refuse_void_baseline(baseline: Baseline, policy: Policy, options: Options) -> None:
-    """A change against what is about nothing is about nothing."""
-    if isinstance(baseline, ModelAudit):
-        flags = known_flags(baseline)
-    else:
-        local = score_samples(baseline, options)
-        flags = audit_flags(Facts.of(baseline, local), class_profile(baseline, local), min_n=options.min_n)
-    with naming("baseline"):
-        refuse_void(flags, policy.allow)
-
-
-def _against(baseline: ModelAudit, model: ModelAudit) -> Comparison:
-    """The unpaired comparison, at the level of the baseline: that of the new audit is spent already."""
-    return compare_audits(baseline, model).model_copy(update={"delta": baseline.interval.delta})
-
-
-def _is_audit(path: Any) -> bool:
-    return isinstance(path, Path) and path.suffix.lower() == ".json"
 
 
 def _refuse_files(inputs: Sequence[Any], *files: Any) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -21,22 +20,10 @@ from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
 from gfscore.scores import Activation, FirstOrder, scores_of_samples
 from gfscore.scores.great import check_activation, check_temperature
 from gfscore.storage.store import Store, default_root
-from gfscore.words import Panel, Word
+from gfscore.words import Panel, Word, read_size
 
 RADIUS_WORDS = ("norm", "eps", "rivals", "directions", "step", "max_radius", "gradients")
 RADIUS_DEFAULTS = FirstOrder(norm="linf")
-
-
-def read_size(text: str) -> float:
-    """A size in pixels, written as a number or as a fraction.
-
-    >>> read_size("0.25"), read_size("51/255")
-    (0.25, 0.2)
-    """
-    try:
-        return float(Fraction(text))
-    except (ValueError, ZeroDivisionError):
-        raise OptionError(f"{text!r} is not a number. Write it as 0.0078 or 2/255.") from None
 
 
 def known_scores() -> tuple[str, ...]:
@@ -188,13 +175,20 @@ class Options(ProfileOptions):
     temperature: Annotated[
         float | None, Word(help="Divide the logits by this before they become confidences.  [default: 1]")
     ] = None
-    norm: Annotated[str | None, Word(any_case=True, help="Norm of a radius: l2 or linf.")] = None
+    norm: Annotated[
+        str | None,
+        Word(
+            any_case=True,
+            help="Norm of a radius: l2 or linf.  [default: linf; for --score first-order it must be said]",
+        ),
+    ] = None
     eps: Annotated[
         float | None,
         Word(
             parse=read_size,
             metavar="SIZE",
-            help="Also the share of radii above this, in [0, 1] pixels (2/255): it estimates robust accuracy.",
+            help="Robust accuracy in the headline is at this size of attack, in [0, 1] pixels, such as 2/255.  "
+            "[default: linf 2/255, l2 1/4]",
         ),
     ] = None
     rivals: Annotated[
@@ -223,7 +217,11 @@ class Options(ProfileOptions):
     ] = None
     gradients: Annotated[
         str | None,
-        Word(any_case=True, help="Whether radii use gradients: no (forward passes alone), auto or yes.  [default: no]"),
+        Word(
+            any_case=True,
+            help="Whether radii use gradients: no (forward passes alone), yes, or auto: where the model has them.  "
+            "[default: auto; no with --directions or --step]",
+        ),
     ] = None
 
     def __post_init__(self) -> None:
@@ -258,24 +256,28 @@ class Options(ProfileOptions):
 
     @property
     def choice(self) -> Gradients:
-        """Whether radii use gradients."""
-        return Gradients.NO if self.gradients is None else Gradients.named(self.gradients)
+        """Whether radii use gradients; who speaks of directions or steps means radii without."""
+        if self.gradients is not None:
+            return Gradients.named(self.gradients)
+        return Gradients.AUTO if self.directions is None and self.step is None else Gradients.NO
 
     @property
     def radius(self) -> FirstOrder | None:
-        """How first-order radii are found; None for another score, which takes none of what is about them."""
+        """How the radii are found that are the score; None for another score."""
+        return self.first_order(self.norm) if self.score == FIRST_ORDER else None
+
+    def first_order(self, norm: str | None) -> FirstOrder:
+        """How first-order radii in a norm are found."""
         said: dict[str, Any] = {name: value for name in RADIUS_WORDS if (value := getattr(self, name)) is not None}
-        if self.score != FIRST_ORDER:
-            if self.norm is not None or self.eps is not None:
-                title = title_of(self.score).title
-                raise OptionError(f"--norm and --eps are for radii, which the {title} is not. Say --score first-order.")
-            for name in said:
-                raise OptionError(
-                    f"--{name.replace('_', '-')} is about first-order radii. Say --score first-order too."
-                )
-            return None
         unused = ("directions", "step") if self.choice is Gradients.YES else ()
         for name in unused:
             if name in said:
                 raise OptionError(f"--{name} is about radii without gradients. Leave it or --gradients yes out.")
-        return FirstOrder(**{name: said[name] for name in said.keys() - {"gradients"}}, seed=self.seed)
+        said |= {"norm": norm, "seed": self.seed}
+        return FirstOrder(**{name: said[name] for name in said.keys() - {"gradients"}})
+
+    def refuse_radii(self, why: str) -> None:
+        """Refuse what is said about radii where none are measured: it would be passed over."""
+        for name in RADIUS_WORDS if self.score != FIRST_ORDER else ():
+            if getattr(self, name) is not None:
+                raise OptionError(f"--{name.replace('_', '-')} is about first-order radii, {why}")

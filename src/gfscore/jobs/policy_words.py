@@ -35,6 +35,22 @@ class PolicyWords:
             help="The accuracy of a class (*: of every one) is at least this.",
         ),
     ] = None
+    robust_accuracy: Annotated[
+        Any,
+        Word(
+            kind=str | None,
+            metavar="SHARE@EPS",
+            help="Accuracy under attacks of a size, estimated by radii, is at least this: 0.3@2/255. Needs --model.",
+        ),
+    ] = None
+    class_robust_accuracy: Annotated[
+        Any,
+        Word(
+            kind=list[str] | None,
+            metavar="NAME=SHARE@EPS",
+            help="That of a class (*: of every one) is at least this: '*=0.1@2/255'.",
+        ),
+    ] = None
     refuted: Annotated[float | None, Word(help="The share of radii that were refuted is at most this.")] = None
     rule: Annotated[
         Any,
@@ -50,7 +66,8 @@ class PolicyWords:
         Word(
             kind=list[str] | None,
             metavar="METRIC=CHANGE",
-            help="Against --baseline, a metric such as wcr changes for the worse by no more: wcr=-0.02, rdi=0.02.",
+            help="Against --baseline, a metric such as wcr changes for the worse by no more: wcr=-0.02, rdi=0.02, "
+            "robust_accuracy=-0.02@2/255.",
         ),
     ] = None
     class_change: Annotated[
@@ -59,6 +76,15 @@ class PolicyWords:
             kind=list[str] | None,
             metavar="NAME=CHANGE",
             help="The same for a class (*: for every one), such as cat=-0.05.",
+        ),
+    ] = None
+    class_robust_change: Annotated[
+        Any,
+        Word(
+            kind=list[str] | None,
+            metavar="NAME=CHANGE@EPS",
+            help="Against --baseline, the robust accuracy of a class (*: of every one) falls by no more: "
+            "'*=-0.05@2/255'.",
         ),
     ] = None
     allow: Annotated[
@@ -70,8 +96,8 @@ class PolicyWords:
         ),
     ] = None
 
-    def over(self, policy: Policy | Mapping[str, Any] | Path | None) -> Policy:
-        """The policy with these rules over its own."""
+    def over(self, policy: Policy | Mapping[str, Any] | Path | None, eps: float | None = None) -> Policy:
+        """The policy with these rules over its own; ``eps`` is for rules on robust accuracy that name none."""
         if isinstance(policy, Policy):
             said = [
                 field.name for field in fields(self) if field.name != "allow" and getattr(self, field.name) is not None
@@ -85,30 +111,33 @@ class PolicyWords:
             )
         table = read_policy(policy) if isinstance(policy, Path) else dict(policy or {})
         numbers = [field.name for field in fields(self) if float in kinds_of(field.type)]
-        plain = {name: value for name in numbers if (value := getattr(self, name)) is not None}
+        plain = {name: value for name in (*numbers, "robust_accuracy") if (value := getattr(self, name)) is not None}
         extend_policy(table, "rules", plain | _pairs(self.rule, "--rule"))
         extend_policy(table, "class", _pairs(self.class_, "--class"))
         extend_policy(table, "class_accuracy", _pairs(self.class_accuracy, "--class-accuracy"))
+        extend_policy(table, "class_robust_accuracy", _pairs(self.class_robust_accuracy, "--class-robust-accuracy"))
         extend_policy(table, "change", _pairs(self.change, "--change"))
-        parts = _pairs(self.class_change, "--class-change")
-        if parts:
-            changes = dict(table.get("change", {}))
-            extend_policy(changes, "class", parts)
-            table["change"] = changes
+        parts = {"class": self.class_change, "class_robust_accuracy": self.class_robust_change}
+        for name, entries in parts.items():
+            if entries:
+                changes = dict(table.get("change", {}))
+                option = "--class-change" if name == "class" else "--class-robust-change"
+                extend_policy(changes, name, _pairs(entries, option))
+                table["change"] = changes
         allow_also(table, self.allow or [])
         with naming(policy) if isinstance(policy, Path) else nullcontext():
-            return Policy.of(table)
+            return Policy.of(table, eps=eps)
 
 
-def _pairs(entries: Sequence[str] | Mapping[str, float] | None, option: str) -> dict[str, float]:
-    """``NAME=NUMBER`` texts, or a mapping, by name."""
+def _pairs(entries: Sequence[str] | Mapping[str, Any] | None, option: str) -> dict[str, Any]:
+    """``NAME=NUMBER`` texts, or a mapping, by name; a number with a size of attack, ``0.3@2/255``, stays a text."""
     if isinstance(entries, Mapping):
         return dict(entries)
     found = {}
     for text in entries or []:
         name, _, number = text.rpartition("=")
         try:
-            found[name] = float(number)
+            found[name] = number if "@" in number else float(number)
         except ValueError:
             name = ""
         if not name:

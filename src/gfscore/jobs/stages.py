@@ -6,14 +6,15 @@ import numpy as np
 
 from gfscore.arrays import IntArray
 from gfscore.assemble import assembled
-from gfscore.bounds import Method, audit_intervals, noise_floor, normal_floor, share_intervals, summary_intervals
+from gfscore.bounds import Method, audit_intervals, noise_floor, normal_floor, summary_intervals
 from gfscore.errors import OptionError
 from gfscore.jobs.options import Options, ProfileOptions
 from gfscore.judge import check_accuracy
 from gfscore.judge.flags import Facts, audit_flags
+from gfscore.judge.robust_accuracy import count_radii, with_robustness
 from gfscore.probabilities import refuse_others, refuse_resembling
 from gfscore.profile import ClassProfile, class_profile, drawn_from, drawn_samples, summary_profile
-from gfscore.results import Claim, Flag, Metric, ModelAudit, NoiseFloor, RunInfo, SamplesInfo, ScoreInfo
+from gfscore.results import Claim, Flag, ModelAudit, NoiseFloor, RunInfo, SamplesInfo, ScoreInfo
 from gfscore.samples import NO_TABLE, Samples, TableNotes, refuse_groups_of_one
 from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
 from gfscore.scores import SCORE_MAX, LocalScores, compute_scores
@@ -80,7 +81,7 @@ def audit_scores(
         sizes=sizes,
         weights=profile.weights,
     )
-    return assembled(
+    audited = assembled(
         profile,
         intervals,
         delta=options.delta,
@@ -93,8 +94,8 @@ def audit_scores(
         flags=audit_flags(Facts.of(samples, local), profile, min_n=options.min_n) + local.flags,
         claim=Claim(premise=local.premise, certified=local.certified),
         abstained=_abstained(local, profile),
-        robust=_robust_accuracy(local, samples, profile, for_shares, sizes),
     )
+    return with_robustness(audited, count_radii(local, samples, audited, delta=for_shares)) if for_shares else audited
 
 
 def score_info(samples: Samples, local: LocalScores) -> ScoreInfo:
@@ -200,19 +201,6 @@ def with_curves(audited: ModelAudit, samples: Samples, options: Options) -> Mode
         return audited
     curve = temperature_curve(samples, activation=options.softmax_or_sigmoid)
     return audited.model_copy(update={"curves": stored_curves(curve, audited)})
-
-
-def _robust_accuracy(
-    local: LocalScores, samples: Samples, profile: ClassProfile, delta: float, sizes: IntArray | None
-) -> tuple[Metric | None, tuple[Metric | None, ...] | None]:
-    """Share of radii above eps, whole and per part; None where no eps was given."""
-    if local.eps is None:
-        return None, None
-    codes, n_parts = samples.partition
-    totals = profile.sizes if profile.weighted_by == "class_sizes" else profile.counts
-    ends = share_intervals(local.values > local.eps, codes, n_parts, delta=delta, totals=totals, sizes=sizes)
-    *parts, whole = (Metric(value=share, interval=(low, high)) for share, low, high in zip(*ends, strict=True))
-    return Metric(value=whole.value) if profile.weighted_by == "unequal_draws" else whole, tuple(parts)
 
 
 def _abstained(local: LocalScores, profile: ClassProfile) -> float | None:

@@ -13,10 +13,34 @@ from gfscore.errors import InvalidInputError, OptionError, first_few
 from gfscore.judge.accuracies import accuracy_intervals
 from gfscore.judge.flags import IMAGES_REARRANGED, PREPROCESSING_LIKELY, known_flags
 from gfscore.judge.policy import ABSENT, EVERY, VOIDING, Kind, Policy, Rule, check_thresholds, no_such
+from gfscore.judge.robust_accuracy import RobustIntervals, robust_intervals
+from gfscore.judge.robust_changes import robust_change_at
 from gfscore.metrics import Unit
-from gfscore.results import Comparison, Flag, Interval, Metric, ModelAudit, ModelVerdict, RuleVerdict, Verdict
+from gfscore.results import (
+    Comparison,
+    Flag,
+    Interval,
+    Metric,
+    ModelAudit,
+    ModelVerdict,
+    Robustness,
+    RuleVerdict,
+    ScoreInfo,
+    Verdict,
+)
+from gfscore.score_titles import title_of
 
 LEVEL_ROUNDING = 1e-12  # on the comparison of two levels
+ESTIMATED = Flag(
+    code="estimated_radii",
+    message="robust accuracy is estimated by first-order radii, which bound nothing: attacks may do better. The error "
+    "level is about the choice of samples. gfscore check --autoattack attacks.",
+)
+CONFIDENCES = Flag(
+    code="confidences_only",
+    message="a rule on the GREAT score is a threshold on confidences, which does not compare networks: fragile ones "
+    "can pass it, robust ones fail. Accuracy under attack is judged by --robust-accuracy, with --model.",
+)
 
 Estimate = tuple[float | None, Interval | None, int, str]  # value, interval, samples behind it, and a remark
 Accuracies = tuple[Interval | None, Mapping[str, Interval]]  # intervals: of the whole, and by class
@@ -46,17 +70,18 @@ def judge(
     """
     flags = known_flags(model)
     refuse_void(flags, policy.allow)
-    policy = policy.about(views.score_name(model.score))
+    policy = policy.about(views.score_name(model.score), None if model.robustness is None else model.robustness.norm)
     n_classes = len(model.classes) + len(model.absent_classes)
     check_thresholds(policy, maximum=model.score.range[1], weight=model.fp_great.weight, n_classes=n_classes)
     _check_levels(model, comparison, levels)
     asked = {rule.part for rule in policy.rules if rule.kind is Kind.ACCURACY}
     accuracies = accuracy_intervals(model, asked, levels.get(Kind.ACCURACY, 0.0))
+    robust = robust_intervals(model, _asked_sizes(policy), levels.get(Kind.ROBUST, 0.0))
     found = []
     for rule in policy.rules:
         of_score = rule.row.unit in (Unit.SCORE, Unit.GAP)
         digits = views.digits_of(model.score) if of_score else views.INDEX_DIGITS
-        entry = _judge_rule(rule, _estimate(rule, model, comparison, accuracies), digits)
+        entry = _judge_rule(rule, _estimate(rule, model, comparison, accuracies, robust), digits)
         missing = _missing(rule, model, comparison)
         found.append(about_the_missing(entry, rule, missing, allowed=ABSENT in policy.allow) if missing else entry)
     verdict = Verdict.all_of([entry.verdict for entry in found])
@@ -72,7 +97,11 @@ def judge(
         accuracy=Metric(value=model.accuracy, interval=accuracy_intervals(model, {None}, delta)[0]),
         preprocessing=None if model.run is None else views.preprocessing_text(model.run.preprocessing),
         absent_classes=model.absent_classes,
-        flags=(*flags, *(() if comparison is None else comparison.flags)),
+        flags=(
+            *flags,
+            *about_rules(model.score, policy, model.robustness),
+            *(() if comparison is None else comparison.flags),
+        ),
         allowed=tuple(flag.code for flag in flags if flag.code in policy.allow),
     )
 
@@ -120,7 +149,29 @@ def samples_needed(n: int, value: float, threshold: float, interval: Interval) -
     return max(n + 1, math.ceil(n * factor / step) * step)
 
 
-def _estimate(rule: Rule, model: ModelAudit, comparison: Comparison | None, accuracies: Accuracies) -> Estimate:
+def _asked_sizes(policy: Policy) -> list[tuple[float, str | None]]:
+    """The sizes of attack that rules are about, each with its class."""
+    rules = [rule for rule in policy.rules if rule.kind is Kind.ROBUST]
+    return [(rule.eps, rule.part) for rule in rules if rule.eps is not None]
+
+
+def about_rules(score: ScoreInfo, policy: Policy, robust: Robustness | None = None) -> tuple[Flag, ...]:
+    """What a verdict is not: by a score that does not order models, or by radii that are estimates."""
+    found = []
+    if any(rule.kind is Kind.PROFILE for rule in policy.rules) and not title_of(score.name).orders_models:
+        found.append(CONFIDENCES)
+    if policy.eps and (robust is None or robust.kind == "estimated"):
+        found.append(ESTIMATED)
+    return tuple(found)
+
+
+def _estimate(
+    rule: Rule,
+    model: ModelAudit,
+    comparison: Comparison | None,
+    accuracies: Accuracies,
+    robust: RobustIntervals,
+) -> Estimate:
     """What is known of the number that a rule is about."""
     n, classes, absent = model.samples.n, model.classes, model.absent_classes
     weighed = " (classes weighed as in the data set)" if model.samples.weighted_by == "class_sizes" else ""
@@ -136,6 +187,11 @@ def _estimate(rule: Rule, model: ModelAudit, comparison: Comparison | None, accu
                 )
             tried = n if claim.tried_on is None else claim.tried_on
             return claim.radius_refuted_share, claim.radius_refuted_interval, tried, ""
+        case Kind.ROBUST:
+            found = robust[rule.eps or 0.0]
+            if rule.part is None:
+                return *found.whole, sum(n for *_, n in found.classes.values()), weighed
+            return _of_part(rule, found.classes, absent)
         case Kind.ACCURACY if rule.part is None:
             return model.accuracy, accuracies[0], n, weighed
         case Kind.ACCURACY:
@@ -153,8 +209,13 @@ def _change(rule: Rule, comparison: Comparison | None) -> Estimate:
     if comparison is None:
         raise OptionError("the policy has a rule on a change, but there is nothing to compare with. Give --baseline.")
     if rule.part is not None:
-        entries = {entry.name: (entry.change.value, entry.change.interval, entry.n) for entry in comparison.classes}
+        of_robust = rule.metric == "class_robust_accuracy"
+        classes = robust_change_at(comparison, rule.eps).classes if of_robust else comparison.classes
+        entries = {entry.name: (entry.change.value, entry.change.interval, entry.n) for entry in classes}
         return _of_part(rule, entries, ())
+    if rule.metric == "robust_accuracy":
+        found = robust_change_at(comparison, rule.eps)
+        return found.change.value, found.change.interval, comparison.n, ""
     change = comparison.metrics.get(rule.metric)
     if change is None:
         raise OptionError(f"nothing is known of the {rule.what}: the comparison does not hold it. Audit both anew.")
@@ -201,6 +262,7 @@ def _judge_rule(rule: Rule, estimate: Estimate, digits: int) -> RuleVerdict:
         rule=rule.text,
         metric=rule.metric,
         class_=rule.part,
+        eps=rule.eps,
         change=rule.change,
         at_least=rule.threshold if at_least else None,
         at_most=None if at_least else rule.threshold,
@@ -221,6 +283,8 @@ def _more(rule: Rule, n: int, needed: int | None) -> str:
     """How many samples would decide instead of n, and for refuted shares how to have them tried."""
     if needed is None:
         return "it is too near to say how many samples would decide"
+    if rule.kind is Kind.ROBUST:
+        return f"about {needed:,} radii instead of {n:,} would decide, if the estimate stays: raise --radii"
     if rule.kind is Kind.REFUTED:
         return (
             f"about {needed:,} samples tried instead of {n:,} would decide, if the estimate stays: "

@@ -14,6 +14,7 @@ from gfscore.bounds import check_level
 from gfscore.errors import OptionError, first_few
 from gfscore.metrics import PLACEHOLDERS, ModelMetric, Scale, Unit, all_metrics
 from gfscore.results import Interval, Verdict
+from gfscore.words import read_size
 
 EVERY = "*"  # in the place of a class: each of them
 SCORE = "score"  # what the score is called in a rule, until it is known which one is judged
@@ -34,6 +35,7 @@ class Kind(StrEnum):
 
     PROFILE = "profile"  # class scores and all that follows from them: the intervals of the audit
     ACCURACY = "accuracy"  # of the model and of classes
+    ROBUST = "robust_accuracy"  # of the model and of classes, at an eps
     REFUTED = "refuted"  # the share of claimed radii that were refuted
     CHANGE = "change"  # against a baseline
 
@@ -53,13 +55,22 @@ def _row(key: str, title: str, unit: Unit = Unit.SHARE, *, higher_is_better: boo
 
 WHOLE_RULES = {
     "accuracy": _row("accuracy", "accuracy"),
+    "robust_accuracy": _row("robust_accuracy", "robust accuracy"),
     "refuted": _row("refuted", "refuted share", higher_is_better=False),
 }
 CLASS_RULES = {
     "class": _row("class", "score of", Unit.SCORE),
     "class_accuracy": _row("class_accuracy", "accuracy of"),
+    "class_robust_accuracy": _row("class_robust_accuracy", "robust accuracy of"),
 }
-KINDS = {"accuracy": Kind.ACCURACY, "class_accuracy": Kind.ACCURACY, "refuted": Kind.REFUTED}  # others: profile
+ROBUST_RULES = ("robust_accuracy", "class_robust_accuracy")
+KINDS = {
+    "accuracy": Kind.ACCURACY,
+    "class_accuracy": Kind.ACCURACY,
+    "refuted": Kind.REFUTED,
+    **dict.fromkeys(ROBUST_RULES, Kind.ROBUST),
+}  # others: profile
+CHANGE_TABLES = ("class", "class_robust_accuracy")
 TABLES, ALLOW = ("rules", *CLASS_RULES, "change"), "allow"
 
 
@@ -85,6 +96,8 @@ class Rule:
     part: str | None = None  # the class it is about; EVERY for each of them
     change: bool = False  # it is about the change against a baseline
     score: str = SCORE  # title of the local score that is judged
+    eps: float | None = None  # the size of attack that a rule on robust accuracy is about
+    norm: str = "linf"  # that it is measured in
 
     @property
     def row(self) -> ModelMetric:
@@ -101,7 +114,8 @@ class Rule:
         """The number, in words."""
         of = "" if self.part is None else " every class" if self.part == EVERY else f" {views.printable(self.part)}"
         title = self.row.title.format_map(dict.fromkeys(PLACEHOLDERS, "") | {"score": self.score})
-        return f"{'change of ' if self.change else ''}{title}{of}"
+        at = "" if self.eps is None else f" at {views.eps_text(self.eps, self.norm)}"
+        return f"{'change of ' if self.change else ''}{title}{of}{at}"
 
     @property
     def of_every_class(self) -> bool:
@@ -149,8 +163,10 @@ class Policy:
     allow: tuple[str, ...] = ()  # flags that do not keep a verdict from being given
 
     @classmethod
-    def of(cls, table: Mapping[str, Any]) -> Self:
+    def of(cls, table: Mapping[str, Any], *, eps: float | None = None) -> Self:
         """A policy from tables, as they stand in ``policy.toml``; a name that is not known is an error.
+
+        A threshold of robust accuracy says at which size of attack, as in ``0.3@2/255``; without that it is ``eps``.
 
         >>> policy = Policy.of({"rules": {"wcr": 0.1, "rdi": 0.5}, "class": {"cat": 0.2}, "change": {"wcr": -0.05}})
         >>> [rule.text for rule in policy.rules]
@@ -161,22 +177,30 @@ class Policy:
         metrics = all_metrics()
         _check_names(tables["rules"], (*metrics, *WHOLE_RULES), "rule")
         changes = dict(tables["change"])
-        parts = _table(changes.pop("class", {}), "change.class")
-        _check_names(changes, (*metrics, "class"), "rule on a change")
-        rules = [Rule(metric=name, threshold=value) for name, value in tables["rules"].items()]
+        parts = {name: _table(changes.pop(name, {}), f"change.{name}") for name in CHANGE_TABLES}
+        _check_names(changes, (*metrics, "robust_accuracy", *CHANGE_TABLES), "rule on a change")
+        rules = [Rule(metric=name, **_limit(name, value, eps)) for name, value in tables["rules"].items()]
         for metric in CLASS_RULES:
-            rules += [Rule(metric=metric, part=part, threshold=value) for part, value in tables[metric].items()]
-        rules += [Rule(metric=name, threshold=value, change=True) for name, value in changes.items()]
-        rules += [Rule(metric="class", part=part, threshold=value, change=True) for part, value in parts.items()]
+            entries = tables[metric].items()
+            rules += [Rule(metric=metric, part=part, **_limit(metric, value, eps)) for part, value in entries]
+        rules += [Rule(metric=name, change=True, **_limit(name, value, eps)) for name, value in changes.items()]
+        for metric, falls in parts.items():
+            limits = {part: _limit(metric, value, eps) for part, value in falls.items()}
+            rules += [Rule(metric=metric, part=part, change=True, **limit) for part, limit in limits.items()]
         if not rules:
             raise OptionError("the policy has no rule. Give at least one, such as --wcr 0.1.")
         for rule in rules:
             _check_threshold(rule)
         return cls(rules=tuple(rules), allow=_check_codes(table.get(ALLOW, ())))
 
-    def about(self, score: str) -> Self:
-        """A policy whose rules name the local score by this title."""
-        return replace(self, rules=tuple(replace(rule, score=score) for rule in self.rules))
+    def about(self, score: str, norm: str | None = None) -> Self:
+        """A policy whose rules name the local score by this title, and sizes of attack in this norm."""
+        return replace(self, rules=tuple(replace(rule, score=score, norm=norm or rule.norm) for rule in self.rules))
+
+    @property
+    def eps(self) -> tuple[float, ...]:
+        """The sizes of attack that its rules are about, each once."""
+        return tuple(dict.fromkeys(rule.eps for rule in self.rules if rule.eps is not None))
 
     def allowing(self, codes: Sequence[str]) -> Self:
         """A policy that allows more flags."""
@@ -211,6 +235,21 @@ def check_thresholds(policy: Policy, *, maximum: float, weight: float, n_classes
                 f"the threshold of {rule.what} is {rule.threshold:g}, off its scale, which goes from {low:.4g} to "
                 f"{high:.4g}. Give a number on it."
             )
+
+
+def _limit(metric: str, value: Any, eps: float | None) -> dict[str, Any]:
+    """The threshold of a rule, and where it has one its size of attack."""
+    if metric not in ROBUST_RULES:
+        return {"threshold": value}
+    share, at, size = value.partition("@") if isinstance(value, str) else (value, "", "")
+    try:
+        threshold = float(share)
+    except (TypeError, ValueError):
+        raise OptionError(f"the threshold of {metric} is {reprlib.repr(value)}. Write 0.3@2/255.") from None
+    found = read_size(size) if at else eps
+    if found is None or not found > 0:
+        raise OptionError(f"{metric} is at a size of attack, and {value!r} names none. Write {threshold:g}@2/255.")
+    return {"threshold": threshold, "eps": found}
 
 
 def _check_threshold(rule: Rule) -> None:

@@ -211,7 +211,11 @@ class Run:
         return self._noted(in_batches(compute, n_rows, self.batch_size, name=self.model.name, rows=rows))
 
     def differentiable(self) -> Any:
-        """The model as a torch module of [0, 1] pixels, checked on the first images."""
+        """The model as a torch module of [0, 1] pixels, checked on the first images, once."""
+        return self._module
+
+    @cached_property
+    def _module(self) -> Any:
         from gfscore.inputs.models.gradients import COMPARED, differentiable
 
         return differentiable(self.model, self.preprocessing, self.pixels(slice(0, COMPARED)))

@@ -1,5 +1,6 @@
 """Slopes: norms of gradients of the margins at each sample, or forward-only estimates; and the steepest place found."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,7 +13,7 @@ from gfscore.errors import MissingExtraError, ModelError, OptionError
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.measures.run import RowMeasure, RowsDone, Run, rows_together
 from gfscore.samples import Samples
-from gfscore.scores import FirstOrder, forward_only_norms, gradient_norms, is_leading, strongest_rivals
+from gfscore.scores import FirstOrder, Norm, forward_only_norms, gradient_norms, is_leading, strongest_rivals
 
 SHARD_ROWS = 256  # about; a sample costs a hundred times what its logits do, so that fewer are at risk
 PLACES = 4  # images around which the slope is measured, at most
@@ -43,12 +44,14 @@ class Slopes(RowMeasure):
     """Norms of the gradients of the margins to the strongest rivals, (n, R); NaN for misclassified samples.
 
     Without a ``module`` they are estimated from forward passes, with those of half the step beside them: (n, 2R).
+    Where only some rows are asked for, the others are NaN too.
     """
 
     name = "gradient_norms"
     samples: Samples  # the model's logits on the data
     how: FirstOrder
     module: Any = None  # the model as a differentiable module; None: forward passes alone
+    only: IntArray | None = None  # the rows to measure, ascending; None: all
     rivals: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -58,7 +61,8 @@ class Slopes(RowMeasure):
     @property
     def settings(self) -> Mapping[str, Any]:
         """The norm, and how slopes are found."""
-        return {"norm": str(self.how.kind), **self.how.measure(gradients=self.module is not None)}
+        rows = {} if self.only is None else {"rows": hashlib.sha256(self.only.astype("<i8").tobytes()).hexdigest()}
+        return {"norm": str(self.how.kind), **self.how.measure(gradients=self.module is not None), **rows}
 
     def rows_per_shard(self, run: Run) -> int:
         """Whole batches, unless images are large."""
@@ -71,45 +75,61 @@ class Slopes(RowMeasure):
 
     def compute(self, run: Run, rows: slice, done: RowsDone = lambda _rows: None) -> FloatArray:
         """Norms for some rows."""
-        norms = self._estimated(run, rows) if self.module is None else self._exact(run, rows)
+        asked = np.arange(rows.start, rows.stop) if self.only is None else _within(self.only, rows)
+        norms = np.full((rows.stop - rows.start, self.columns(run)), np.nan)
+        leading = is_leading(self.samples.logits[asked], self.samples.labels[asked], self.rivals[asked])
+        correct = asked[leading]
+        if len(correct):
+            norms[correct - rows.start] = (self._estimate if self.module is None else self._differentiate)(run, correct)
         done(rows.stop - rows.start)
         with np.errstate(over="ignore"):  # infinite, then: a slope that is beyond float32 is no slope
             return norms.astype(np.float32)
 
-    def _estimated(self, run: Run, rows: slice) -> FloatArray:
-        pixels = run.pixels(rows)
-        norms = forward_only_norms(run.logits_of, pixels, self.samples, self.rivals, self.how, first=rows.start)
+    def _estimate(self, run: Run, rows: IntArray) -> FloatArray:
+        norms = forward_only_norms(run.logits_of, run.pixels(rows), self.samples, self.rivals, self.how, rows=rows)
         return np.concatenate(norms, axis=1)
 
-    def _exact(self, run: Run, rows: slice) -> FloatArray:
-        from gfscore.inputs.models.gradients import margin_gradients
+    def _differentiate(self, run: Run, rows: IntArray) -> FloatArray:
+        labels, rivals = self.samples.labels[rows], self.rivals[rows]
+        return exact_norms(run, self.module, run.pixels(rows), labels, rivals, self.how.kind, rows)
 
-        pixels, labels, rivals = run.pixels(rows), self.samples.labels[rows], self.rivals[rows]
-        norms = np.full(rivals.shape, np.nan)
-        correct = np.flatnonzero(is_leading(self.samples.logits[rows], labels, rivals))
 
-        def norms_of(batch: slice) -> FloatArray:
-            few = correct[batch]
-            return gradient_norms(margin_gradients(self.module, pixels[few], labels[few], rivals[few]), self.how.kind)
+def exact_norms(
+    run: Run, module: Any, pixels: Pixels, labels: IntArray, rivals: IntArray, norm: Norm, rows: IntArray
+) -> FloatArray:
+    """Norms of the gradients of the margins to rivals (n, R), by a differentiable ``module`` of the run."""
+    from gfscore.inputs.models.gradients import margin_gradients
 
-        if len(correct):
-            norms[correct] = run.in_batches(norms_of, len(correct), rows.start + correct)
-        return norms
+    def norms_of(batch: slice) -> FloatArray:
+        return gradient_norms(margin_gradients(module, pixels[batch], labels[batch], rivals[batch]), norm)
+
+    return run.in_batches(norms_of, len(rows), rows)
+
+
+def _within(ascending: IntArray, rows: slice) -> IntArray:
+    """Those of some ascending row numbers that lie in a slice."""
+    first, last = np.searchsorted(ascending, [rows.start, rows.stop])
+    return ascending[first:last]
 
 
 def choose_slopes(
-    run: Run, samples: Samples, how: FirstOrder, gradients: Gradients | str = Gradients.NO
+    run: Run,
+    samples: Samples,
+    how: FirstOrder,
+    gradients: Gradients | str = Gradients.NO,
+    *,
+    only: IntArray | None = None,
 ) -> tuple[Slopes, str | None]:
     """The slopes of a run, from gradients if that was asked for; and why not from gradients, where they were wanted."""
     choice = Gradients.named(gradients)
     if choice is Gradients.NO:
-        return Slopes(samples=samples, how=how), None
+        return Slopes(samples=samples, how=how, only=only), None
     try:
-        return Slopes(samples=samples, how=how, module=run.differentiable()), None
+        return Slopes(samples=samples, how=how, module=run.differentiable(), only=only), None
     except (ModelError, MissingExtraError) as error:
         if choice is Gradients.YES:
             raise
-        return Slopes(samples=samples, how=how), str(error)
+        return Slopes(samples=samples, how=how, only=only), str(error)
 
 
 def measured_slope(classify: Callable[[Pixels], FloatArray], pixels: Pixels) -> float:

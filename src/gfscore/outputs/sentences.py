@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from html import escape
 from typing import TypeVar
 
 from gfscore import views
 from gfscore.errors import PLURALS
+from gfscore.outputs import robust_words
 from gfscore.results import ClassResult, Metric, ModelAudit, Null
 from gfscore.score_titles import ORDERS_NO_MODELS, title_of
 
@@ -187,6 +187,8 @@ def levels_beside(model: ModelAudit) -> str | None:
         deltas["refuted shares"] = model.claim.delta
     if model.cross_check is not None:
         deltas["accuracy under attack"] = model.cross_check.delta
+    if model.robustness is not None and model.score.eps is None:  # else they have a part of the level of the scores
+        deltas["robust accuracies"] = model.robustness.delta
     if not deltas:
         return None
     together = max(0.0, 1 - model.interval.delta - sum(deltas.values()))
@@ -220,7 +222,7 @@ def metric_rows(model: ModelAudit) -> list[tuple[str, str, str]]:
     """Name, value and meaning of each metric of the whole model."""
     robust = []
     if model.robust_accuracy is not None:
-        meaning = f"share of radii above {model.score.eps:g}: an estimate, and the interval covers sampling only"
+        meaning = robust_words.meaning(model)
         robust.append(("robust accuracy", views.share_text(model.robust_accuracy), meaning))
     return robust + [
         (
@@ -236,7 +238,7 @@ def class_shares(model: ModelAudit) -> dict[str, Callable[[ClassResult], Metric 
     """What else is known of each class, by the heading of its column; only what this result has."""
     attack = "attack" if model.cross_check is None else model.cross_check.attack
     columns: dict[str, Callable[[ClassResult], Metric | None]] = {
-        "robust accuracy": lambda entry: entry.robust_accuracy,
+        robust_words.title(model): lambda entry: entry.robust_accuracy,
         "radii refuted": lambda entry: entry.refuted,
         f"accuracy under {attack}": lambda entry: entry.attacked,
     }
@@ -251,46 +253,3 @@ def both_ends(ordered: Sequence[Entry]) -> tuple[Sequence[Entry], Sequence[Entry
 def by_score(model: ModelAudit) -> list[ClassResult]:
     """The classes from the lowest score up."""
     return sorted(model.classes, key=lambda entry: entry.score)
-
-
-def model_text(model: ModelAudit) -> str:
-    """A model's audit in a few lines."""
-    rows, noise = metric_rows(model), noise_text(model)
-    width, values = (max(len(row[column]) for row in rows) for column in (0, 1))
-    lines = [headline(model)]
-    lines += [f"  {name:<{width}}  {value:<{values}}  {meaning}" for name, value, meaning in rows]
-    lines += [] if noise is None else [f"  {noise}"]
-    lines += [*(f"  ! {flag.message}" for flag in model.flags), f"  {claim_text(model)}"]
-    return "\n".join(map(views.printable, lines))
-
-
-def model_html(model: ModelAudit) -> str:
-    """A model's audit for a notebook; every name is escaped."""
-    shares, (low, high) = class_shares(model), both_ends(by_score(model))
-    headings = (model.partition, "n", "score", "accuracy", *shares, "most confused with")
-    rows = [
-        (
-            entry.name,
-            f"{entry.n:,}",
-            views.score_text(model, entry.score, entry.interval),
-            views.percent(entry.accuracy),
-            *(views.share_text(share(entry)) for share in shares.values()),
-            entry.confused_with or "–",
-        )
-        for entry in (*low, *high)
-    ]
-    if high:
-        rows.insert(len(low), ("…", *[""] * (len(headings) - 1)))
-    notes = [text for text in (noise_text(model), *(flag.message for flag in model.flags)) if text]
-    items = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    metrics, classes = ("".join(map(_html_row, table)) for table in (metric_rows(model), rows))
-    return (
-        f"<h4>{escape(headline(model))}</h4><table>{metrics}</table>"
-        f"<table>{_html_row(headings, tag='th')}{classes}</table>"
-        + (f"<ul>{items}</ul>" if items else "")
-        + f"<p><small>{escape(brackets(model))} {escape(claim_text(model))}</small></p>"
-    )
-
-
-def _html_row(cells: Sequence[str], tag: str = "td") -> str:
-    return "<tr>" + "".join(f'<{tag} style="text-align:left">{escape(cell)}</{tag}>' for cell in cells) + "</tr>"

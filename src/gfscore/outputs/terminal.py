@@ -9,13 +9,13 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.errors import PLURALS, first_few
-from gfscore.outputs import sentences
+from gfscore.outputs import robust_words, sentences
 from gfscore.outputs.fitting import add_ends, column_table, fit
-from gfscore.results import Agreement, Audit, Calibrated, Calibration, ClassResult, Flag, LeftOut, ModelAudit
+from gfscore.results import Agreement, Audit, Calibrated, Calibration, ClassResult, Flag, LeftOut, Metric, ModelAudit
 
 BAR_WIDTH = 16
 # headings of columns that a narrow terminal goes without, the least needed first; bars have none
-SPARE_CLASS_COLUMNS = ("", "share", "n")
+SPARE_CLASS_COLUMNS = ("", "share", "n", "most confused with")
 SHRUNKEN = (
     "Shrunken: the score drawn towards the mean of all {parts} by as much as chance explains. Of many {parts}, those "
     "at both ends are there mostly by luck."
@@ -58,6 +58,7 @@ def _one(model: ModelAudit, console: Console) -> RenderableType:
         Text(views.printable(sentences.headline(model)), style="bold"),
         Text(sentences.brackets(model)),
         Text(),
+        *_robustness(model, console),
         fit(console, _class_table(model), SPARE_CLASS_COLUMNS),
         *_shrunken_note(model),
         Text(),
@@ -68,6 +69,27 @@ def _one(model: ModelAudit, console: Console) -> RenderableType:
         *flag_lines(model.flags),
         Text(sentences.claim_text(model), style="dim"),
     )
+
+
+def _robustness(model: ModelAudit, console: Console) -> list[RenderableType]:
+    """Accuracy under attack at a few eps, of the whole and of the worst class; nothing without radii."""
+    found = model.robustness
+    if found is None:
+        return []
+    table = column_table("eps", "robust accuracy", f"of the worst {model.partition}")
+    table.add_column("which", no_wrap=True)
+    for rung in robust_words.shown_rungs(found):
+        whole = Metric(value=rung.value, interval=rung.interval)
+        style = "bold" if rung is found.headline else ""
+        cells = (robust_words.eps_text(found, rung.eps), views.share_text(whole), views.share_text(rung.lowest))
+        table.add_row(*(Text(cell, style=style) for cell in (*cells, views.printable(rung.worst))))
+    said = robust_words.PROOF if found.kind == "certified" else robust_words.NO_BOUND
+    return [
+        Text(f"Accuracy under attack, from {robust_words.source_text(model)}."),
+        fit(console, table),
+        Text(said, style="dim"),
+        Text(),
+    ]
 
 
 def _many(audit: Audit, console: Console) -> RenderableType:
@@ -128,7 +150,7 @@ def _model_table(console: Console, models: Sequence[tuple[ModelAudit, ModelAudit
     part = models[0][0].partition
     headings = {key: views.metric_name(key, score, part) for key in keys}
     robust = any(model.robust_accuracy for model, _ in models)
-    table = column_table("model", "accuracy", *(["robust accuracy"] if robust else []))
+    table = column_table("model", "accuracy", *([robust_words.title(models[0][0])] if robust else []))
     for key in keys:
         table.add_column(headings[key], no_wrap=True)
         if key == "wcr":
@@ -151,7 +173,7 @@ def _model_table(console: Console, models: Sequence[tuple[ModelAudit, ModelAudit
 def _class_table(model: ModelAudit) -> Table:
     """A row per class; beside the scores robust accuracy, shrunken scores when there are many classes, or bars."""
     robust, many = model.robust_accuracy is not None, _is_long(model)
-    beside = "robust accuracy" if robust else "shrunken" if many else ""
+    beside = robust_words.title(model) if robust else "shrunken" if many else ""
     table = column_table(model.partition, "n")
     table.add_column("score", no_wrap=True)
     table.add_column(beside, justify="right" if beside else "left", no_wrap=True)
@@ -179,7 +201,7 @@ def _class_table(model: ModelAudit) -> Table:
             views.percent(entry.confused_share if entry.confused_with is not None else None),
         ]
 
-    return add_ends(table, sentences.by_score(model), row)
+    return add_ends(table, robust_words.by_robustness(model), row)
 
 
 def _is_long(model: ModelAudit) -> bool:
@@ -209,7 +231,12 @@ def _worst(model: ModelAudit) -> Text:
     """Which class is least protected, and how sure that is."""
     worst, candidates = views.printable(model.wcr.class_), len(model.worst_set)
     parts, number = PLURALS[model.partition], views.score_text(model, model.wcr.value)
-    text = Text.assemble(("Least protected: ", "bold"), (worst, "bold red"), f" at {number}. ")
+    robust = robust_words.worst_text(model)
+    if robust and model.score.eps is None:
+        text = Text.assemble(("Least protected: ", "bold"), robust, f" Lowest {views.score_name(model.score)}: ")
+        text.append(f"{worst} at {number}. ")
+    else:
+        text = Text.assemble(("Least protected: ", "bold"), (worst, "bold red"), f" at {number}. ")
     if candidates == 1:
         return text.append("The intervals leave no other candidate.")
     return text.append(f"The intervals leave {candidates:,} of {len(model.classes):,} {parts} as candidates.")

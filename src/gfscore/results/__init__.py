@@ -33,6 +33,7 @@ from gfscore.results.calibration_result import (
 )
 from gfscore.results.class_result import Atkinson, ClassResult, Disparity, NoiseFloor, Null, Penalised, WorstCase
 from gfscore.results.model_result import ModelAudit
+from gfscore.results.robustness_result import Robustness, RobustPart, Rung
 from gfscore.results.verdict_result import (
     AdaptiveClass,
     AdaptiveRun,
@@ -45,6 +46,7 @@ from gfscore.results.verdict_result import (
     GateResult,
     MetricChange,
     ModelVerdict,
+    RobustChange,
     RuleVerdict,
     Verdict,
     Witness,
@@ -93,8 +95,12 @@ __all__ = [
     "Provenance",
     "Result",
     "ResultFile",
+    "RobustChange",
+    "RobustPart",
+    "Robustness",
     "RuleVerdict",
     "RunInfo",
+    "Rung",
     "SamplesInfo",
     "ScoreInfo",
     "Setting",

@@ -4,18 +4,21 @@ The contract with whoever reads it: within ``gfscore.audit/1`` keys are only add
 they do not know, and a number that does not exist is null, never 0.
 """
 
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import Field
 
-from gfscore.errors import ResultError, require
+from gfscore.errors import NoSuchNameError, ResultError, require
 from gfscore.results.base_result import Flag, Metric, Provenance, ResultFile
 from gfscore.results.calibration_result import Calibration, ModelRanking
-from gfscore.results.class_result import Atkinson, ClassResult, Disparity, Penalised, WorstCase
+from gfscore.results.class_result import Atkinson, ClassResult, Disparity, Penalised, WorstCase, find_named
 from gfscore.results.model_result import ModelAudit, check_consistent
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from gfscore.results.verdict_result import Comparison, GateResult
 
 
 class Audit(ResultFile):
@@ -65,11 +68,37 @@ class Audit(ResultFile):
             ]
         )
 
-    def __getitem__(self, name: str) -> ModelAudit:
-        for model in self.models:
-            if model.name == name:
-                return model
-        raise KeyError(f"no model {name!r}; there are {', '.join(repr(model.name) for model in self.models)}")
+    def __getitem__(self, name: str) -> Any:
+        """A model by its name, or the class of that name of the only model."""
+        models = [model for model in self.models if model.name == name]
+        inside = [entry for entry in self.models[0].classes if entry.name == name] if len(self.models) == 1 else []
+        if models and inside:
+            raise ResultError(
+                f"{name!r} is a model and one of its classes. Say which: audit.model, audit.model[{name!r}]."
+            )
+        if models or inside:
+            return models[0] if models else inside[0]
+        if len(self.models) == 1:
+            return self.models[0][name]
+        if any(entry.name == name for model in self.models for entry in model.classes):
+            raise NoSuchNameError(f"{name!r} is a class of several models. Take a model first: audit[model][{name!r}].")
+        return find_named(self.models, name, "model")
+
+    def plot(self) -> Any:
+        """The classes as a picture, an Altair chart: of one model with intervals, of several as a table of colours."""
+        return self._ask("plot")
+
+    def report(self, path: str | Path) -> Path:
+        """Write a report to a file that ends in .html or .md."""
+        return Path(self._ask("report", path))
+
+    def gate(self, policy: Any = None, **rules: Any) -> "GateResult":
+        """Judge by rules, such as ``wcr=0.1``: see :func:`gfscore.gate`."""
+        return cast("GateResult", self._ask("gate", policy, **rules))
+
+    def compare(self, new: Any, **words: Any) -> "Comparison":
+        """Compare with a later version: see :func:`gfscore.compare`."""
+        return cast("Comparison", self._ask("compare", new, **words))
 
     @property
     def model(self) -> ModelAudit:
@@ -133,11 +162,3 @@ class Audit(ResultFile):
     def flags(self) -> tuple[Flag, ...]:
         """Flags of the only model."""
         return self.model.flags
-
-    def __repr__(self) -> str:
-        return "\n\n".join(map(repr, self.models))
-
-    __str__ = __repr__
-
-    def _repr_html_(self) -> str:
-        return "".join(model._repr_html_() for model in self.models)

@@ -1,12 +1,15 @@
 """Numbers of classes: of each by itself, and metrics over all of them with what chance alone would give."""
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal, TypeVar
 
 from pydantic import Field
 
-from gfscore.errors import ResultError
+from gfscore.errors import NoSuchNameError, ResultError, first_few
 from gfscore.metrics import BUILT_IN, find_metric
 from gfscore.results.base_result import Interval, Metric, Result, Share
+
+Named = TypeVar("Named", bound=Any)  # something with a name
 
 
 class ClassResult(Result):
@@ -36,6 +39,14 @@ class ClassResult(Result):
         default=None, description="share of the samples for which no class was named; null where none can be withheld"
     )
     attacked: Metric | None = Field(default=None, description="accuracy under the attack of the cross-check")
+
+
+def find_named(entries: Sequence[Named], name: str, kind: str) -> Named:
+    """The class, group or model of that name."""
+    for entry in entries:
+        if entry.name == name:
+            return entry
+    raise NoSuchNameError(f"no {kind} {name!r}; there are {first_few([repr(entry.name) for entry in entries], 10)}")
 
 
 class WorstCase(Metric):

@@ -2,15 +2,24 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
-from html import escape
-from typing import Any, ClassVar, Literal
+from collections.abc import Iterator
+from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from gfscore.errors import PLURALS, ResultError
 from gfscore.metrics import BUILT_IN, Scale, find_metric
-from gfscore.results.base_result import Flag, Interval, IntervalInfo, Metric, RunInfo, SamplesInfo, ScoreInfo, Share
+from gfscore.results.base_result import (
+    Flag,
+    Interval,
+    IntervalInfo,
+    Metric,
+    RunInfo,
+    SamplesInfo,
+    ScoreInfo,
+    Share,
+    Shown,
+)
 from gfscore.results.calibration_result import Calibrated, Curves
 from gfscore.results.class_result import (
     Atkinson,
@@ -20,16 +29,17 @@ from gfscore.results.class_result import (
     NoiseFloor,
     Penalised,
     WorstCase,
+    find_named,
 )
+from gfscore.results.robustness_result import Robustness
 from gfscore.results.verdict_result import Claim, CrossCheck
 
 WHOLE_NUMBER = 1e-6  # of the samples of a class: how far the correct ones may be from a whole number, by rounding
 SLACK = 1e-9  # for the rounding of sums, relative to the largest score or to 1
 CALLED = {"aggregate": "the mean score", "class_mean": "the class mean"}  # others by their keys
-Show = Callable[[Any], str]  # a model as text
 
 
-class ModelAudit(MetricBlock):
+class ModelAudit(MetricBlock, Shown):
     """Everything about one model."""
 
     name: str
@@ -60,6 +70,9 @@ class ModelAudit(MetricBlock):
     robust_accuracy: Metric | None = Field(
         default=None, description="share of radii above eps; the interval covers sampling only: it is no bound"
     )
+    robustness: Robustness | None = Field(
+        default=None, description="robust accuracy at several eps; its intervals hold together, apart from the others"
+    )
     abstained: Share | None = Field(default=None, description="share of all samples for which no class was named")
     noise: NoiseFloor | None = None
     flags: tuple[Flag, ...]
@@ -69,8 +82,6 @@ class ModelAudit(MetricBlock):
     curves: Curves | None = None
     calibrated: Calibrated | None = None
 
-    _shown: ClassVar[dict[str, Show]] = {}
-
     @property
     def class_weights(self) -> tuple[float, ...]:
         """What each class counts for in numbers of the whole; they sum to 1."""
@@ -79,18 +90,13 @@ class ModelAudit(MetricBlock):
         whole = sum(totals)
         return tuple(total / whole for total in totals)
 
-    @classmethod
-    def show_as(cls, *, text: Show, html: Show) -> None:
-        """Have all models show themselves so, at a prompt and in a notebook: results hold numbers and no words."""
-        cls._shown.update(text=text, html=html)
+    def __getitem__(self, name: str) -> ClassResult:
+        """The class, or group, of that name."""
+        return find_named(self.classes, name, self.partition)
 
-    def __repr__(self) -> str:
-        return self._shown.get("text", BaseModel.__repr__)(self)
-
-    __str__ = __repr__
-
-    def _repr_html_(self) -> str:
-        return self._shown.get("html", lambda model: f"<pre>{escape(repr(model))}</pre>")(self)
+    def plot(self) -> Any:
+        """The classes with their intervals: an Altair chart."""
+        return self._ask("plot")
 
 
 def check_consistent(model: ModelAudit) -> None:
@@ -112,6 +118,8 @@ def _complaints(model: ModelAudit) -> Iterator[str]:
     if total != model.samples.n:
         yield f"the numbers of samples add up to {total:,}, not to {model.samples.n:,}"
     yield from _misplaced(model)
+    if model.robustness is not None:
+        yield from model.robustness.complaints(tuple(entry.name for entry in model.classes))
     yield from _apart(model)
 
 
@@ -130,6 +138,11 @@ def _misplaced(model: ModelAudit) -> Iterator[str]:
         scale = (-math.inf, math.inf) if row is None else row.values(facts)
         yield from _out_of_place(CALLED.get(key, key), model.metric(key), scale)
     yield from _out_of_place("robust_accuracy", model.robust_accuracy, share)
+    for rung in () if model.robustness is None else model.robustness.rungs:
+        shares = (Metric(value=rung.value, interval=rung.interval), *rung.classes)
+        yield from (
+            text for each in shares for text in _out_of_place(f"the robust accuracy at {rung.eps:.4g}", each, share)
+        )
     refuted = Metric(value=claim.radius_refuted_share, interval=claim.radius_refuted_interval)
     yield from _out_of_place("the refuted share", refuted, share)
 

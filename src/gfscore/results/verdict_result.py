@@ -34,6 +34,7 @@ class RuleVerdict(Result):
     rule: str = Field(description="as a person would write it: WCR ≥ 0.1")
     metric: str = Field(description="wcr, rdi, ..., class, accuracy, class_accuracy, refuted or change")
     class_: str | None = Field(default=None, alias="class", description="of a rule about one class")
+    eps: float | None = Field(default=None, description="size of attack that a rule on robust accuracy is about")
     change: bool = Field(default=False, description="the rule is about the change against a baseline")
     at_least: float | None = Field(default=None, description="the threshold of a rule with a lowest value")
     at_most: float | None = Field(default=None, description="the threshold of a rule with a highest value")
@@ -134,6 +135,22 @@ class MetricChange(Metric):
     reason: str | None = Field(default=None, description="why there is no change, where both versions have a value")
 
 
+class RobustChange(Result):
+    """Robust accuracy of two versions at one size of attack."""
+
+    eps: float = Field(gt=0)
+    norm: str
+    kind: Literal["estimated", "certified"]
+    paired: bool = Field(description="both were measured on the same samples")
+    delta: float = Field(gt=0, lt=1, description="anything here is wrong with at most this probability")
+    old: Share
+    new: Share
+    change: Metric = Field(description="new minus old, of the whole")
+    classes: tuple[ClassChange, ...]
+    worse: tuple[str, ...] = Field(description="classes that fell, by Holm's procedure")
+    better: tuple[str, ...] = Field(description="classes whose interval lies above 0")
+
+
 class Comparison(ResultFile):
     """Two versions of a model, class by class."""
 
@@ -152,6 +169,9 @@ class Comparison(ResultFile):
         default=(), description="classes that a version has samples of, but that could not be compared"
     )
     metrics: dict[str, MetricChange]
+    robustness: tuple[RobustChange, ...] = Field(
+        default=(), description="changes of robust accuracy where both versions have it; that of the headline first"
+    )
     accuracy: tuple[float, float] = Field(description="old and new")
     worse: tuple[str, ...] = Field(description="classes that fell: Holm's procedure, or disjoint intervals")
     better: tuple[str, ...] = Field(description="classes whose interval lies above 0")

@@ -140,13 +140,18 @@ def gradient_norms(gradients: FloatArray, norm: Norm) -> FloatArray:
 
 
 def forward_only_norms(
-    model: Forward, pixels: FloatArray, samples: Samples, rivals: IntArray, how: FirstOrder, *, first: int = 0
+    model: Forward,
+    pixels: FloatArray,
+    samples: Samples,
+    rivals: IntArray,
+    how: FirstOrder,
+    *,
+    rows: IntArray | slice = slice(None),
 ) -> tuple[FloatArray, FloatArray]:
-    """Estimated gradient norms (n, R) of the n samples from row ``first`` on, and those with half the step.
+    """Estimated gradient norms (n, R) of some ``rows`` of the samples, by default all, and those with half the step.
 
     NaN where nothing was estimated: samples that are misclassified, and for half the step all but some 64 of the set.
     """
-    rows = slice(first, first + len(pixels))
     labels, few = samples.labels[rows], rivals[rows]
     correct = is_leading(samples.logits[rows], labels, few)
     ids = np.asarray(samples.sample_ids or range(samples.n_samples), dtype=object)[rows]

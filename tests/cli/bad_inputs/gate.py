@@ -33,7 +33,7 @@ def policy_with_a_misspelt_rule(folder):
 
 
 @case(
-    "{folder}/policy.toml: the policy names a table 'limits' that there is not. There are rules, class, class_accuracy, change, allow."
+    "{folder}/policy.toml: the policy names a table 'limits' that there is not. There are rules, class, class_accuracy, class_robust_accuracy, change, allow."
 )
 def policy_with_an_unknown_table(folder):
     return policy(folder, "[limits]\nwcr = 0.1\n")
@@ -87,7 +87,8 @@ def refuted_rule_without_a_check(folder):
 
 
 @case(
-    "--adaptive judges one rule, on the WCR; the policy has 2: WCR ≥ 0.1, RDI ≤ 0.5. Give --wcr alone, or leave --adaptive out."
+    "--adaptive judges one rule, on the worst class; the policy has 2: WCR ≥ 0.1, RDI ≤ 0.5. Give "
+    "--class-robust-accuracy '*=0.1@2/255' alone, or --wcr, or leave --adaptive out."
 )
 def adaptive_with_two_rules(folder):
     return [
@@ -202,8 +203,3 @@ GATED_RADII = ["gate", "--model", "zoo:trades", "--data", "zoo:digits", "--score
 @case("a radius cannot be compared with a baseline of logits. Give its audit.json instead.")
 def radius_against_logits(folder):
     return [*GATED_RADII, "--wcr", "0.1", "--baseline", npz(folder)[1]]
-
-
-@case("--adaptive measures radii by forward passes alone. Leave --gradients out.")
-def adaptive_gate_with_gradients(folder):
-    return [*GATED_RADII, "--wcr", "0.1", "--adaptive", "--gradients", "yes"]

@@ -5,7 +5,7 @@ from typing import Literal
 
 from gfscore import views
 from gfscore.errors import PLURALS
-from gfscore.outputs import sentences
+from gfscore.outputs import robust_words, sentences
 from gfscore.outputs.escaping import shorten
 from gfscore.results import ModelAudit, Null, ScoreInfo
 from gfscore.score_titles import title_of
@@ -165,14 +165,16 @@ def metric_lines(model: ModelAudit) -> list[MetricLine]:
 
 def _robust_line(model: ModelAudit) -> list[MetricLine]:
     """The share of radii above eps, where there is one."""
-    found = model.robust_accuracy
-    if found is None:
+    found, robust = model.robust_accuracy, model.robustness
+    if found is None or robust is None:
         return []
+    proven = robust.kind == "certified"
     meaning = (
-        f"The share of samples whose radius is above {model.score.eps:.4g}, which estimates the accuracy under attacks "
-        "of that size. The interval covers the choice of samples only: attacks may do better."
+        f"The share of samples whose radius is above {robust_words.eps_text(robust)}, which "
+        f"{'bounds' if proven else 'estimates'} the accuracy under attacks of that size. "
+        f"{robust_words.PROOF if proven else robust_words.NO_BOUND}"
     )
-    return [MetricLine(ROBUST, "Robust accuracy, estimated", views.share_text(found), meaning)]
+    return [MetricLine(ROBUST, f"Robust accuracy, {robust.kind}", views.share_text(found), meaning)]
 
 
 def _floor(model: ModelAudit, null: Null, places: int) -> str:

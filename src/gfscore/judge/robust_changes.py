@@ -1,0 +1,184 @@
+"""Robust accuracy of two versions: what changed at a size of attack, class by class, and how sure that is."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from scipy.special import betainc, gammaln
+
+from gfscore import views
+from gfscore.arrays import BoolArray, FloatArray, IntArray
+from gfscore.bounds import change_intervals, holm
+from gfscore.errors import OptionError
+from gfscore.judge.robust_accuracy import robust_strata
+from gfscore.results import ClassChange, Comparison, Metric, ModelAudit, RobustChange
+
+TEST_SHARE = 0.5  # of delta, for the tests of all classes; the intervals have the rest
+
+
+def unpaired_robust_change(
+    old: ModelAudit, new: ModelAudit, eps: float, *, delta: float, tolerance: float = 0.0
+) -> RobustChange | None:
+    """The change between two audits that share no samples; None where one of them knows nothing at that size.
+
+    The interval of a change is what the Clopper-Pearson intervals of both leave. A class fell when Fisher's exact test
+    says so, corrected by Holm; with a ``tolerance``, when its whole interval lies below that.
+    """
+    before, after = old.robustness, new.robustness
+    if before is None or after is None or before.norm != after.norm or before.kind != after.kind:
+        return None
+    if before.at(eps) is None or after.at(eps) is None:
+        return None
+    if [part.name for part in before.classes] != [part.name for part in after.classes]:
+        return None
+    strata = [robust_strata(each, eps) for each in (before, after)]
+    alpha = (1 - TEST_SHARE) * delta / (4 * (len(before.classes) + 1))
+    (old_low, old_high), (new_low, new_high) = (each.part_ends(alpha) for each in strata)
+    ends = np.stack([new_low - old_high, new_high - old_low], axis=1)
+    wholes = [
+        None if each.weighted_by == "unequal_draws" else counted.whole_ends(alpha)
+        for each, counted in zip((before, after), strata, strict=True)
+    ]
+    whole = None if wholes[0] is None or wholes[1] is None else _difference(wholes[0], wholes[1])
+    p_values = np.array(
+        [
+            fall_p_value(int(a), int(m), int(b), int(n))
+            for a, m, b, n in zip(strata[0].times, strata[0].counts, strata[1].times, strata[1].counts, strict=True)
+        ]
+    )
+    adjusted = holm(p_values)
+    fell = ends[:, 1] < -tolerance if tolerance else adjusted <= TEST_SHARE * delta
+    counts = [part.n for part in after.classes]
+    shares = (strata[0].shares, strata[1].shares)
+    classes = _classes((old, new), counts, shares, ends, p_values, adjusted, fell)
+    change = Metric(value=strata[1].whole - strata[0].whole, interval=whole)
+    about = {"eps": eps, "norm": after.norm, "kind": after.kind, "paired": False, "delta": delta}
+    return _change(about, (strata[0].whole, strata[1].whole), change, classes)
+
+
+def paired_robust_change(
+    models: tuple[ModelAudit, ModelAudit],
+    held: tuple[BoolArray, BoolArray],
+    codes: IntArray,
+    eps: float,
+    *,
+    delta: float,
+    tolerance: float = 0.0,
+) -> RobustChange | None:
+    """The change on samples that both versions were measured on: ``held`` says of each whether its radius is above eps.
+
+    A class fell when more samples were lost than won by the exact sign test (McNemar), corrected by Holm; with a
+    ``tolerance``, by betting. In the whole a class weighs as much as in the audits.
+    """
+    before, after = (model.robustness for model in models)
+    if before is None or after is None:
+        return None
+    weights = np.array([part.size for part in after.classes], dtype=np.float64)
+    weights /= weights.sum()
+    old, new = (each.astype(np.float64) for each in held)
+    found = change_intervals(
+        old, new, codes, int(codes.max()) + 1, maximum=1.0, delta=delta, tolerance=tolerance, weights=weights
+    )
+    present = np.unique(codes)
+    shares = tuple(np.array([each[codes == part].mean() for part in present]) for each in (old, new))
+    lost, won = (
+        np.array([int((change[codes == part]).sum()) for part in present])
+        for change in (held[0] & ~held[1], ~held[0] & held[1])
+    )
+    p_values = found.p_values if tolerance else sign_p_values(lost, won)
+    adjusted = holm(p_values)
+    ends = np.stack([found.lower, found.upper], axis=1)
+    counts = [int((codes == part).sum()) for part in present]
+    classes = _classes(models, counts, shares, ends, p_values, adjusted, adjusted <= found.level)
+    wholes = tuple(float(weights @ each) for each in shares)
+    change = Metric(value=wholes[1] - wholes[0], interval=found.metrics["aggregate"])
+    about = {"eps": eps, "norm": after.norm, "kind": after.kind, "paired": True, "delta": delta}
+    return _change(about, wholes, change, classes)
+
+
+def fall_p_value(old: int, old_n: int, new: int, new_n: int) -> float:
+    r"""Fisher's exact test: how likely so few successes of the new version are, were both shares equal.
+
+    .. math:: p = \sum_{i \le s'} \binom{n'}{i} \binom{n}{s + s' - i} \Big/ \binom{n + n'}{s + s'}
+
+    >>> round(fall_p_value(9, 10, 3, 10), 4)
+    0.0099
+    """
+    total = old + new
+    counts = np.arange(max(0, total - old_n), new + 1)
+    logs = _choose(new_n, counts) + _choose(old_n, total - counts) - _choose(old_n + new_n, np.array(total))
+    return float(min(1.0, np.exp(logs).sum()))
+
+
+def sign_p_values(lost: IntArray, won: IntArray) -> FloatArray:
+    """The exact sign test: how likely it is that of all samples that changed so many were lost, were both as likely.
+
+    >>> sign_p_values(np.array([5, 0]), np.array([0, 0])).tolist()
+    [0.03125, 1.0]
+    """
+    return np.asarray(np.where(lost > 0, betainc(np.maximum(lost, 1), won + 1, 0.5), 1.0))
+
+
+def robust_change_at(comparison: Comparison, eps: float | None) -> RobustChange:
+    """The change at a size of attack; an error where the comparison does not know it."""
+    for entry in comparison.robustness:
+        if eps is not None and np.isclose(entry.eps, eps, rtol=1e-9, atol=0):
+            return entry
+    at = "" if eps is None else f" at {views.eps_text(eps, 'linf')}"
+    raise OptionError(
+        f"nothing is known of the change of robust accuracy{at}. Give a baseline audit.json that holds it there."
+    )
+
+
+def _choose(n: int, k: IntArray) -> FloatArray:
+    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
+
+
+def _difference(old: tuple[float, float], new: tuple[float, float]) -> tuple[float, float]:
+    return new[0] - old[1], new[1] - old[0]
+
+
+def _classes(
+    models: tuple[ModelAudit, ModelAudit],
+    counts: Sequence[int],
+    shares: Sequence[FloatArray],
+    ends: FloatArray,
+    p_values: FloatArray,
+    adjusted: FloatArray,
+    fell: BoolArray,
+) -> tuple[ClassChange, ...]:
+    accuracies = [{entry.name: entry.accuracy for entry in model.classes} for model in models]
+    changes = []
+    for k, entry in enumerate(models[1].classes):
+        low, high = ends[k].tolist()
+        verdict: Literal["worse", "better", "unclear"] = "worse" if fell[k] else "better" if low > 0 else "unclear"
+        changes.append(
+            ClassChange(
+                name=entry.name,
+                n=counts[k],
+                old=float(shares[0][k]),
+                new=float(shares[1][k]),
+                change=Metric(value=float(shares[1][k] - shares[0][k]), interval=(low, high)),
+                accuracy=(accuracies[0].get(entry.name, 0.0), entry.accuracy),
+                p_value=float(p_values[k]),
+                p_holm=float(adjusted[k]),
+                verdict=verdict,
+            )
+        )
+    return tuple(changes)
+
+
+def _change(
+    about: dict[str, object], wholes: Sequence[float], change: Metric, classes: tuple[ClassChange, ...]
+) -> RobustChange:
+    return RobustChange.model_validate(
+        {
+            **about,
+            "old": wholes[0],
+            "new": wholes[1],
+            "change": change,
+            "classes": classes,
+            "worse": tuple(entry.name for entry in classes if entry.verdict == "worse"),
+            "better": tuple(entry.name for entry in classes if entry.verdict == "better"),
+        }
+    )

@@ -1,0 +1,236 @@
+"""Robust accuracy: shares of radii at a ladder of eps, judged and compared, against what is counted by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import gfscore
+from gfscore.bounds import clopper_pearson
+from gfscore.errors import OptionError
+from gfscore.jobs.gate import gate
+from gfscore.jobs.robustness import draw_part
+from gfscore.judge.policy import Policy
+from gfscore.judge.robust_accuracy import RUNGS, robust_intervals
+from gfscore.judge.robust_changes import (
+    fall_p_value,
+    paired_robust_change,
+    sign_p_values,
+    unpaired_robust_change,
+)
+from gfscore.results import Audit, Verdict
+from gfscore.samples import Samples
+
+EPS = 2 / 255
+NET = {"model": "zoo:trades", "data": "zoo:digits"}
+
+
+@pytest.fixture(scope="module")
+def audits(tmp_path_factory):
+    """Two networks, radii of all samples and of some, by gradients where there are any."""
+    store = tmp_path_factory.mktemp("robust")
+
+    def audit(model, **words):
+        return gfscore.audit(model=f"zoo:{model}", data="zoo:digits", store=store, permutations=0, **words).model
+
+    return {
+        "all": audit("trades", radii="all"),
+        "some": audit("trades", radii=20),
+        "radii": audit("trades", score="first-order", norm="linf", eps=EPS),
+        "standard": audit("standard", radii="all"),
+    }
+
+
+def test_shares_are_those_of_the_radii_of_all_samples(audits, tmp_path):
+    """The same network by the first-order score: there each radius is a row, and shares are counted by hand."""
+    rows = []
+    gfscore.audit(
+        **NET, score="first-order", norm="linf", store=tmp_path, seen=lambda _n, s, local: rows.append((s, local))
+    )
+    samples, local = rows[0]
+    found = audits["all"].robustness
+    assert found.n == samples.n_samples
+    assert [round(rung.eps * 255, 6) for rung in found.rungs] == sorted(RUNGS)
+    for rung in found.rungs:
+        assert rung.value == pytest.approx((local.values > rung.eps).mean())
+        by_class = [(local.values > rung.eps)[samples.labels == k].mean() for k in range(10)]
+        np.testing.assert_allclose([entry.value for entry in rung.classes], by_class, rtol=1e-12)
+        assert by_class[int(rung.worst)] == min(by_class)
+    assert audits["all"].robust_accuracy.value == found.at(EPS).value
+    assert [e.robust_accuracy for e in audits["all"].classes] == list(found.at(EPS).classes)
+
+
+def test_the_headline_has_half_of_the_level_and_intervals_never_cross(audits):
+    found = audits["all"].robustness
+    alpha = found.delta / 2 / (2 * 11)
+    for part, entry in zip(found.classes, found.headline.classes, strict=True):
+        low, high = clopper_pearson(round(entry.value * part.n), part.n, 2 * alpha)
+        assert entry.interval[0] >= low - 1e-12  # cut by what larger eps leave
+        assert entry.interval[1] <= high + 1e-12
+    ends = np.array([[entry.interval for entry in rung.classes] for rung in found.rungs])
+    assert (np.diff(ends, axis=0) <= 1e-12).all()
+
+
+def test_a_part_of_each_class_is_drawn_whatever_the_other_samples():
+    rng = np.random.default_rng(0)
+    ids = [f"s{i}" for i in range(400)]
+    samples = Samples.of(rng.normal(size=(400, 4)), np.arange(400) % 4, sample_ids=ids)
+    few, more = (draw_part(samples, samples.labels, n, 0) for n in (10, 30))
+    assert np.bincount(samples.labels[few]).tolist() == [10] * 4
+    assert set(few) < set(more)
+    assert draw_part(samples, samples.labels, 100, 0) is None
+    half = samples.rows(np.arange(200))
+    again = draw_part(half, half.labels, 10, 0)
+    assert {row for row in few if row < 200} <= set(again)
+    assert set(draw_part(samples, samples.labels, 10, 1)) != set(few)
+
+
+def test_a_random_part_says_the_same_within_its_intervals(audits):
+    whole, part = audits["all"].robustness, audits["some"].robustness
+    assert part.n == 200
+    assert [entry.n for entry in part.classes] == [20] * 10
+    for rung in part.rungs:
+        truth = whole.at(rung.eps)
+        assert rung.interval[0] <= truth.value <= rung.interval[1]
+        assert all(
+            low <= entry.value <= high
+            for entry, (low, high) in zip(truth.classes, [e.interval for e in rung.classes], strict=True)
+        )
+
+
+def test_the_score_itself_has_its_ladder_within_the_level_of_the_audit(audits):
+    score, beside = audits["radii"].robustness, audits["all"].robustness
+    assert [rung.value for rung in score.rungs] == [rung.value for rung in beside.rungs]
+    assert (score.delta, beside.delta) == (0.025, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("rules", "verdict"),
+    [
+        ({"robust_accuracy": "0.9@2/255"}, Verdict.PASS),
+        ({"robust_accuracy": 0.9, "eps": EPS}, Verdict.PASS),
+        ({"robust_accuracy": "0.99@8/255"}, Verdict.FAIL),
+        ({"class_robust_accuracy": {"*": "0.5@2/255"}}, Verdict.PASS),
+        ({"class_robust_accuracy": ["8=0.99@8/255"]}, Verdict.FAIL),
+        ({"class_robust_accuracy": {"*": "0.85@2/255"}}, Verdict.UNDECIDED),
+    ],
+)
+def test_rules_on_robust_accuracy_of_an_audit(audits, rules, verdict):
+    found = gate(audits["all"], **rules)
+    assert found.verdict is verdict
+    (rule,) = found.models[0].rules
+    assert rule.eps is not None
+    assert " at " in rule.rule
+    assert [flag.code for flag in found.models[0].flags if flag.code == "estimated_radii"] == ["estimated_radii"]
+    if verdict is Verdict.UNDECIDED:
+        assert "raise --radii" in rule.reason
+
+
+def test_intervals_of_rules_are_clopper_and_pearsons_at_the_level_they_have(audits):
+    model = audits["all"]
+    found = robust_intervals(model, [(EPS, None), (EPS, "8")], 0.04)[EPS]
+    rung = model.robustness.at(EPS)
+    low, high = clopper_pearson(round(rung.value * 900), 900, 0.02)
+    assert found.whole == (pytest.approx(rung.value), pytest.approx((low, high)))
+    low, high = clopper_pearson(round(rung.classes[8].value * 90), 90, 0.02)
+    assert found.classes["8"][1] == pytest.approx((low, high))
+    assert found.classes["7"][1] is None  # nobody asked
+
+
+def test_an_eps_that_was_not_counted_is_not_guessed(audits):
+    with pytest.raises(OptionError, match=r"at 5/255 is not known: the audit has it at 0.5/255, .*Audit with --eps 5"):
+        gate(audits["all"], robust_accuracy="0.5@5/255")
+
+
+def test_a_gate_runs_the_model_at_the_eps_of_its_rules(tmp_path):
+    found = gate(**NET, robust_accuracy="0.9@5/255", radii=30, store=tmp_path)
+    (rule,) = found.models[0].rules
+    assert rule.rule == "robust accuracy at 5/255 ≥ 0.9"
+    assert rule.value is not None
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.5, Verdict.PASS), (0.999, Verdict.FAIL)])
+def test_the_adaptive_gate_decides_on_every_class(tmp_path, share, verdict):
+    found = gate(**NET, class_robust_accuracy={"*": f"{share}@2/255"}, adaptive=True, store=tmp_path)
+    model = found.models[0]
+    assert found.verdict is verdict
+    assert model.score.name == "robust"
+    assert model.adaptive.used < model.adaptive.available
+    assert model.levels == {"robust_accuracy": 0.05}
+    assert [flag.code for flag in model.flags] == ["estimated_radii"]
+
+
+def test_changes_against_a_baseline(audits):
+    old, new = audits["all"], audits["standard"]
+    same = gate(old, {"change": {"robust_accuracy": "-0.1@2/255"}}, baseline=old)
+    assert same.verdict is Verdict.PASS
+    worse = gate(new, {"change": {"class_robust_accuracy": {"*": "-0.01@8/255"}}}, baseline=old)
+    assert worse.models[0].rules[0].rule == "change of robust accuracy of every class at 8/255 ≥ -0.01"
+    change = unpaired_robust_change(old, new, 8 / 255, delta=0.05)
+    assert change.change.value == pytest.approx(new.robustness.at(8 / 255).value - old.robustness.at(8 / 255).value)
+    assert change.change.interval[0] <= change.change.value <= change.change.interval[1]
+
+
+def test_a_comparison_of_audits_has_the_change_of_the_headline(audits):
+    found = gfscore.compare(audits["all"], audits["standard"])
+    (change,) = found.robustness
+    assert math.isclose(change.eps, EPS)
+    assert not change.paired
+    assert [entry.name for entry in change.classes] == [entry.name for entry in audits["all"].classes]
+
+
+@pytest.mark.parametrize(("old", "m", "new", "n"), [(9, 10, 3, 10), (40, 50, 20, 30), (0, 5, 0, 7), (5, 5, 7, 7)])
+def test_falls_are_tested_by_fishers_exact_test(old, m, new, n):
+    expected = stats.fisher_exact([[new, n - new], [old, m - old]], alternative="less").pvalue
+    assert fall_p_value(old, m, new, n) == pytest.approx(expected)
+
+
+def test_falls_of_pairs_are_tested_by_the_sign_test():
+    lost, won = np.array([5, 12, 0, 3]), np.array([0, 4, 2, 3])
+    pairs = zip(lost.tolist(), won.tolist(), strict=True)
+    expected = [stats.binomtest(a, a + b, 0.5, alternative="greater").pvalue for a, b in pairs]
+    np.testing.assert_allclose(sign_p_values(lost, won), expected)
+
+
+def test_pairs_show_what_two_audits_alone_do_not(audits):
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(10), 90)
+    old = rng.random(900) < 0.8
+    new = old & ~((codes == 3) & (rng.random(900) < 0.25))
+    models = (audits["all"], audits["all"])
+    found = paired_robust_change(models, (old, new), codes, EPS, delta=0.05)
+    assert found.worse == ("3",)
+    lost = (old & ~new)[codes == 3].sum() / 90
+    assert found.classes[3].change.value == pytest.approx(-lost)
+
+
+def test_radii_that_cannot_be_had_leave_a_remark_and_are_refused_where_asked_for(tmp_path):
+    def probabilities(inputs):
+        logits = inputs.reshape(len(inputs), -1)[:, :3].astype(np.float64)
+        return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+
+    rng = np.random.default_rng(0)
+    images, labels = rng.random((60, 3, 1, 1), dtype=np.float32), np.arange(60) % 3
+    found = gfscore.audit(probabilities, (images, labels), probabilities=True, permutations=0).model
+    assert found.robustness is None
+    assert any(flag.code == "no_radii" and "ratio of logits" in flag.message for flag in found.flags)
+
+
+def test_a_damaged_robustness_is_refused(audits, tmp_path):
+    found = Audit(models=(audits["some"],), provenance=gfscore.audit([[2, 0], [0, 2]], [0, 1]).provenance)
+    text = found.to_json()
+    damaged = text.replace('"n": 200,\n    "settings"', '"n": 201,\n    "settings"')
+    assert damaged != text
+    (tmp_path / "audit.json").write_text(damaged)
+    with pytest.raises(gfscore.GFScoreError, match="its radii do not add up to 201"):
+        Audit.load(tmp_path / "audit.json")
+
+
+def test_policies_say_the_size_of_attack(audits):
+    policy = Policy.of({"rules": {"robust_accuracy": "0.3@2/255"}, "class_robust_accuracy": {"cat": "0.1@0.5/255"}})
+    assert [rule.text for rule in policy.rules] == [
+        "robust accuracy at 2/255 ≥ 0.3",
+        "robust accuracy of cat at 0.5/255 ≥ 0.1",
+    ]
+    assert policy.eps == (2 / 255, 0.5 / 255)
