@@ -95,9 +95,10 @@ def audit(
               \mathrm{RDI} = \max_k \Omega_k - \min_k \Omega_k, \quad \ldots
 
     ``logits`` are arrays ``(N, K)`` with ``labels`` ``(N,)``, or :class:`~gfscore.Samples` (several by name), or files.
-    Or a ``model`` is run on ``data``: specs as on the command line, or in memory a function or a torch module, and
-    ``(inputs, labels)``. Then robust accuracy is measured too, at a ladder of ``eps``, from first-order radii of a
-    random part of each class (``radii``).
+    Or a model and its data come instead, ``audit(net, loader)``: the model is a path or spec, a torch module, an
+    onnxruntime session, a scikit-learn classifier or any function (several in a list or by name); the data are a spec,
+    ``(images, labels)``, a loader or a data set. Then robust accuracy is measured too, at a ladder of ``eps``, from
+    first-order radii of a random part of each class (``radii``).
     With ``groups``, one name per sample (or several attributes by name, which are intersected), the profile is over
     groups; the label stays what the margin is measured against. All intervals hold together with probability
     1 - ``delta``, those of robust accuracy by themselves. ``seen`` is called with the name, samples and local scores of
