@@ -91,8 +91,7 @@ def audit(
 ) -> Audit:
     r"""Audit how evenly a local score, by default the GREAT score, is spread over the classes of one model or several.
 
-    .. math:: \Omega_k = \text{mean of } g(x) \text{ over class } k, \qquad
-              \mathrm{RDI} = \max_k \Omega_k - \min_k \Omega_k, \quad \ldots
+    .. math:: \Omega_k = \text{mean } g(x) \text{ in class } k, \qquad \mathrm{RDI} = \max_k \Omega_k - \min_k \Omega_k
 
     ``logits`` are arrays ``(N, K)`` with ``labels`` ``(N,)``, or :class:`~gfscore.Samples` (several by name), or files.
     Or a model and its data come instead, ``audit(net, loader)``: the model is a path or spec, a torch module, an
