@@ -9,7 +9,7 @@ from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models.model_objects import is_model
 from gfscore.inputs.table_columns import ReadingWords
-from gfscore.jobs.arranging import arrange, listed_data
+from gfscore.jobs.arranging import arrange, listed_data, refuse_unread
 from gfscore.jobs.calling import Face
 from gfscore.jobs.file_names import name_files
 from gfscore.jobs.options import RunOptions
@@ -36,6 +36,7 @@ def read_versions(
     words: ReadingWords,
 ) -> tuple[list[Samples | ModelAudit], tuple[str, str], Watched, list[Run]]:
     """Old and new: samples or audits, their names, the files they were read from, and the models that were run."""
+    refuse_unread(words, given)
     handed, runs = listed_data(data), list[Run]()
 
     def run_here(version: Any) -> Any:
