@@ -22,7 +22,7 @@ RADII = ("--score", "first-order", "--norm", "l2", "--directions", "4")
 VOTES = ("--method", "smoothing", "--sigma", "0.3", "--n0", "4", "--n", "20")
 
 JOBS: dict[str, list[str]] = {
-    "audit": ["audit", *RUN, "--out", "out", "--per-sample", "out/rows.csv", "--permutations", "20"],
+    "audit": ["audit", *RUN, "--out", "out", "--per-sample", "out/rows.csv", "--permutations", "20", "--radii", "none"],
     "stream": ["audit", "--stream", *RUN, "--out", "out", "--permutations", "20"],
     "logits": ["logits", *RUN, "-o", "out/net.safetensors"],
     "radii": ["audit", *RUN, "--out", "out", *RADII, "--n-per-class", "20", "--permutations", "20"],
