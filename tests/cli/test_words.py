@@ -18,8 +18,8 @@ from gfscore.judge import Policy
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 AT_THE_DOOR = ("audit", "certify", "check", "gate", "compare", "calibrate", "plan")
-JOBS = (*AT_THE_DOOR, "logits", "demo", "reproduce")
-SHOWN = {"out", "json", "quiet", "per_sample", "junit", "sarif", "summary", "fail_on_worse"}  # what a face does
+JOBS = (*AT_THE_DOOR, "init", "logits", "demo", "reproduce")
+SHOWN = {"out", "json", "quiet", "per_sample", "junit", "sarif", "summary", "fail_on_worse", "force"}  # of faces
 IN_PYTHON = {  # what has no text: arrays, callables, whoever listens
     "audit": {"labels", "sample_ids", "class_sizes", "finite", "name", "seen", "face", "gpu"},
     "gate": {"labels", "name", "seen", "face", "gpu"},
@@ -27,6 +27,7 @@ IN_PYTHON = {  # what has no text: arrays, callables, whoever listens
     "compare": {"labels", "names", "face", "gpu"},
     "certify": {"labels", "seen", "face", "gpu"},
     "check": {"folder", "face", "gpu"},
+    "init": {"gpu"},
     "logits": {"face", "gpu"},
     "demo": {"radii", "face"},
     "reproduce": {"face", "gpu"},
@@ -68,6 +69,18 @@ def test_every_word_has_a_help_that_says_something():
         for word in job_of(name).words().values():
             [note] = word.annotation.__metadata__
             assert len(note.help) > 10
+
+
+@pytest.mark.parametrize("name", AT_THE_DOOR)
+def test_help_describes_every_parameter_and_types_are_short(name):
+    job = job_of(name)
+    section = inspect.getdoc(job).rpartition("\nArgs:\n")[2]
+    found = dict(re.findall(r"^    (\w+): (.+)$", section, re.MULTILINE))
+    assert list(found) == list(inspect.signature(job).parameters)
+    assert all(len(text) > 10 for text in found.values())
+    assert "--" not in section
+    for entry in inspect.signature(job).parameters.values():
+        assert len(inspect.formatannotation(entry.annotation)) <= 40
 
 
 def test_unknown_words_are_refused():

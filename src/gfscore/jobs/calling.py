@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar, get_type_hints
 
 from gfscore.errors import OptionError, WordError
+from gfscore.jobs.word_help import describe, shorten_types
 from gfscore.jobs.word_values import local_path, plain_value, takes_path, takes_paths, word_of
 from gfscore.results import Result
 from gfscore.words import Panel, Word
@@ -88,7 +89,9 @@ class Job(Generic[Outcome]):
         if self.name in CONFIGURED:
             said_by_name = inspect.Parameter.KEYWORD_ONLY
             parameters.append(inspect.Parameter("config", said_by_name, default=None, annotation=Configuration))
-        self.__signature__ = written.replace(parameters=parameters)
+        self._written = written.replace(parameters=parameters)
+        self.__signature__ = shorten_types(self._written)
+        self.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{describe(parameters)}"
 
         self._paths = {e.name: takes_paths(e.annotation) for e in parameters if takes_path(e.annotation)}
         self._panels = {name: panel for group in self._groups.values() for name, panel in _field_panels(group).items()}
@@ -99,14 +102,14 @@ class Job(Generic[Outcome]):
     def __call__(self, *arguments: Any, **words: Any) -> Outcome:
         """Call the function by its words, old names too; what ``config`` says, if given, stands behind them."""
         words = self._by_new_names(words)
-        if (file := words.pop("config", None) if "config" in self.__signature__.parameters else None) is None:
+        if (file := words.pop("config", None) if "config" in self._written.parameters else None) is None:
             return self._call(arguments, words)
         from gfscore.jobs.config_files import Config  # which knows the jobs, and they this module
 
         config = Config.read(file)
         whole = [group for name, group in self._groups.items() if words.get(name) is not None]
         given = {*words, *(field.name for group in whole for field in fields(group))}
-        by_place = dict(zip(self.__signature__.parameters, arguments, strict=False))
+        by_place = dict(zip(self._written.parameters, arguments, strict=False))
         with config.noted():
             return self._call(arguments, config.words(self.name, [*given, *by_place], by_place) | words)
 
@@ -118,9 +121,9 @@ class Job(Generic[Outcome]):
             if name in said:
                 raise OptionError(f"{name} is said twice: by itself, and in {' and '.join(whole)}. Say it once.")
         try:
-            bound = self.__signature__.bind(*arguments, **words)
+            bound = self._written.bind(*arguments, **words)
         except TypeError as error:
-            raise WordError(self.name, str(error), list(self.__signature__.parameters)) from None
+            raise WordError(self.name, str(error), list(self._written.parameters)) from None
         bound.apply_defaults()
         values = {name: self._taken(name, value, bound.arguments) for name, value in bound.arguments.items()} | said
         groups = {
@@ -132,7 +135,7 @@ class Job(Generic[Outcome]):
     def _by_new_names(self, words: dict[str, Any]) -> dict[str, Any]:
         found = dict[str, Any]()
         for name, value in words.items():
-            new = name if name in self.__signature__.parameters else self.renamed.get(name, name)
+            new = name if name in self._written.parameters else self.renamed.get(name, name)
             if new != name:
                 warnings.warn(f"{name} is now called {new}.", DeprecationWarning, stacklevel=3)
             if new in found:
@@ -142,7 +145,7 @@ class Job(Generic[Outcome]):
 
     def panel(self, name: str) -> Panel:
         """Where the help shows a word."""
-        word = word_of(self.__signature__.parameters[name].annotation)
+        word = word_of(self._written.parameters[name].annotation)
         own = None if word is None else word.panel
         return own or self._panels.get(name) or Panel.INPUT
 
@@ -151,18 +154,18 @@ class Job(Generic[Outcome]):
 
     def _taken(self, name: str, value: Any, values: Mapping[str, Any]) -> Any:
         """What was given to a parameter, as the job takes it: the same from Python as from the command line."""
-        word = word_of(self.__signature__.parameters[name].annotation)
+        word = word_of(self._written.parameters[name].annotation)
         if name in self._paths:
             if word is not None and word.parse is not None and isinstance(value, str):
                 value = word.parse(value)
             return local_path(name, value, values, several=self._paths[name])
         if word is None and value is not None and not isinstance(value, ALONE.get(name, object)):
             raise OptionError(f"{name} is {type(value).__name__}. Give {'a function' if name == 'seen' else 'text'}.")
-        return value if word is None else plain_value(name, value, self.__signature__.parameters[name].annotation)
+        return value if word is None else plain_value(name, value, self._written.parameters[name].annotation)
 
     def words(self) -> dict[str, inspect.Parameter]:
         """The parameters that can be said on the command line."""
-        return {name: entry for name, entry in self.__signature__.parameters.items() if word_of(entry.annotation)}
+        return {name: entry for name, entry in self._written.parameters.items() if word_of(entry.annotation)}
 
 
 def _group(name: str, group: Any, value: Any) -> Any:

@@ -131,7 +131,7 @@ class _Axis:
                 ticks.append(tick)
         scale = alt.Scale(domain=[0, most / self.unit], nice=False)
         title = f"size of the attack, eps ({views.norm_text(norm)}{said})"
-        look = alt.Axis(values=sorted(ticks), labelOverlap=False, format="~g")
+        look = alt.Axis(values=sorted(ticks), labelOverlap=False, format=".3~g")
         self.x = alt.X("eps:Q", title=title, scale=scale, axis=look)
         percent = alt.Axis(format=".0%", values=[0, 0.2, 0.4, 0.6, 0.8, 1])
         self.y = alt.Y("value:Q", title="robust accuracy", scale=alt.Scale(domain=[0, 1], nice=False), axis=percent)
