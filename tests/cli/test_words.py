@@ -18,7 +18,7 @@ from gfscore.judge import Policy
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 AT_THE_DOOR = ("audit", "certify", "check", "gate", "compare", "calibrate", "plan")
-JOBS = (*AT_THE_DOOR, "logits", "demo", "reproduce")
+JOBS = (*AT_THE_DOOR, "init", "logits", "demo", "reproduce")
 SHOWN = {"out", "json", "quiet", "per_sample", "junit", "sarif", "summary", "fail_on_worse"}  # what a face does
 IN_PYTHON = {  # what has no text: arrays, callables, whoever listens
     "audit": {"labels", "sample_ids", "class_sizes", "finite", "name", "seen", "face", "gpu"},
@@ -27,6 +27,7 @@ IN_PYTHON = {  # what has no text: arrays, callables, whoever listens
     "compare": {"labels", "names", "face", "gpu"},
     "certify": {"labels", "seen", "face", "gpu"},
     "check": {"folder", "face", "gpu"},
+    "init": {"gpu"},
     "logits": {"face", "gpu"},
     "demo": {"radii", "face"},
     "reproduce": {"face", "gpu"},

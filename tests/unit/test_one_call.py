@@ -193,7 +193,7 @@ def test_inputs_that_were_normalised_already_are_audited_and_flagged(net, torch,
         gfscore.audit(net, loader, **RADII)
     with pytest.raises(gfscore.GFScoreError, match="They look normalised, and would be again"):
         gfscore.audit(net, loader, preset="mnist")
-    assert gfscore.gate(net, loader, rdi=1.25).models[0].flags[-1].code == "no_pixels"
+    assert "no_pixels" in [flag.code for flag in gfscore.gate(net, loader, rdi=1.25).models[0].flags]
 
 
 def test_a_session_is_a_model_from_a_file_and_from_bytes():

@@ -12,6 +12,7 @@ from gfscore.jobs.audit import audit, sample_table
 from gfscore.jobs.calibrate import calibrate
 from gfscore.jobs.certify import certify
 from gfscore.jobs.check import check
+from gfscore.jobs.init import Found, init
 from gfscore.jobs.sources import logits
 from gfscore.outputs.tables import check_per_sample, write_per_sample
 from gfscore.outputs.terminal import show_audit, show_calibration
@@ -90,6 +91,20 @@ def logits_command(job: Call, *, quiet: Quiet = False) -> None:
     A run that was stopped, however it was stopped, goes on where it was.
     """
     say(screen(quiet=quiet), f"Written: {redact(job())}")
+
+
+@command(init)
+def init_command(job: Call, *, quiet: Quiet = False) -> None:
+    """Find out how a model takes its images, and write gfscore.toml, which every command takes as --config.
+
+    Presets are tried on 128 images; nothing is asked.
+    """
+    found: Found = job()
+    console = screen(quiet=quiet)
+    for note in found.notes:
+        say(console, note)
+    say(console, f"Written: {redact(found.path)}")
+    say(console, f"Next: gfscore audit --config {redact(found.path)}")
 
 
 def _deliver(job: Call, per_sample: Path | None, out: Path, *, as_json: bool, quiet: bool, keep: bool) -> None:

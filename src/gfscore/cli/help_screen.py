@@ -19,6 +19,7 @@ NAMES_WIDTH = 26  # columns before what an option does
 everything: Final = ContextVar("everything", default=False)  # whether options for experts are shown
 EXAMPLES: Final = {
     "demo": "gfscore demo",
+    "init": "gfscore init net.onnx test.npz\ngfscore init net.onnx cifar10/ --out configs/resnet.toml --force",
     "audit": "gfscore audit --model net.onnx --data images.npz --preset imagenet\n"
     "gfscore audit logits.npz --class-names cifar10\n"
     "gfscore audit probabilities.csv --probabilities --out audit",

@@ -25,6 +25,7 @@ UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 # where each is, in the order of the help
 COMMANDS = {
     "demo": "experiment_commands",
+    "init": "audit_commands",
     "audit": "audit_commands",
     "logits": "audit_commands",
     "store": "store_commands",

@@ -14,7 +14,7 @@ from gfscore.errors import MissingExtraError, ModelError, OptionError, naming
 from gfscore.jobs.arranging import listed_data, listed_models
 from gfscore.jobs.calling import Face
 from gfscore.jobs.options import Options, RunOptions
-from gfscore.jobs.probing import preprocessing_flags
+from gfscore.jobs.rearranging import input_flags
 from gfscore.jobs.robustness import MeasuredRadii
 from gfscore.jobs.sources import open_runs
 from gfscore.jobs.stages import asked_score, score_samples
@@ -109,7 +109,7 @@ def _judge_run(
             progress=progress,
             from_store=lambda: log.reused,
             run=run.about,
-            more_flags=lambda accuracy: preprocessing_flags(run, accuracy, run.check().n_classes),
+            more_flags=lambda accuracy: input_flags(run, accuracy, run.check().n_classes),
         )
 
 

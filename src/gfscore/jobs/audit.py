@@ -91,13 +91,13 @@ def audit(
 ) -> Audit:
     r"""Audit how evenly a local score, by default the GREAT score, is spread over the classes of one model or several.
 
-    .. math:: \Omega_k = \text{mean of } g(x) \text{ over class } k, \qquad
-              \mathrm{RDI} = \max_k \Omega_k - \min_k \Omega_k, \quad \ldots
+    .. math:: \Omega_k = \text{mean } g(x) \text{ in class } k, \qquad \mathrm{RDI} = \max_k \Omega_k - \min_k \Omega_k
 
     ``logits`` are arrays ``(N, K)`` with ``labels`` ``(N,)``, or :class:`~gfscore.Samples` (several by name), or files.
-    Or a ``model`` is run on ``data``: specs as on the command line, or in memory a function or a torch module, and
-    ``(inputs, labels)``. Then robust accuracy is measured too, at a ladder of ``eps``, from first-order radii of a
-    random part of each class (``radii``).
+    Or a model and its data come instead, ``audit(net, loader)``: the model is a path or spec, a torch module, an
+    onnxruntime session, a scikit-learn classifier or any function (several in a list or by name); the data are a spec,
+    ``(images, labels)``, a loader or a data set. Then robust accuracy is measured too, at a ladder of ``eps``, from
+    first-order radii of a random part of each class (``radii``).
     With ``groups``, one name per sample (or several attributes by name, which are intersected), the profile is over
     groups; the label stays what the margin is measured against. All intervals hold together with probability
     1 - ``delta``, those of robust accuracy by themselves. ``seen`` is called with the name, samples and local scores of

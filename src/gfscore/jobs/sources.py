@@ -28,7 +28,7 @@ from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.common_words import DataSpecs, ModelSpecs
 from gfscore.jobs.config_files import read_now
 from gfscore.jobs.options import Options, RunOptions
-from gfscore.jobs.probing import preprocessing_flags
+from gfscore.jobs.rearranging import input_flags
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
 from gfscore.measures import Logits, Run
 from gfscore.measures.run import facts_of
@@ -113,7 +113,7 @@ class Source:
 
     def _flagged(self, local: LocalScores, samples: Samples) -> LocalScores:
         """Scores with what is to be said of how they were made: also that another normalisation fits better."""
-        likely = preprocessing_flags(self.run, float(local.correct(samples.labels).mean()), samples.n_classes)
+        likely = input_flags(self.run, float(local.correct(samples.labels).mean()), samples.n_classes)
         flags = (*local.flags, *self.flags, *likely)
         return local if flags == local.flags else replace(local, flags=flags)
 

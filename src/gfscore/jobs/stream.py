@@ -20,7 +20,7 @@ from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.arranging import are_specs, listed_data, listed_models
 from gfscore.jobs.calling import Face, listed_paths
 from gfscore.jobs.options import Options, RunOptions
-from gfscore.jobs.probing import preprocessing_flags
+from gfscore.jobs.rearranging import input_flags
 from gfscore.jobs.sources import LOGITS_FILES, model_names, open_runs, refuse_repeated
 from gfscore.jobs.stages import Origin, audit_summary, score_samples
 from gfscore.measures import Sums
@@ -236,7 +236,7 @@ def _stream_runs(
         with naming(each.name):
             sizes = each.data.class_sizes
             audited = audit_summary(summary, options, name=each.name, origin=origin, class_sizes=sizes)
-            likely = preprocessing_flags(each, audited.accuracy, len(summary.class_names))
+            likely = input_flags(each, audited.accuracy, len(summary.class_names))
             audits.append(audited.model_copy(update={"flags": audited.flags + likely}))
     return audits
 
