@@ -38,9 +38,9 @@ class Judged:
     wcr_verdict: Verdict
 
     @property
-    def agrees(self) -> bool:
-        """Whether the verdict is what the accuracy under attack says."""
-        return self.verdict is (Verdict.PASS if self.attacked >= SHARE else Verdict.FAIL)
+    def said_by_attack(self) -> Verdict:
+        """The verdict that the accuracy under attack gives."""
+        return Verdict.PASS if self.attacked >= SHARE else Verdict.FAIL
 
 
 def networks(folder: Path, only: Collection[str] = ()) -> Iterator[Any]:
@@ -114,9 +114,11 @@ def main() -> None:
     for entry in networks(arguments.folder, arguments.only):
         done.append(judge(arguments.folder, entry, arguments.radii))
         print(row(done[-1]), flush=True)
-    wrong = [each.name for each in done if (each.wcr_verdict is Verdict.PASS) != (each.attacked >= SHARE)]
-    print(f"\nAs PGD says: {sum(each.agrees for each in done)} of {len(done)} by robust accuracy, ", end="")
-    print(f"{len(done) - len(wrong)} by the worst class of the GREAT score. Radii: {done[0].n:,} a network.")
+    robust, confident = (
+        sum(getattr(each, field) is each.said_by_attack for each in done) for field in ("verdict", "wcr_verdict")
+    )
+    print(f"\nThe verdict that PGD gives: {robust} of {len(done)} by robust accuracy, {confident} by the GREAT score. ", end="")
+    print(f"Images: those that PGD attacked; radii: {done[0].n:,} a network.")
 
 
 if __name__ == "__main__":
