@@ -126,6 +126,16 @@ def eps_text(eps: float, norm: str | None) -> str:
     return f"{eps:.4g}"
 
 
+def points(change: Metric) -> str:
+    """A change of a share in percentage points, with its interval rounded outward.
+
+    >>> points(Metric(value=-0.125, interval=(-0.2001, 0.05)))
+    '−12.5 [−20.1, 5.0]'
+    """
+    hundred = None if change.interval is None else (100 * change.interval[0], 100 * change.interval[1])
+    return estimate(None if change.value is None else 100 * change.value, hundred, 1)
+
+
 def metric_row(key: str) -> ModelMetric:
     """The row of the table of metrics; a metric from a plug-in that is not installed here is shown under its key."""
     title = key.replace("{", "{{").replace("}", "}}")

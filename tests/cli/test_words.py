@@ -19,7 +19,7 @@ from gfscore.judge import Policy
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 AT_THE_DOOR = ("audit", "certify", "check", "gate", "compare", "calibrate", "plan")
 JOBS = (*AT_THE_DOOR, "init", "logits", "demo", "reproduce")
-SHOWN = {"out", "json", "quiet", "per_sample", "junit", "sarif", "summary", "fail_on_worse"}  # what a face does
+SHOWN = {"out", "json", "quiet", "per_sample", "junit", "sarif", "summary", "fail_on_worse", "force"}  # of faces
 IN_PYTHON = {  # what has no text: arrays, callables, whoever listens
     "audit": {"labels", "sample_ids", "class_sizes", "finite", "name", "seen", "face", "gpu"},
     "gate": {"labels", "name", "seen", "face", "gpu"},

@@ -16,7 +16,19 @@ from gfscore.cli.main import application, run
 from gfscore.jobs.word_values import HERE, WRITTEN
 from gfscore.results import Audit
 
-READ = {"audit", "baseline", "class_names", "groups", "inputs", "logits", "paths", "pilot", "policy", "radii"}
+READ = {
+    "baseline",
+    "class_names",
+    "config",
+    "groups",
+    "inputs",
+    "label_names",
+    "logits",
+    "paths",
+    "pilot",
+    "policy",
+    "radii",
+}
 
 
 def out_of(store, address):

@@ -193,16 +193,48 @@ def test_falls_of_pairs_are_tested_by_the_sign_test():
     np.testing.assert_allclose(sign_p_values(lost, won), expected)
 
 
-def test_pairs_show_what_two_audits_alone_do_not(audits):
+def test_pairs_show_what_two_audits_alone_do_not():
     rng = np.random.default_rng(0)
-    codes = np.repeat(np.arange(10), 90)
+    codes, names = np.repeat(np.arange(10), 90), [str(k) for k in range(10)]
     old = rng.random(900) < 0.8
     new = old & ~((codes == 3) & (rng.random(900) < 0.25))
-    models = (audits["all"], audits["all"])
-    found = paired_robust_change(models, (old, new), codes, EPS, delta=0.05)
+    about = {"eps": EPS, "norm": "linf", "kind": "estimated", "delta": 0.05}
+    how = {"accuracies": [(0.9, 0.9)] * 10, "sizes": np.full(10, 90), "about": about}
+    found = paired_robust_change(names, (old, new), codes, **how)
     assert found.worse == ("3",)
     lost = (old & ~new)[codes == 3].sum() / 90
     assert found.classes[3].change.value == pytest.approx(-lost)
+    assert found.change.value == pytest.approx(-lost / 10)
+    assert found.change.interval[0] < -lost / 10 < found.change.interval[1]
+
+
+def test_falls_of_pairs_are_rarely_seen_where_there_are_none():
+    """At level 0.05 for tests and intervals together, of 200 comparisons without a change few may show one."""
+    rng = np.random.default_rng(1)
+    codes, names = np.repeat(np.arange(5), 40), list("abcde")
+    about = {"eps": EPS, "norm": "linf", "kind": "estimated", "delta": 0.05}
+    wrong = 0
+    for _ in range(200):
+        old, new = rng.random((2, 200)) < 0.7
+        how = {"accuracies": [(1.0, 1.0)] * 5, "sizes": np.full(5, 40), "about": about}
+        found = paired_robust_change(names, (old, new), codes, **how)
+        inside = all(entry.change.interval[0] <= 0 <= entry.change.interval[1] for entry in found.classes)
+        wrong += bool(found.worse) or not inside
+    assert stats.binomtest(wrong, 200, 0.05, alternative="greater").pvalue > 0.001
+
+
+def test_two_models_are_compared_on_the_same_samples(tmp_path):
+    words = {"data": "zoo:digits", "store": tmp_path, "permutations": 0}
+    found = gfscore.compare("zoo:standard", "zoo:trades", radii=30, eps=8 / 255, **words)
+    (change,) = found.robustness
+    assert change.paired
+    assert [entry.n for entry in change.classes] == [30] * 10
+    assert found.reason.startswith("Robust accuracy at 8/255: ")
+    audits = [
+        gfscore.audit(model=f"zoo:{name}", radii=30, eps=8 / 255, **words).model for name in ("standard", "trades")
+    ]
+    assert (change.old, change.new) == pytest.approx(tuple(each.robust_accuracy.value for each in audits))
+    assert gfscore.compare("zoo:standard", "zoo:trades", radii="none", **words).robustness == ()
 
 
 def test_radii_that_cannot_be_had_leave_a_remark_and_are_refused_where_asked_for(tmp_path):

@@ -8,6 +8,7 @@ import typer
 
 from gfscore.cli.binding import AsJson, Call, Out, PerSample, Quiet, command
 from gfscore.cli.screens import say, screen, write_data
+from gfscore.cli.written import Force, check_free, file_in, folder_of, say_replaced
 from gfscore.jobs.audit import audit, sample_table
 from gfscore.jobs.calibrate import calibrate
 from gfscore.jobs.certify import certify
@@ -25,32 +26,47 @@ RESULT = "audit.json"
 
 @command(audit)
 def audit_command(
-    job: Call, *, per_sample: PerSample = None, out: Out = None, as_json: AsJson = False, quiet: Quiet = False
+    job: Call,
+    *,
+    per_sample: PerSample = None,
+    out: Out = None,
+    as_json: AsJson = False,
+    force: Force = False,
+    quiet: Quiet = False,
 ) -> None:
     """Audit how evenly robustness is spread over the classes: of logits files, or of models that are run on data.
 
     Prints the class profile and its disparity (RDI, NRGC, WCR, FP-GREAT), and writes audit.json.
     """
-    _deliver(job, per_sample, out or Path("gfscore-audit"), as_json=as_json, quiet=quiet, keep=out is not None)
+    _deliver(job, per_sample, out, as_json=as_json, force=force, quiet=quiet)
 
 
 @command(certify)
 def certify_command(
-    job: Call, *, per_sample: PerSample = None, out: Out = None, as_json: AsJson = False, quiet: Quiet = False
+    job: Call,
+    *,
+    per_sample: PerSample = None,
+    out: Out = None,
+    as_json: AsJson = False,
+    force: Force = False,
+    quiet: Quiet = False,
 ) -> None:
     """Audit how evenly certified robustness is spread over the classes: radii that are proven, not estimated.
 
     Prints the same tables as audit and writes audit.json; every radius is in [0, 1] pixels.
     """
-    _deliver(job, per_sample, out or Path("gfscore-audit"), as_json=as_json, quiet=quiet, keep=out is not None)
+    _deliver(job, per_sample, out, as_json=as_json, force=force, quiet=quiet)
 
 
 @command(check)
 def check_command(
     job: Call,
     *,
-    out: Annotated[Path | None, typer.Option(help="Folder for audit.json.  [default: gfscore-check]")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for audit.json and pictures.  [default: gfscore-check]")
+    ] = None,
     as_json: AsJson = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Try to refute the score: look for an adversarial example inside the radius that each sample would have.
@@ -58,10 +74,12 @@ def check_command(
     Prints the share of radii refuted per class, and writes audit.json and the strongest witness of each class as a
     picture. With --autoattack and --eps: accuracy under attack per class instead, beside the scores.
     """
-    folder = None if as_json and out is None else out or Path("gfscore-check")
+    folder = None if as_json and out is None else folder_of(out or Path("gfscore-check"), holds="a result and pictures")
+    replaced = check_free(None if folder is None else folder / RESULT, force=force)
     found: Audit = job(folder=folder)
     if folder is not None:
         found.save(folder / RESULT)
+        say_replaced(replaced, quiet=quiet or as_json)
     if as_json:
         write_data(found.to_json())
     elif not quiet:
@@ -107,23 +125,24 @@ def init_command(job: Call, *, quiet: Quiet = False) -> None:
     say(console, f"Next: gfscore audit --config {redact(found.path)}")
 
 
-def _deliver(job: Call, per_sample: Path | None, out: Path, *, as_json: bool, quiet: bool, keep: bool) -> None:
+def _deliver(job: Call, per_sample: Path | None, out: Path | None, *, as_json: bool, force: bool, quiet: bool) -> None:
     """Call the job, write what was asked for, and show the rest; with JSON, nothing stands beside it."""
     tables: list[Mapping[str, Sequence[Any]]] = []
+    path = None if as_json and out is None else file_in(out or Path("gfscore-audit"), RESULT)
+    replaced = check_free(path, force=force)
     if per_sample is None:
         found: Audit = job()
     else:
         check_per_sample(per_sample)
         found = job(seen=lambda name, samples, local: tables.append(sample_table(samples, local, name=name)))
         write_per_sample(per_sample, tables)
-    written = [] if per_sample is None else [per_sample]
-    if keep or not as_json:
-        found.save(out / RESULT)
-        written.append(out / RESULT)
+    if path is not None:
+        found.save(path)
+        say_replaced(replaced, quiet=quiet or as_json)
     if as_json:
         write_data(found.to_json())
     elif not quiet:
         console = screen()
         show_audit(found, console)
-        for path in written:
-            say(console, f"Written: {redact(path)}")
+        for written in filter(None, (per_sample, path)):
+            say(console, f"Written: {redact(written)}")

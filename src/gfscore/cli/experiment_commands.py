@@ -8,6 +8,7 @@ import typer
 from gfscore import zoo
 from gfscore.cli.binding import Call, Quiet, command
 from gfscore.cli.screens import say, screen, write_data
+from gfscore.cli.written import Force, check_free, file_in, folder_of, say_replaced
 from gfscore.jobs.experiments import demo, reproduce
 from gfscore.outputs import demo_screen, report
 from gfscore.outputs.reproduction_text import show_reproduction, show_table
@@ -22,9 +23,10 @@ FIGURES = ("heatmap", "noise")  # of all networks, on the test images
 def demo_command(
     job: Call,
     *,
-    out: Annotated[Path, typer.Option(help="Folder for audit.json, report.html and the figures.")] = Path(
-        "gfscore-demo"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for audit.json, report.html and the figures.")
+    ] = Path("gfscore-demo"),
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Audit the embedded zoo: eight small digit classifiers, on test images and on generated ones.
@@ -32,10 +34,13 @@ def demo_command(
     Runs the forward passes, audits, tries to refute the scores, calibrates the temperature, prints what came out in one
     screen, and writes audit.json, report.html and some figures.
     """
+    folder_of(out, holds="a result, a report and figures")
+    replaced = check_free(out / "audit.json", out / "report.html", force=force)
     found = job(radii=not quiet)
     found.audit.save(out / "audit.json")
     write_text(out / "report.html", report.html(found.audit))
     _draw(demo_screen.on_test(found.audit), out / "figures")
+    say_replaced(replaced, quiet=quiet)
     if not quiet:
         demo_screen.show_demo(found.audit, zoo.models(), found.radii, out, screen())
 
@@ -53,10 +58,14 @@ def _draw(audit: Audit, folder: Path) -> None:
 def reproduce_command(
     job: Call,
     *,
-    out: Annotated[Path, typer.Option(help="Folder for audit.json, when models are run.")] = Path("gfscore-reproduce"),
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="Folder for audit.json, or a file that ends in .json, when models are run."),
+    ] = Path("gfscore-reproduce"),
     as_json: Annotated[
         bool, typer.Option("--json", help="Print tables and claims as JSON (--from-published).")
     ] = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Recompute the tables and claims of the GF-Score paper, and say which of them hold.
@@ -65,6 +74,8 @@ def reproduce_command(
     RobustBench downloads where it can, and their numbers stand beside the published ones. A run that was stopped goes
     on where it was.
     """
+    path = file_in(out, "audit.json")
+    replaced = [] if job.words["from_published"] else check_free(path, force=force)
     found = job()
     if isinstance(found, Reproduction):
         if as_json:
@@ -73,8 +84,9 @@ def reproduce_command(
             show_reproduction(found, screen())
         return
     audit, tables = found
-    audit.save(out / "audit.json")
+    audit.save(path)
+    say_replaced(replaced, quiet=quiet)
     console = screen(quiet=quiet)
     for table in tables:
         show_table(table, console)
-    say(console, f"Written: {redact(out / 'audit.json')}")
+    say(console, f"Written: {redact(path)}")

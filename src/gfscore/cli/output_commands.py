@@ -15,13 +15,26 @@ from rich.text import Text
 from gfscore import views
 from gfscore.cli.binding import Call, Quiet, command
 from gfscore.cli.screens import say, screen, write_data
+from gfscore.cli.written import Force, check_free, folder_of, say_replaced
 from gfscore.errors import FileError, OptionError
+from gfscore.jobs.joining import read_audits
 from gfscore.jobs.plan import audit_radii, plan
 from gfscore.outputs import report
 from gfscore.outputs.fitting import column_table, fit
+from gfscore.outputs.report.pdf_report import find_browser, write_pdf
 from gfscore.outputs.tables import Layout, TableFormat, render_table
 from gfscore.results import Audit
 from gfscore.storage import redact, write_text
+
+# what FIGURES has, which takes half a second to load
+FIGURE_NAMES = (
+    *("forest", "heatmap", "disparity", "robustness-rdi", "reranking", "lorenz", "noise", "vulnerability", "radar"),
+    *("concentration", "calibration", "temperature"),
+)
+AuditPaths = Annotated[
+    list[Path],
+    typer.Argument(metavar="AUDIT", help="audit.json files, or folders that hold one; models of several are joined."),
+]
 
 
 class ReportFormat(StrEnum):
@@ -29,33 +42,74 @@ class ReportFormat(StrEnum):
 
     HTML = "html"
     MARKDOWN = "md"
+    PDF = "pdf"
     MODEL_CARD = "model-card"
 
 
 WRITERS: dict[ReportFormat, tuple[Callable[[Audit], str], str]] = {
     ReportFormat.HTML: (report.html, "report.html"),
     ReportFormat.MARKDOWN: (report.markdown, "report.md"),
+    ReportFormat.PDF: (report.html, "report.pdf"),  # the page, printed
     ReportFormat.MODEL_CARD: (report.model_card, "model-card.md"),
+}
+ENDINGS = {
+    ".html": ReportFormat.HTML,
+    ".htm": ReportFormat.HTML,
+    ".md": ReportFormat.MARKDOWN,
+    ".markdown": ReportFormat.MARKDOWN,
+    ".pdf": ReportFormat.PDF,
 }
 
 
 @command()
 def report_command(
-    audit: Annotated[Path, typer.Argument(help="An audit.json.")],
+    paths: AuditPaths,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File to write.  [default: report.html, .md or model-card.md]")
+        Path | None,
+        typer.Option("--out", "-o", help="File to write.  [default: report.html, .md or .pdf, or model-card.md]"),
     ] = None,
     form: Annotated[
-        ReportFormat,
-        typer.Option("--format", help="A page that works offline, Markdown, or a Hugging Face model card."),
-    ] = ReportFormat.HTML,
+        ReportFormat | None,
+        typer.Option(
+            "--format",
+            help="A page that works offline, Markdown, a PDF (printed by a "
+            "Chromium, Chrome or Edge that is installed), "
+            "or a Hugging Face model card.  [default: by the ending of --out, else html]",
+        ),
+    ] = None,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a report of an audit: verdict, classes, metrics, what is and is not claimed, and how it was made."""
-    write, name = WRITERS[form]
-    path = out or Path(name)
-    write_text(path, write(Audit.load(audit)))
+    chosen = _report_format(form, out)
+    write, name = WRITERS[chosen]
+    path = Path(name) if out is None else out / name if out.is_dir() else out
+    replaced = check_free(path, force=force)
+    text = write(read_audits(paths))
+    if chosen is ReportFormat.PDF:
+        write_pdf(path, text)
+    else:
+        write_text(path, text)
+    say_replaced(replaced, quiet=quiet)
     say(screen(quiet=quiet), f"Written: {redact(path)}")
+
+
+def _report_format(form: ReportFormat | None, out: Path | None) -> ReportFormat:
+    """How to write a report: as said, else as the ending of its file tells; both must agree."""
+    ending = "" if out is None or out.is_dir() else out.suffix.lower()
+    told = ENDINGS.get(ending)
+    if form is None:
+        if told is None and ending:
+            raise OptionError(
+                f"--out {out} has the ending {ending!r}, which does not say what to write. End it in .html, .md or "
+                ".pdf, or say --format."
+            )
+        form = told or ReportFormat.HTML
+    elif told is not None and ENDINGS[Path(WRITERS[form][1]).suffix] is not told:
+        raise OptionError(f"--out {out} reads like {told}, and --format is {form}. Change one of them.")
+    if form is ReportFormat.PDF:
+        find_browser()  # before anything is read
+    return form
 
 
 class FigureFormat(StrEnum):
@@ -69,11 +123,15 @@ class FigureFormat(StrEnum):
 
 @command()
 def figures_command(
-    audit: Annotated[Path, typer.Argument(help="An audit.json.")],
+    paths: AuditPaths,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the figures.")] = Path("gfscore-figures"),
     form: Annotated[FigureFormat, typer.Option("--format", help="How to write them.")] = FigureFormat.PNG,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Draw only this figure. May be given several times.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"Draw only this figure: {', '.join(FIGURE_NAMES)}. May be given several times.  [default: all]",
+        ),
     ] = None,
     scale: Annotated[float, typer.Option(min=0.5, max=8, help="Pixels of a PNG for each point.")] = 2,
     quiet: Quiet = False,
@@ -81,11 +139,12 @@ def figures_command(
     """Draw every figure that an audit holds the numbers for, and say which were left out and why."""
     from gfscore.outputs.figures import FIGURES, draw_all, save  # Altair takes half a second to load
 
-    result = Audit.load(audit)
     for name in only or ():
         if name not in FIGURES:
             raise OptionError(f"there is no figure {name!r}. Choose from: {', '.join(FIGURES)}.")
-    console = screen(quiet=quiet)
+    folder_of(out, holds="figures")
+    result = read_audits(paths)
+    console, reasons, n_drawn = screen(quiet=quiet), dict[str, str](), 0
     chosen = {name: FIGURES[name] for name in only or FIGURES}
     for name, drawn in groupby(draw_all(chosen, result, radii=audit_radii(result)), key=lambda each: each.name):
         left_out = Counter[str]()
@@ -95,15 +154,22 @@ def figures_command(
                 continue
             path = out / f"{each.stem}.{form}"
             save(each.chart, path, scale=scale)
+            n_drawn += 1
             say(console, f"Written: {redact(path)} ({each.shows})")
         for reason, count in left_out.items():
             number = f" of {count} models" if count > 1 else ""
-            say(console, f"Left out: {name}{number}: {reason}")
+            reasons[name] = reason
+            if not only:
+                say(console, f"Left out: {name}{number}: {reason}")
+    if only and not n_drawn:
+        raise OptionError(f"nothing was drawn. {'; '.join(f'{name}: {why}' for name, why in reasons.items())}")
+    for name, reason in reasons.items() if only else ():
+        say(console, f"Left out: {name}: {reason}")
 
 
 @command(was={"layout": "rows"})
 def table_command(
-    audit: Annotated[Path, typer.Argument(help="An audit.json.")],
+    paths: AuditPaths,
     form: Annotated[TableFormat, typer.Option("--format", help="How to write it.")] = TableFormat.MARKDOWN,
     rows: Annotated[
         Layout | None,
@@ -116,7 +182,7 @@ def table_command(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write.  [default: print it]")] = None,
 ) -> None:
     """Write the tables of an audit for a paper, a README or a spreadsheet."""
-    result = Audit.load(audit)
+    result = read_audits(paths)
     chosen = rows or (Layout.CLASSES if len(result.models) == 1 else Layout.MODELS)
     text = render_table(result, layout=chosen, form=form, digits=digits)
     if out is None:

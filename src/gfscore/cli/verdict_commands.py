@@ -7,6 +7,7 @@ import typer
 
 from gfscore.cli.binding import Call, Quiet, command
 from gfscore.cli.screens import screen, write_data
+from gfscore.cli.written import Force, check_free, folder_of, say_replaced
 from gfscore.jobs.compare import compare
 from gfscore.jobs.gate import gate
 from gfscore.outputs import ci_formats
@@ -22,12 +23,16 @@ def gate_command(
     job: Call,
     *,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for gate.json, and for audit.json where there is one.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Folder for gate.json, and for audit.json where there is one.  [default: none]"
+        ),
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Also write the rules as JUnit XML test cases.")] = None,
     sarif: Annotated[Path | None, typer.Option(help="Also write the rules as SARIF 2.1.0, for code scanning.")] = None,
     summary: Annotated[Path | None, typer.Option(help="Also write the verdict as Markdown, for a job's page.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print gate.json instead of tables.")] = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Judge models by a policy: exit code 0 for PASS, 1 for FAIL, 3 for UNDECIDED.
@@ -35,12 +40,17 @@ def gate_command(
     Each rule is judged on the interval of its number, not on the estimate. The verdict is wrong with probability at
     most delta.
     """
+    if out is not None:
+        folder_of(out, holds="gate.json and audit.json")
+    files = [] if out is None else [out / "gate.json", out / "audit.json"]
+    replaced = check_free(*files, force=force)
     audits: list[ModelAudit] = []
     result: GateResult = job(seen=audits.append)
     if out is not None:
         if audits:
             Audit(models=tuple(audits), provenance=result.provenance).save(out / "audit.json")
         result.save(out / "gate.json")
+        say_replaced([path for path in replaced if audits or path.name == "gate.json"], quiet=quiet or as_json)
     formats = ((junit, ci_formats.junit), (sarif, ci_formats.sarif), (summary, ci_formats.summary))
     for path, write in formats:
         if path is not None:
@@ -59,8 +69,12 @@ def compare_command(
     fail_on_worse: Annotated[
         bool, typer.Option("--fail-on-worse", help="Exit with 1 when a class got worse, 3 when it is undecided.")
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="File to write the comparison to, as JSON.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="File to write the comparison to, as JSON.  [default: none]"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Compare two versions of a model on the same samples: what changed in each class, and how sure that is.
@@ -68,9 +82,12 @@ def compare_command(
     Samples are matched by id, or by order where the labels are equal; two audits are compared without, which shows only
     large changes.
     """
+    path = None if out is None else out / "comparison.json" if out.is_dir() else out
+    replaced = check_free(path, force=force)
     found: Comparison = job()
-    if out is not None:
-        found.save(out)
+    if path is not None:
+        found.save(path)
+        say_replaced(replaced, quiet=quiet or as_json)
     if as_json:
         write_data(found.to_json())
     elif not quiet:

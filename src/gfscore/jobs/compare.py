@@ -12,7 +12,7 @@ from gfscore.bounds import change_intervals
 from gfscore.errors import PLURALS, OptionError, first_few
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.calling import SILENT, Face, Job
-from gfscore.jobs.common_words import DataSpecs, Groups, Probabilities
+from gfscore.jobs.common_words import DataSpecs, Groups, Probabilities, Radii
 from gfscore.jobs.matching import (
     BY_ORDER,
     check_alike,
@@ -25,6 +25,7 @@ from gfscore.jobs.matching import (
     weigh_alike,
 )
 from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.robustness import MeasuredRadii, compare_robustness, refuse_radii
 from gfscore.jobs.sources import provenance_of
 from gfscore.jobs.stages import audit_scores, score_info, score_samples
 from gfscore.jobs.version_reading import read_versions
@@ -38,7 +39,7 @@ from gfscore.judge import (
 )
 from gfscore.judge.robust_changes import unpaired_robust_change
 from gfscore.profile import class_profile
-from gfscore.results import ClassChange, Comparison, Flag, MetricChange, ModelAudit, RobustChange, ScoreInfo
+from gfscore.results import ClassChange, Comparison, Flag, MetricChange, ModelAudit, RobustChange, ScoreInfo, Verdict
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
 from gfscore.words import Panel, Word
@@ -70,6 +71,7 @@ def compare(
     groups: Groups = None,
     words: ReadingWords,
     options: Options,
+    radii: Radii = None,
     run: RunOptions,
     names: tuple[str, str] | None = None,
     face: Face = SILENT,
@@ -93,17 +95,22 @@ def compare(
     >>> found.worse, found.better, found.paired
     (('0',), ('1',), True)
     """
-    options.refuse_radii("which take the model itself. Compare two audit.json.")
     if options.radius is not None:
         raise OptionError("a comparison scores logits, and a radius takes the model itself. Compare two audit.json.")
     how = {"probabilities": probabilities, "groups": groups, "words": words}
-    (before, after), (first, second), files = read_versions((old, new), data, labels, run, face, **how)
+    (before, after), (first, second), files, runs = read_versions((old, new), data, labels, run, face, **how)
+    robust = MeasuredRadii.of(options, radii) if len(runs) == 2 else None
+    if robust is None:
+        refuse_radii(options, radii, "which take two models and their data. Compare two audit.json, or say --data.")
     if names is not None:
         if not isinstance(names, list | tuple) or len(names) != 2:
             raise OptionError(f"names are {names!r}. Give two: of the old version, and of the new one.")
         first, second = names
     if isinstance(before, Samples) and isinstance(after, Samples):
         found = compare_samples(before, after, options, tolerance=tolerance, names=(first, second), unpaired=unpaired)
+        if robust is not None:
+            level = (options.delta, tolerance or 0.0)
+            found = lead_with(found, compare_robustness((runs[0], runs[1]), (before, after), robust, face, *level))
     elif isinstance(before, ModelAudit) and isinstance(after, ModelAudit):
         found = compare_audits(before, after, tolerance=tolerance)
     else:
@@ -222,7 +229,7 @@ def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None 
         f"only {name} has any of {first_few(names)}" for name, names in ((old.name, lost), (new.name, came)) if names
     ]
     other = () if not gone else (_other_classes(gone, "; ".join(whose)),)
-    return _comparison(
+    found = _comparison(
         (old.name, new.name),
         unpaired_classes(shared[0], shared[1], tolerance),
         unpaired_metrics(old, new, other_classes=bool(gone)),
@@ -236,16 +243,22 @@ def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None 
         accuracy=(old.accuracy, new.accuracy),
         not_compared=gone,
         flags=(unpaired, *other),
-        robustness=_robustness(old, new, delta, tolerance),
     )
+    robust = new.robustness
+    at = {} if robust is None else {"eps": robust.eps, "delta": delta, "tolerance": tolerance or 0.0}
+    return lead_with(found, unpaired_robust_change(old, new, **at) if at else None)
 
 
-def _robustness(old: ModelAudit, new: ModelAudit, delta: float, tolerance: float | None) -> tuple[RobustChange, ...]:
-    """What changed of robust accuracy at the eps of the new headline, where both audits have it."""
-    if new.robustness is None:
-        return ()
-    found = unpaired_robust_change(old, new, new.robustness.eps, delta=delta, tolerance=tolerance or 0.0)
-    return () if found is None else (found,)
+def lead_with(found: Comparison, first: RobustChange | None) -> Comparison:
+    """The comparison with the change of robust accuracy, which its verdict and reason then speak of first."""
+    if first is None:
+        return found
+    parts = PLURALS[found.partition]
+    verdict, reason = judge_changes(first.classes, found.tolerance, parts, found.not_compared)
+    at = views.eps_text(first.eps, first.norm)
+    said = f"Robust accuracy at {at}: {reason} {views.score_name(found.score)}: {found.reason}"
+    both = Verdict.all_of([verdict, found.verdict])
+    return found.model_copy(update={"robustness": (first,), "verdict": both, "reason": said})
 
 
 def _comparison(

@@ -18,9 +18,10 @@ from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.stages import audit_scores
 from gfscore.judge.policy import Policy
 from gfscore.judge.robust_accuracy import count_radii, default_eps, with_robustness
+from gfscore.judge.robust_changes import paired_robust_change
 from gfscore.measures import Run
 from gfscore.measures.slopes import Gradients
-from gfscore.results import Audit, Flag, ModelAudit
+from gfscore.results import Audit, Flag, ModelAudit, RobustChange
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER
 from gfscore.scores import (
@@ -73,7 +74,9 @@ class MeasuredRadii:
         if isinstance(self.per_class, int):
             return self.per_class
         affordable = IN_ALL[by_gradients] // n_classes
-        return affordable if affordable >= LEAST or self.is_asked else 0
+        if self.is_asked:
+            return max(1, affordable)
+        return affordable if affordable >= LEAST else 0
 
 
 def measure_robustness(
@@ -96,6 +99,50 @@ def measure_robustness(
     beside = () if radii.is_asked else ("no_gradients",)  # the result says so anyway
     said = tuple(flag for flag in local.flags if flag.code not in (OF_MEANS, *beside))
     return with_robustness(model, count_radii(local, part, model, delta=delta, also=radii.also), said)
+
+
+def compare_robustness(
+    runs: tuple[Run, Run],
+    samples: tuple[Samples, Samples],
+    radii: MeasuredRadii,
+    face: Face,
+    delta: float,
+    tolerance: float = 0.0,
+) -> RobustChange | None:
+    """The change of robust accuracy between two models that were run on the same data: the same samples of both.
+
+    None where nothing was asked for and it cannot be measured.
+    """
+    eps, labels = radii.how.eps, samples[1].labels
+    if eps is None or samples[0].n_samples != len(labels) or not np.array_equal(samples[0].labels, labels):
+        return None
+    try:
+        found = [_radii(run, each, radii, face) for run, each in zip(runs, samples, strict=True)]
+    except (ModelError, OptionError):
+        if radii.is_asked:
+            raise
+        return None
+    (old, rows), (new, others) = found
+    if old is None or new is None or not np.array_equal(_all(rows, labels), _all(others, labels)):
+        return None
+    codes, rows = samples[1].partition[0], _all(rows, labels)
+    present, sizes = np.unique(codes, return_counts=True)
+    groups = samples[1].groups
+    names = samples[1].class_names if groups is None else groups.names
+    right = [each.logits.argmax(axis=1) == each.labels for each in samples]
+    return paired_robust_change(
+        tuple(names[part] for part in present),
+        (old.values > eps, new.values > eps),
+        codes[rows],
+        accuracies=[(float(right[0][codes == part].mean()), float(right[1][codes == part].mean())) for part in present],
+        sizes=sizes,
+        about={"eps": eps, "norm": str(radii.how.kind), "kind": "estimated", "delta": delta},
+        tolerance=tolerance,
+    )
+
+
+def _all(rows: IntArray | None, labels: IntArray) -> IntArray:
+    return np.arange(len(labels)) if rows is None else rows
 
 
 def _radii(run: Run, samples: Samples, radii: MeasuredRadii, face: Face) -> tuple[LocalScores | None, IntArray | None]:
@@ -145,10 +192,15 @@ def wanted_radii(options: Options, radii: Any, run: RunOptions, *, model: Any, s
     why = "and a stream keeps only sums. Leave --stream out." if stream else why
     if not why:
         return refuse_engine(MeasuredRadii.of(options, radii), run)
+    refuse_radii(options, radii, why)
+    return None
+
+
+def refuse_radii(options: Options, radii: Any, why: str) -> None:
+    """Refuse everything that asks for radii, where none are measured."""
     options.refuse_radii(why)
     if radii not in (None, NO_RADII):
         raise OptionError(f"--radii asks for first-order radii, {why}")
-    return None
 
 
 def refuse_engine(radii: MeasuredRadii | None, run: RunOptions) -> MeasuredRadii | None:

@@ -13,6 +13,7 @@ from gfscore.jobs.arranging import arrange, listed_data
 from gfscore.jobs.calling import Face
 from gfscore.jobs.options import RunOptions
 from gfscore.jobs.sources import Source, find_sources, model_names, watch
+from gfscore.measures import Run
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
 from gfscore.storage import Watched, to_read
@@ -32,9 +33,9 @@ def read_versions(
     probabilities: bool,
     groups: Any,
     words: ReadingWords,
-) -> tuple[list[Samples | ModelAudit], tuple[str, str], Watched]:
-    """Old and new: samples or audits, their names, and the files they were read from."""
-    handed = listed_data(data)
+) -> tuple[list[Samples | ModelAudit], tuple[str, str], Watched, list[Run]]:
+    """Old and new: samples or audits, their names, the files they were read from, and the models that were run."""
+    handed, runs = listed_data(data), list[Run]()
 
     def run_here(version: Any) -> Any:
         """Models and arrays as samples; anything else as it is."""
@@ -51,6 +52,7 @@ def read_versions(
         source = Source(name="model", samples=asked.checked(run.names, words, probabilities=probabilities)[0])
         if asked.model is not None:
             source = next(find_sources(None, asked.model, asked.data, run, face, probabilities=probabilities))
+        runs.extend([] if source.run is None else [source.run])
         return source.read(probabilities=probabilities, class_names=run.names, groups=groups, words=words)
 
     found = [each.model if isinstance(each, Audit) else run_here(each) for each in given]
@@ -71,7 +73,7 @@ def read_versions(
         told: dict[str, Any] = {"probabilities": probabilities, "class_names": run.names, "groups": groups}
         return read_samples(version, **told, **asdict(words))
 
-    return [read(version) for version in versions], (first, second), files
+    return [read(version) for version in versions], (first, second), files, runs
 
 
 def _path(version: str | Path, store: Path | None) -> Path:

@@ -1,6 +1,6 @@
 """Robust accuracy of two versions: what changed at a size of attack, class by class, and how sure that is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -48,52 +48,48 @@ def unpaired_robust_change(
     )
     adjusted = holm(p_values)
     fell = ends[:, 1] < -tolerance if tolerance else adjusted <= TEST_SHARE * delta
-    counts = [part.n for part in after.classes]
-    shares = (strata[0].shares, strata[1].shares)
-    classes = _classes((old, new), counts, shares, ends, p_values, adjusted, fell)
+    right = [{entry.name: entry.accuracy for entry in model.classes} for model in (old, new)]
+    facts = [(part.name, part.n, (right[0][part.name], right[1][part.name])) for part in after.classes]
+    classes = _classes(facts, (strata[0].shares, strata[1].shares), ends, p_values, adjusted, fell)
     change = Metric(value=strata[1].whole - strata[0].whole, interval=whole)
     about = {"eps": eps, "norm": after.norm, "kind": after.kind, "paired": False, "delta": delta}
     return _change(about, (strata[0].whole, strata[1].whole), change, classes)
 
 
 def paired_robust_change(
-    models: tuple[ModelAudit, ModelAudit],
+    names: Sequence[str],
     held: tuple[BoolArray, BoolArray],
     codes: IntArray,
-    eps: float,
     *,
-    delta: float,
+    accuracies: Sequence[tuple[float, float]],
+    sizes: IntArray,
+    about: Mapping[str, object],
     tolerance: float = 0.0,
-) -> RobustChange | None:
+) -> RobustChange:
     """The change on samples that both versions were measured on: ``held`` says of each whether its radius is above eps.
 
     A class fell when more samples were lost than won by the exact sign test (McNemar), corrected by Holm; with a
-    ``tolerance``, by betting. In the whole a class weighs as much as in the audits.
+    ``tolerance``, by betting. In the whole each part with samples weighs as much as its ``sizes`` say; ``codes`` are
+    the parts of the samples, ``about`` has eps, norm, kind and delta.
     """
-    before, after = (model.robustness for model in models)
-    if before is None or after is None:
-        return None
-    weights = np.array([part.size for part in after.classes], dtype=np.float64)
-    weights /= weights.sum()
+    weights, delta = sizes / sizes.sum(), float(str(about["delta"]))
     old, new = (each.astype(np.float64) for each in held)
     found = change_intervals(
         old, new, codes, int(codes.max()) + 1, maximum=1.0, delta=delta, tolerance=tolerance, weights=weights
     )
-    present = np.unique(codes)
-    shares = tuple(np.array([each[codes == part].mean() for part in present]) for each in (old, new))
+    inside = [codes == part for part in np.unique(codes)]
+    shares = [np.array([each[rows].mean() for rows in inside]) for each in (old, new)]
     lost, won = (
-        np.array([int((change[codes == part]).sum()) for part in present])
-        for change in (held[0] & ~held[1], ~held[0] & held[1])
+        np.array([int(change[rows].sum()) for rows in inside]) for change in (held[0] & ~held[1], ~held[0] & held[1])
     )
     p_values = found.p_values if tolerance else sign_p_values(lost, won)
     adjusted = holm(p_values)
     ends = np.stack([found.lower, found.upper], axis=1)
-    counts = [int((codes == part).sum()) for part in present]
-    classes = _classes(models, counts, shares, ends, p_values, adjusted, adjusted <= found.level)
-    wholes = tuple(float(weights @ each) for each in shares)
+    facts = [(name, int(rows.sum()), both) for name, rows, both in zip(names, inside, accuracies, strict=True)]
+    classes = _classes(facts, shares, ends, p_values, adjusted, adjusted <= found.level)
+    wholes = [float(weights @ each) for each in shares]
     change = Metric(value=wholes[1] - wholes[0], interval=found.metrics["aggregate"])
-    about = {"eps": eps, "norm": after.norm, "kind": after.kind, "paired": True, "delta": delta}
-    return _change(about, wholes, change, classes)
+    return _change({**about, "paired": True}, wholes, change, classes)
 
 
 def fall_p_value(old: int, old_n: int, new: int, new_n: int) -> float:
@@ -139,27 +135,25 @@ def _difference(old: tuple[float, float], new: tuple[float, float]) -> tuple[flo
 
 
 def _classes(
-    models: tuple[ModelAudit, ModelAudit],
-    counts: Sequence[int],
+    facts: Sequence[tuple[str, int, tuple[float, float]]],  # name, samples, clean accuracy of both
     shares: Sequence[FloatArray],
     ends: FloatArray,
     p_values: FloatArray,
     adjusted: FloatArray,
     fell: BoolArray,
 ) -> tuple[ClassChange, ...]:
-    accuracies = [{entry.name: entry.accuracy for entry in model.classes} for model in models]
     changes = []
-    for k, entry in enumerate(models[1].classes):
+    for k, (name, n, accuracies) in enumerate(facts):
         low, high = ends[k].tolist()
         verdict: Literal["worse", "better", "unclear"] = "worse" if fell[k] else "better" if low > 0 else "unclear"
         changes.append(
             ClassChange(
-                name=entry.name,
-                n=counts[k],
+                name=name,
+                n=n,
                 old=float(shares[0][k]),
                 new=float(shares[1][k]),
                 change=Metric(value=float(shares[1][k] - shares[0][k]), interval=(low, high)),
-                accuracy=(accuracies[0].get(entry.name, 0.0), entry.accuracy),
+                accuracy=accuracies,
                 p_value=float(p_values[k]),
                 p_holm=float(adjusted[k]),
                 verdict=verdict,
@@ -169,7 +163,7 @@ def _classes(
 
 
 def _change(
-    about: dict[str, object], wholes: Sequence[float], change: Metric, classes: tuple[ClassChange, ...]
+    about: Mapping[str, object], wholes: Sequence[float], change: Metric, classes: tuple[ClassChange, ...]
 ) -> RobustChange:
     return RobustChange.model_validate(
         {

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from gfscore import views
 from gfscore.errors import OptionError
-from gfscore.outputs import report, sentences, verdicts
+from gfscore.outputs import report, robust_words, sentences, verdicts
 from gfscore.outputs.escaping import as_html
 from gfscore.outputs.figures import class_heatmap, forest
 from gfscore.results import Audit, ClassResult, Comparison, GateResult, ModelAudit, Verdict
@@ -25,7 +25,7 @@ COLOURS = {Verdict.PASS: "#2a7f3f", Verdict.FAIL: "#b3261e", Verdict.UNDECIDED: 
 
 def model_text(model: ModelAudit) -> str:
     """A model's audit in a few lines, its lowest classes first."""
-    rows, noise, ordered = sentences.metric_rows(model), sentences.noise_text(model), sentences.by_score(model)
+    rows, noise, ordered = sentences.metric_rows(model), sentences.noise_text(model), robust_words.by_robustness(model)
     width, values = (max(len(row[column]) for row in rows) for column in (0, 1))
     lines = [sentences.headline(model), *_class_lines(model, ordered[:LOWEST])]
     if len(ordered) > LOWEST:
@@ -66,7 +66,7 @@ def audit_html(audit: Audit) -> str:
 
 def model_html(model: ModelAudit) -> str:
     """A model's audit for a notebook: its classes with bars, then its metrics; every name is escaped."""
-    shares, (low, high) = sentences.class_shares(model), sentences.both_ends(sentences.by_score(model))
+    shares, (low, high) = sentences.class_shares(model), sentences.both_ends(robust_words.by_robustness(model))
     headings = (model.partition, "n", "score", "", "accuracy", *shares, "most confused with")
     rows = [
         (

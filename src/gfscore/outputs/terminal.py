@@ -175,8 +175,11 @@ def _class_table(model: ModelAudit) -> Table:
     robust, many = model.robust_accuracy is not None, _is_long(model)
     beside = robust_words.title(model) if robust else "shrunken" if many else ""
     table = column_table(model.partition, "n")
+    if robust:
+        table.add_column(beside, justify="right", no_wrap=True)
     table.add_column("score", no_wrap=True)
-    table.add_column(beside, justify="right" if beside else "left", no_wrap=True)
+    if not robust:
+        table.add_column(beside, justify="right" if beside else "left", no_wrap=True)
     for heading in ("accuracy", *(["abstained"] if model.abstained is not None else [])):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("most confused with", no_wrap=True)
@@ -190,11 +193,11 @@ def _class_table(model: ModelAudit) -> Table:
         return Text(_bar(entry.score / model.score.range[1]), style="cyan")
 
     def row(entry: ClassResult) -> list[Text | str]:
+        cells = [Text(views.score_text(model, entry.score, entry.interval)), cell_beside(entry)]
         return [
             Text(views.printable(entry.name)),
             f"{entry.n:,}",
-            Text(views.score_text(model, entry.score, entry.interval)),
-            cell_beside(entry),
+            *(cells[::-1] if robust else cells),
             views.percent(entry.accuracy),
             *([] if entry.abstained is None else [views.percent(entry.abstained)]),
             Text("–" if entry.confused_with is None else views.printable(entry.confused_with)),

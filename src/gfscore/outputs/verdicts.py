@@ -127,6 +127,7 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
             Text(title, style="bold"),
             Text(f"Brackets: everything here holds together with probability {1 - comparison.delta:g}.{about}"),
             Text(),
+            *_robust_changes(comparison, console),
             fit(console, _changes(comparison), SPARE_CHANGE_COLUMNS),
             Text(),
             fit(console, _metrics(comparison)),
@@ -158,6 +159,37 @@ def _changes(comparison: Comparison) -> Table:
         ]
 
     return add_ends(table, ordered, row, f"more {PLURALS[comparison.partition]}")
+
+
+def _robust_changes(comparison: Comparison, console: Console) -> list[RenderableType]:
+    """Robust accuracy of both versions, class by class, where it is known; then the name of the score below it."""
+    found: list[RenderableType] = []
+    for change in comparison.robustness:
+        table = column_table(comparison.partition, "n", "old", "new", "change in points", FALL)
+        table.add_column("", no_wrap=True)
+
+        def row(entry: ClassChange) -> list[Text | str]:
+            return [
+                Text(views.printable(entry.name)),
+                f"{entry.n:,}",
+                views.percent(entry.old),
+                views.percent(entry.new),
+                Text(views.points(entry.change)),
+                "–" if entry.p_holm is None else f"{entry.p_holm:.2g}",
+                Text(entry.verdict, style=CHANGE_COLOURS[entry.verdict]),
+            ]
+
+        ordered = sorted(change.classes, key=lambda entry: entry.change.value or 0.0)
+        how = "same samples" if change.paired else "UNPAIRED"
+        whole = f"{views.percent(change.old)} → {views.percent(change.new)}, {views.points(change.change)} points"
+        at = f"{views.eps_text(change.eps, change.norm)} ({views.norm_text(change.norm)}, {change.kind}, {how})"
+        found += [
+            Text(f"Robust accuracy at {at}: {whole}; brackets hold with probability {1 - change.delta:g}.", "bold"),
+            fit(console, add_ends(table, ordered, row), SPARE_CHANGE_COLUMNS),
+            Text(),
+            Text(sentences.begin(views.score_name(comparison.score)) + ":", style="bold"),
+        ]
+    return found
 
 
 def _unknown(comparison: Comparison) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from gfscore.results.base_result import Flag, Metric, Provenance, ResultFile
 from gfscore.results.calibration_result import Calibration, ModelRanking
 from gfscore.results.class_result import Atkinson, ClassResult, Disparity, Penalised, WorstCase, find_named
 from gfscore.results.model_result import ModelAudit, check_consistent
+from gfscore.results.robustness_result import Robustness
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,6 +118,16 @@ class Audit(ResultFile):
     def accuracy(self) -> float:
         """Clean accuracy of the only model."""
         return self.model.accuracy
+
+    @property
+    def robust_accuracy(self) -> Metric | None:
+        """Of the one model, at the eps of its headline; None where no radii were measured."""
+        return self.model.robust_accuracy
+
+    @property
+    def robustness(self) -> Robustness | None:
+        """Of the one model: robust accuracy at a ladder of eps; None where no radii were measured."""
+        return self.model.robustness
 
     @property
     def aggregate(self) -> float:

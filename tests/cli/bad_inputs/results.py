@@ -50,16 +50,11 @@ def report_of_a_page(folder):
 
 
 @case(
-    "Invalid value for '--format': Value error, 'pdf' is not one of 'html', 'md', 'model-card'. See gfscore report --help."
+    "Invalid value for '--format': Value error, 'docx' is not one of 'html', 'md', 'pdf', 'model-card'. See gfscore "
+    "report --help."
 )
 def report_format_unknown(folder):
-    return ["report", small_audit(folder), "--format", "pdf"]
-
-
-@case("{folder}/taken: is a directory. Name a file in it.")
-def report_onto_a_folder(folder):
-    (folder / "taken").mkdir()
-    return ["report", small_audit(folder), "--out", str(folder / "taken")]
+    return ["report", small_audit(folder), "--format", "docx"]
 
 
 @case("{folder}/audit.json/report.html: cannot be written: its folder is a file. Choose another place.")

@@ -17,9 +17,13 @@ IMAGES, UNKNOWN = "image-classification", "other"  # tasks of the hub: logits al
 CARD_TITLE = "## Robustness by class"
 
 
+MARK = "<!-- gfscore report -->"  # tells later that gfscore wrote the file, which may then be replaced
+
+
 def markdown(audit: Audit) -> str:
     """Verdict, classes, metrics, warnings, claims and provenance of every model; of many classes the ends."""
-    return "\n".join(["# Robustness by " + audit.models[0].partition, "", *_model_parts(audit, level=2)]) + "\n"
+    title = f"# Robustness by {audit.models[0].partition}"
+    return "\n".join([title, "", *_model_parts(audit, level=2), "", MARK]) + "\n"
 
 
 def _model_parts(audit: Audit, *, level: int) -> list[str]:
@@ -92,10 +96,8 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 def model_card(audit: Audit) -> str:
     """A YAML block with ``model-index``, and a Markdown section; both go into the model's ``README.md``."""
-    return (
-        "\n".join(["---", "model-index:", *_index(audit), "---", "", CARD_TITLE, "", *_model_parts(audit, level=3)])
-        + "\n"
-    )
+    block = ["---", "model-index:", *_index(audit), "---", "", CARD_TITLE, ""]
+    return "\n".join([*block, *_model_parts(audit, level=3), "", MARK]) + "\n"
 
 
 def _index(audit: Audit) -> Iterator[str]:
