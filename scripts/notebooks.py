@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from PIL import Image
+
 NOTEBOOK = Path(__file__).parents[1] / "docs" / "notebook.ipynb"
 Cell = dict[str, Any]
 
@@ -30,12 +32,16 @@ def execute(notebook: dict[str, Any]) -> list[Cell]:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     cells: list[Cell] = []
     count = 0
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        with mock.patch.dict(os.environ, {"GFSCORE_STORE": f"{folder}/store", "NO_COLOR": "1"}):
-            for cell in notebook["cells"]:
-                if cell["cell_type"] == "code":
-                    count += 1
-                    cell = {**cell, "execution_count": count, "outputs": _outputs(source(cell), namespace, count)}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.chdir(folder),
+        mock.patch.dict(os.environ, {"GFSCORE_STORE": f"{folder}/store", "NO_COLOR": "1"}),
+    ):
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                count += 1
+                cells.append({**cell, "execution_count": count, "outputs": _outputs(source(cell), namespace, count)})
+            else:
                 cells.append(cell)
     return cells
 
@@ -68,8 +74,9 @@ def display(shown: Any) -> dict[str, Any]:
     if hasattr(shown, "_repr_html_"):
         return {"text/html": _lines(shown._repr_html_()), "text/plain": _lines(repr(shown))}
     if hasattr(shown, "to_dict") and hasattr(shown, "save"):  # an Altair chart
-        picture = io.BytesIO()
-        shown.save(picture, format="png", scale_factor=1.5)
+        drawn, picture = io.BytesIO(), io.BytesIO()
+        shown.save(drawn, format="png", scale_factor=1.5)
+        Image.open(drawn).convert("RGB").quantize(32).save(picture, format="png", optimize=True)  # small enough to keep
         text = base64.b64encode(picture.getvalue()).decode()
         return {"image/png": text, "text/plain": ["a chart"]}
     return {"text/plain": _lines(repr(shown))}

@@ -117,7 +117,10 @@ def main() -> None:
     robust, confident = (
         sum(getattr(each, field) is each.said_by_attack for each in done) for field in ("verdict", "wcr_verdict")
     )
-    print(f"\nThe verdict that PGD gives: {robust} of {len(done)} by robust accuracy, {confident} by the GREAT score. ", end="")
+    print(
+        f"\nThe verdict that PGD gives: {robust} of {len(done)} by robust accuracy, {confident} by the GREAT score. ",
+        end="",
+    )
     print(f"Images: those that PGD attacked; radii: {done[0].n:,} a network.")
 
 
