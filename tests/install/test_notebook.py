@@ -45,7 +45,7 @@ def test_every_cell_runs_and_leads_with_robust_accuracy(ran):
     audit = shown_by(ran, "\nresult")
     assert audit.index("robust accuracy") < audit.index("GREAT score ", audit.index("\n"))
     assert "no_pixels: the images reach from" in shown_by(ran, 'print(f"{flag.code}: {flag.message}")')
-    standard, hardened = re.findall(r"robust accuracy ([\d.]+)%, GREAT score ([\d.]+)", shown_by(ran, ':.2f}")'))
+    standard, hardened = re.findall(r"robust accuracy ([\d.]+)%, GREAT score ([\d.]+)", shown_by(ran, '{great}")'))
     assert float(standard[0]) + 3 < float(hardened[0])
     assert float(standard[1]) + 0.1 > float(hardened[1])  # which confidences do not tell
 
