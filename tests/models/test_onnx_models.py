@@ -147,14 +147,25 @@ def test_a_graph_with_several_inputs_is_refused(tmp_path):
         load_model(str(path))
 
 
+def test_several_outputs_of_which_none_is_called_logits_are_listed(tmp_path):
+    import onnx
+    from onnx import helper
+
+    path = onnx_graphs.write(
+        tmp_path / "m.onnx",
+        [helper.make_node(operator, ["x"], [operator]) for operator in ("Relu", "Neg")],
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 5])],
+        [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", 5]) for name in ("Relu", "Neg")],
+        [],
+    )
+    with pytest.raises(ModelError) as caught:
+        load_model(str(path))
+    assert str(caught.value) == f"{path}: has 2 outputs: 'Relu', 'Neg'. Choose the logits with --output (output=...)."
+
+
 def test_one_of_several_outputs_is_chosen_by_name_or_position(images, expected, tmp_path):
     path = str(onnx_graphs.linear(tmp_path / "m.onnx", head=("Relu", "ArgMax")))
-    with pytest.raises(ModelError) as caught:
-        load_model(path)
-    assert str(caught.value) == (
-        f"{path}: has 3 outputs: 'logits', 'relu', 'argmax'. Choose the logits with --output (output=...)."
-    )
-    for output in ("logits", 0, "0"):
+    for output in (None, "logits", 0, "0"):  # what is called logits needs no choice
         np.testing.assert_allclose(load_model(path, output=output)(images), expected, rtol=1e-5)
     np.testing.assert_allclose(load_model(path, output="relu")(images), expected.clip(0), rtol=1e-5)
     for output in ("softmax", 3, "-1", -1):

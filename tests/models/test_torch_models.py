@@ -188,14 +188,18 @@ def test_a_factory_may_choose_another_precision(here, images):
 
 def test_one_of_several_outputs_is_chosen(here, images):
     means = images.mean(axis=(2, 3))
-    np.testing.assert_allclose(load_model("torch:factories:several", output="logits")(images), means, rtol=1e-5)
+    for output in (None, "logits"):  # what is called logits needs no choice
+        np.testing.assert_allclose(load_model("torch:factories:several", output=output)(images), means, rtol=1e-5)
     np.testing.assert_allclose(load_model("torch:factories:pair", output=0)(images), means, rtol=1e-5)
-    for output, asked in ((None, ""), ("scores", ", none called 'scores'")):
+    for name, output, told in (
+        ("several", "scores", "'features', 'logits', none called 'scores'"),
+        ("pair", None, "'0', '1'"),
+        ("pair", "logits", "'0', '1', none called 'logits'"),
+    ):
         with pytest.raises(ModelError) as caught:
-            load_model("torch:factories:several", output=output)(images)
+            load_model(f"torch:factories:{name}", output=output)(images)
         assert str(caught.value) == (
-            f"factories:several: has the outputs 'features', 'logits'{asked}. "
-            "Choose the logits with --output (output=...)."
+            f"factories:{name}: has the outputs {told}. Choose the logits with --output (output=...)."
         )
 
 

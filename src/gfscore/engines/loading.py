@@ -47,7 +47,8 @@ class Loading:
         str | None,
         Word(
             expert=True,
-            help="Which output of the model holds the logits: its name or position.  [default: the only one]",
+            help="Which output of the model holds the logits: its name or position.  "
+            "[default: the only one, or the one called logits]",
         ),
     ] = None
     model_dir: Annotated[

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import InvalidInputError
 
+LOGITS = "logits"  # an output that is called so is taken, where nobody chose one of several
 Layout = Literal["NHWC", "NCHW"]
 CHANNEL_AXIS: dict[Layout, int] = {"NHWC": 3, "NCHW": 1}
 EVIDENT_CHANNELS = (1, 3)  # an axis of this length, and no other like it, holds the channels

@@ -11,8 +11,9 @@ from gfscore.inputs.models.model_objects import is_model
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.arranging import arrange, listed_data
 from gfscore.jobs.calling import Face
+from gfscore.jobs.file_names import name_files
 from gfscore.jobs.options import RunOptions
-from gfscore.jobs.sources import Source, find_sources, model_names, watch
+from gfscore.jobs.sources import Source, find_sources, watch
 from gfscore.measures import Run
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
@@ -61,7 +62,7 @@ def read_versions(
             raise OptionError(f"a version is {type(version).__name__}. Give {KINDS}.")
     versions = [_path(each, run.store) if isinstance(each, str | Path) else each for each in found]
     paths = [each for each in versions if isinstance(each, Path)]
-    first, second = model_names(paths) if len(paths) == 2 else ("old", "new")
+    first, second = (each.name for each in name_files(paths)) if len(paths) == 2 else ("old", "new")
     files = watch(paths, groups, run.class_names)
 
     def read(version: Any) -> Any:

@@ -146,11 +146,20 @@ def threshold_of_a_radius_off_the_scale(folder):
 )
 def gate_of_zeros(folder):
     labels = np.arange(60) % 3
+    decided = (labels + 1 + np.arange(60) // 3 % 2) % 3  # each of the others, in turn
+    return ["gate", *npz(folder, logits=9.0 * np.eye(3)[decided], labels=labels)[1:], "--rdi", "0.9"]
+
+
+@case(
+    "{folder}/m.npz: there is nothing to judge: 0.0 % of the decisions on 3 classes are right, and 100.0 % would be if classes were exchanged (0 as 1, 1 as 2, 2 as 0): labels and model have the classes in different orders. Give labels by name, or say their order with --label-names (of an image folder: the order of the model with --class-names). To judge nevertheless, give --allow labels_permuted --allow all_zero --allow at_chance."
+)
+def gate_of_labels_in_another_order(folder):
+    labels = np.arange(60) % 3
     return ["gate", *npz(folder, logits=9.0 * np.eye(3)[(labels + 1) % 3], labels=labels)[1:], "--rdi", "0.9"]
 
 
 @case(
-    "{folder}/m.csv: there is nothing to judge: every score is 0, so NRGC, Theil and Atkinson do not exist: no sample leads in its class. Check that labels and logits belong together. To judge nevertheless, give --allow all_zero --allow at_chance."
+    "{folder}/m.csv: there is nothing to judge: 0.0 % of the decisions on 2 classes are right, and 100.0 % would be if classes were exchanged (cat as dog, dog as cat): labels and model have the classes in different orders. Give labels by name, or say their order with --label-names (of an image folder: the order of the model with --class-names). To judge nevertheless, give --allow labels_permuted --allow all_zero --allow at_chance."
 )
 def gate_of_labels_that_are_always_wrong(folder):
     rows = (f"{'cat' if row % 2 else 'dog'},{-9 * (row % 2)},{9 * (row % 2 - 1)}\n" for row in range(80))

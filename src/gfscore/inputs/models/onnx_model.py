@@ -19,7 +19,7 @@ from gfscore.arrays import FloatArray
 from gfscore.errors import FileError, ModelError, OptionError, first_line, naming
 from gfscore.inputs.models.fingerprints import hash_texts
 from gfscore.inputs.models.forward_passes import run_batch
-from gfscore.inputs.protocols import EVIDENT_CHANNELS, Layout
+from gfscore.inputs.protocols import EVIDENT_CHANNELS, LOGITS, Layout
 from gfscore.names import listing
 from gfscore.storage import Watched, address_of, changed_file, refuse_changed, refuse_unreadable, with_beside
 
@@ -170,8 +170,13 @@ def only_input(inputs: Sequence[Any]) -> Any:
 
 
 def chosen_output(outputs: Sequence[Any], wanted: str | int | None) -> Any:
-    """The output with the wanted name or position; digits are a position only where no output has that name."""
+    """The output with the wanted name or position; digits are a position only where no output has that name.
+
+    Where nothing is wanted, it is the only one, or the one that is called ``logits``.
+    """
     names = [entry.name for entry in outputs]
+    if wanted is None and LOGITS in names:
+        wanted = LOGITS
     if wanted is None and len(outputs) > 1:
         raise ModelError(f"has {len(outputs)} outputs: {listing(names)}. Choose the logits with --output (output=...).")
     position = 0 if wanted is None else int(wanted) if str(wanted).isdecimal() else -1

@@ -17,7 +17,7 @@ from gfscore.errors import FileError, ModelError, OptionError, first_line, namin
 from gfscore.inputs.models.fingerprints import hash_texts, module_fingerprint, source_hash
 from gfscore.inputs.models.forward_passes import run_batch
 from gfscore.inputs.models.shims import no_deprecations, torch_for
-from gfscore.inputs.protocols import Layout, SuggestedPreprocessing
+from gfscore.inputs.protocols import LOGITS, Layout, SuggestedPreprocessing
 from gfscore.names import listing
 from gfscore.storage import Watched, changed_file, refuse_unreadable
 
@@ -75,7 +75,10 @@ def wrap_module(module: Any, *, name: str, fingerprint: str | None = None, **fie
 
 
 def pick_output(returned: Any, output: str | int | None, tensor: type) -> Any:
-    """The tensor of logits among what a module returned: itself, or an entry of a mapping or sequence."""
+    """The tensor of logits among what a module returned: itself, or an entry of a mapping or sequence.
+
+    Where no ``output`` is asked for, it is the entry that is called ``logits``.
+    """
     if isinstance(returned, tensor):
         if output not in (None, 0, "0"):
             raise ModelError(f"has one output, so there is no {output!r}. Leave out --output (output=...).")
@@ -84,8 +87,8 @@ def pick_output(returned: Any, output: str | int | None, tensor: type) -> Any:
         raise ModelError(f"returned {type(returned).__name__}; logits are a tensor. Wrap the model.")
     pairs = returned.items() if isinstance(returned, Mapping) else enumerate(returned)
     entries = {str(key): value for key, value in pairs}
-    if output is None and isinstance(entries.get("logits"), tensor):  # as models of transformers call them
-        return entries["logits"]
+    if output is None and isinstance(entries.get(LOGITS), tensor):  # as models of transformers call them
+        return entries[LOGITS]
     if output is None or not isinstance(entries.get(str(output)), tensor):
         asked = "" if output is None else f", none called {output!r}"
         tensors = [key for key, value in entries.items() if isinstance(value, tensor)]
