@@ -18,6 +18,12 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # of tests that load onnxru
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))
 
 
+@pytest.fixture(autouse=True)
+def _no_width_of_this_terminal(monkeypatch):
+    """What is printed into a pipe has no width, whatever terminal the tests are run in."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture(scope="session")
 def realdata() -> Path:
     """Networks, logits and test sets trained and made by others."""

@@ -23,6 +23,9 @@ from gfscore.paper import DATASETS, reproduce
 from gfscore.results import FILES
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "scripts"))
+import notebooks  # noqa: E402
+
 BENCHMARKS = ("results.md", "attacks.md", "ray_engine.md")  # what `make bench` wrote last
 CONSOLE = re.compile(r"^```console run\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CONFIG_KEYS = "<!-- every key of gfscore.toml -->"
@@ -34,6 +37,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {
         "cli.md": _cli_page(),
         "schema.md": _schema_page(),
+        "notebook.md": notebooks.markdown(notebooks.read()["cells"]),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(),
         "reproduction.md": markdown_page([reproduce(dataset) for dataset in DATASETS]),
         "benchmarks.md": "\n\n".join((ROOT / "benchmarks" / name).read_text() for name in BENCHMARKS),

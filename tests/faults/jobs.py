@@ -22,13 +22,25 @@ RADII = ("--score", "first-order", "--norm", "l2", "--directions", "4")
 VOTES = ("--method", "smoothing", "--sigma", "0.3", "--n0", "4", "--n", "20")
 
 JOBS: dict[str, list[str]] = {
-    "audit": ["audit", *RUN, "--out", "out", "--per-sample", "out/rows.csv", "--permutations", "20"],
-    "stream": ["audit", "--stream", *RUN, "--out", "out", "--permutations", "20"],
+    "audit": [
+        "audit",
+        *RUN,
+        "--force",
+        "--out",
+        "out",
+        "--per-sample",
+        "out/rows.csv",
+        "--permutations",
+        "20",
+        "--radii",
+        "none",
+    ],
+    "stream": ["audit", "--stream", *RUN, "--force", "--out", "out", "--permutations", "20"],
     "logits": ["logits", *RUN, "-o", "out/net.safetensors"],
-    "radii": ["audit", *RUN, "--out", "out", *RADII, "--n-per-class", "20", "--permutations", "20"],
-    "votes": ["certify", *RUN, "--out", "out", *VOTES, "--n-per-class", "8", "--permutations", "0"],
-    "gate": ["gate", "--adaptive", "--wcr", "0.35", *RUN, "--out", "out"],
-    "report": ["report", "audit.json", "-o", "out/report.html"],
+    "radii": ["audit", *RUN, "--force", "--out", "out", *RADII, "--n-per-class", "20", "--permutations", "20"],
+    "votes": ["certify", *RUN, "--force", "--out", "out", *VOTES, "--n-per-class", "8", "--permutations", "0"],
+    "gate": ["gate", "--adaptive", "--wcr", "0.35", *RUN, "--force", "--out", "out"],
+    "report": ["report", "audit.json", "--force", "-o", "out/report.html"],
 }
 WRITES = {
     "audit": ("audit.json", "rows.csv"),

@@ -1,4 +1,4 @@
-"""The README shows what the program prints, the site builds without a warning, and its guides do what they say."""
+"""The README shows what its commands print, the site builds without a warning, and its guides do what they say."""
 
 import html
 import re
@@ -6,32 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from gfscore.cli.main import run
+import readme_examples
 
 ROOT = Path(__file__).parents[2]
 
 
-def made_up_network(path):
-    """The network of the quickstart, which knows cows least."""
-    rng = np.random.default_rng(0)
-    labels = np.arange(600) % 3
-    logits = rng.normal(0, 1, (600, 3))
-    logits[np.arange(600), labels] += np.array([4, 2, 0.5])[labels]
-    np.savez(path, logits=logits, labels=labels, class_names=["ant", "bee", "cow"])
-
-
-def test_the_readme_shows_what_audit_prints(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
-    made_up_network("net.npz")
-    assert run(["audit", "net.npz"]) == 0
-    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    shown = re.search(r"\$ gfscore audit net\.npz\n(net:.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    lines = shown[1].rstrip().splitlines()
-    assert lines == printed[: len(lines)]
+@pytest.mark.parametrize("with_models", [False, True])
+def test_the_readme_shows_what_its_commands_print(with_models, request):
+    folder = request.getfixturevalue("realdata") if with_models else None
+    text = readme_examples.README.read_text(encoding="utf-8")
+    assert len(readme_examples.BLOCK.findall(text)) == 2
+    assert readme_examples.refreshed(folder).splitlines() == text.splitlines()
 
 
 def test_the_site_builds_without_a_warning_and_every_command_in_it_does_what_the_text_says(tmp_path):
@@ -65,10 +52,10 @@ def sections_of(page: Path) -> dict[str, str]:
 def guide_holds(sections: dict[str, str]) -> None:
     judged = sections["3. Judge a model"]
     assert re.findall(r"^(PASS|FAIL|UNDECIDED)  ", judged, re.MULTILINE) == ["PASS", "FAIL"]
-    assert "samples instead of 900 would decide" in " ".join(sections["4. When the data cannot tell"].split())
-    passes = re.search(r"after\s+(\d+)\s+of\s+900\s+forward", sections["5. Do not pay for more than the verdict"])
+    assert "radii instead of 900 would decide" in " ".join(sections["4. When the data cannot tell"].split())
+    passes = re.search(r"after\s+(\d+)\s+of\s+900\s", sections["5. Do not pay for more than the verdict"])
     assert int(passes[1]) < 450
-    assert "PASS  candidate" in sections["6. Hold a version against the one before"]
+    assert "PASS  awp" in sections["6. Hold a version against the one before"]
     shown = sections["7. Let the CI system show it"]
     assert '<testsuites name="gfscore gate" tests="3" failures="0"' in shown
     assert "Robustness gate: PASS" in shown

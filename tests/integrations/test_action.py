@@ -80,7 +80,7 @@ def test_flags_are_allowed_line_by_line(tmp_path, environment):
     np.savez(tmp_path / "logits new.npz", logits=3 * np.eye(2)[1 - labels], labels=labels)
     given = {"logits": "logits new.npz", "rdi": "0.5"}
     assert run_action(tmp_path, environment, **given).returncode == 2
-    assert run_action(tmp_path, environment, **given, allow="all_zero\nat_chance\n").returncode == 0
+    assert run_action(tmp_path, environment, **given, allow="all_zero\nat_chance\nlabels_permuted\n").returncode == 0
     assert "at_chance, allowed" in (tmp_path / "summary").read_text().replace("\\_", "_")
 
 

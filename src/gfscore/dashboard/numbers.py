@@ -13,6 +13,7 @@ import streamlit as st
 from gfscore import views, zoo
 from gfscore.assemble import make_provenance, ranking_of
 from gfscore.errors import FileError, GFScoreError, InvalidInputError, ResultError
+from gfscore.inputs.array_files import remembered_run
 from gfscore.inputs.logits_files import SUFFIXES, read_samples
 from gfscore.inputs.protocols import Dataset
 from gfscore.jobs.audit import sample_table
@@ -107,11 +108,11 @@ def uploaded_subject(name: str, content: bytes, key: str, *, probabilities: bool
         path = Path(folder) / f"upload{suffix}"
         path.write_bytes(content)
         try:
-            samples = read_samples(path, probabilities=probabilities)
+            samples, made_by = read_samples(path, probabilities=probabilities), remembered_run(path)
         except InvalidInputError as error:
             error.source = name  # the user's word for it, not ours
             raise
-    return Subject(name=Path(name).stem, key=key, source=name, samples=samples)
+    return Subject(name=Path(name).stem, key=key, source=name, samples=samples, run=made_by)
 
 
 def _files(paths: Sequence[str], broken: list[str]) -> Iterator[Path]:
@@ -131,7 +132,16 @@ def _logits(path: Path, data: Dataset | None) -> list[Subject]:
         raise FileError(f"has other labels than {data.source}. Give the data that the logits were made from.").found_in(
             path
         )
-    return [Subject(name=path.stem, key=str(path.resolve()), source=path.name, samples=samples, images=data)]
+    return [
+        Subject(
+            name=path.stem,
+            key=str(path.resolve()),
+            source=path.name,
+            samples=samples,
+            images=data,
+            run=remembered_run(path),
+        )
+    ]
 
 
 def _stored(path: Path) -> list[Subject]:

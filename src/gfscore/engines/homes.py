@@ -16,6 +16,7 @@ from gfscore.inputs.protocols import Dataset
 from gfscore.measures import Measure, RowMeasure, Run
 from gfscore.measures.run import facts_of
 from gfscore.measures.summary_files import SumLog
+from gfscore.results import RunInfo
 from gfscore.storage.store import Entry, Recipe, Store, fact_metadata, halved_batches
 from gfscore.summaries import Look, Summary
 
@@ -32,6 +33,7 @@ class Plan:
     recipe: Recipe
     data: Dataset
     about: dict[str, Any]  # for people
+    made_by: RunInfo  # what the finished file remembers
     columns: int = 0  # of a row, where rows are kept
 
     @classmethod
@@ -39,9 +41,9 @@ class Plan:
         """The plan of a measure of a run."""
         recipe = run.recipe(measure)
         if not isinstance(measure, RowMeasure):
-            return cls(name=run.name, recipe=recipe, data=run.data, about={})
+            return cls(name=run.name, recipe=recipe, data=run.data, about={}, made_by=run.about)
         about, columns = measure.about(run), measure.columns(run)
-        return cls(name=run.name, recipe=recipe, data=run.data, about=about, columns=columns)
+        return cls(name=run.name, recipe=recipe, data=run.data, about=about, made_by=run.about, columns=columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +113,7 @@ class RowsHome(Home[FloatArray, Stored]):
         """The finished file."""
         if not self._complete:
             data = self.plan.data
-            self._entry.finish(data.labels, fact_metadata(facts_of(data)))
+            self._entry.finish(data.labels, fact_metadata(facts_of(data, self.plan.made_by)))
             self._complete = True
         return Stored(path=self._entry.finished, name=self._entry.content)
 

@@ -15,17 +15,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
+from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
 
 from gfscore.errors import FileError, first_line
 from gfscore.names import LONGEST_NAME, listing
+from gfscore.results import RunInfo
 from gfscore.samples import TableNotes
-from gfscore.storage.store import LENGTH_BYTES, halved_batches
+from gfscore.storage import redact
+from gfscore.storage.store import LENGTH_BYTES, RUN, halved_batches
 
 PROBABILITY_KEYS = ("probabilities", "probs", "logits")
 IN_PIECES = "Save it as .safetensors, which is read in pieces."  # what to do with logits that do not fit
 BOMB_BYTES, BOMB_RATIO = 1 << 28, 100  # what is unpacked may be small, or this many times what was packed
 ENCRYPTED = 0x1  # flag bit of a zip member
+LONGEST_RUN = 1 << 16  # characters that say how a model was run: some hundreds, where nothing is wrong
 LOCAL_HEADER = struct.Struct("<26xHH")  # stands before each member; ends with the lengths of its name and extra field
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2",
@@ -86,6 +90,40 @@ def read_safetensors(path: Path, *, probabilities: bool) -> RawSamples:
         class_sizes=_json_sizes(metadata["class_sizes"]) if "class_sizes" in metadata else None,
         data=metadata.get("data"),
     )
+
+
+def remembered_run(path: Path) -> RunInfo | None:
+    """How the model behind a logits file was run, where the file says it; only ``gfscore logits`` writes that.
+
+    What cannot be read at all is left to the reader of the samples, which says why.
+    """
+    if path.suffix.lower() != ".safetensors" or not path.is_file():
+        return None
+    try:
+        metadata = _header(path)[0].get("__metadata__") or {}
+    except FileError:
+        return None
+    if RUN not in metadata:
+        return None
+    text = metadata[RUN]
+    try:
+        if len(text) > LONGEST_RUN:
+            raise ValueError(f"{len(text):,} characters")
+        found = RunInfo.model_validate_json(text)
+        for name in (found.model.name, found.data.source):
+            if not name.strip() or len(name) > LONGEST_NAME:
+                raise ValueError(f"a name of {len(name.strip()):,} characters")
+    except ValidationError as error:
+        first = error.errors()[0]
+        why = ".".join(map(str, first["loc"])) or "no JSON"
+    except ValueError as error:
+        why = str(error)
+    else:
+        return found
+    raise FileError(
+        f"metadata {RUN!r} does not say how a model was run ({why}). It is damaged: make the file again, with gfscore "
+        "logits."
+    ).found_in(redact(path))
 
 
 def _keys(names: Sequence[str], *, probabilities: bool) -> tuple[str, str]:

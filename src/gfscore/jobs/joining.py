@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gfscore.assemble import ranking_of
 from gfscore.errors import FileError, OptionError
-from gfscore.jobs.sources import refuse_repeated
+from gfscore.jobs.file_names import refuse_repeated
 from gfscore.results import Audit, ModelAudit, Provenance
 
 RESULT = "audit.json"

@@ -13,6 +13,7 @@ from gfscore.engines.loading import Handed, Loader, pairs
 from gfscore.engines.local import measured, score_first_order
 from gfscore.engines.ray import logits_on_ray
 from gfscore.errors import OptionError, naming
+from gfscore.inputs.array_files import remembered_run
 from gfscore.inputs.data import random_rows
 from gfscore.inputs.data.data_objects import class_indices, why_no_pixels
 from gfscore.inputs.logits_files import read_samples
@@ -27,12 +28,13 @@ from gfscore.jobs.arranging import are_specs, arrange, listed_data, listed_model
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.common_words import DataSpecs, ModelSpecs
 from gfscore.jobs.config_files import read_now
+from gfscore.jobs.file_names import name_files
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.rearranging import input_flags
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
 from gfscore.measures import Logits, Run
 from gfscore.measures.run import facts_of
-from gfscore.results import Flag, Provenance
+from gfscore.results import Flag, Provenance, RunInfo
 from gfscore.samples import Groups, Samples
 from gfscore.scores import LocalScores
 from gfscore.storage import Watched, redact, to_read
@@ -54,13 +56,16 @@ class Source:
     no_run: str | None = None  # why there is none, of a model that was run here nevertheless
     flags: tuple[Flag, ...] = ()  # what a reader should know of that
     probabilities: bool = False  # what the model gives, whoever says otherwise
+    remembered: RunInfo | None = None  # what a logits file says of the run that made it
 
     @property
     def origin(self) -> Origin:
         """Where the samples come from, for the result."""
         if self.run is not None:
             return Origin(self.run.data.source, self.run.data.seed, self.run.about)
-        return ARRAYS if self.path is None else Origin(self.path.name)
+        made_by = self.remembered
+        seed = None if made_by is None else made_by.data.seed
+        return ARRAYS if self.path is None else Origin(self.path.name, seed, made_by)
 
     def naming(self) -> AbstractContextManager[object]:
         """Errors say what they are about: the file as given, or the model that is run; arrays have no name."""
@@ -85,6 +90,8 @@ class Source:
                     "these samples were checked as logits. Say that they are probabilities where they are made."
                 )
             words.refuse("samples in memory have no columns")
+            if self.no_run is not None:
+                words.refuse("the labels of data are its own", labels_too=True)
             samples = samples if class_names is None else samples.named(class_names)
         elif self.path is None:
             raise OptionError(f"{self.name} has no samples.")
@@ -132,8 +139,8 @@ def find_sources(
         )
     if not (models or sets):
         run.refuse_ray(LOGITS_FILES)
-    for name, path in model_names(files).items():
-        yield Source(name=name, path=path)
+    for found in name_files(files, beside_runs=bool(models)):
+        yield Source(name=found.name, path=found.files[0], remembered=found.run)
     if models or sets:
         yield from run_models(models, sets, run, face, probabilities=probabilities)
 
@@ -158,7 +165,9 @@ def source_of(model: Any, data: Any = None, *, run: RunOptions, probabilities: b
     if asked.model is None and asked.labels is None:
         if not isinstance(model, str | Path):
             raise OptionError("logits in memory need their labels beside them. Give both arrays, or Samples.")
-        return Source(name=str(model), path=to_read(model))
+        path = to_read(model)
+        made_by = remembered_run(path)
+        return Source(name=str(model) if made_by is None else made_by.model.name, path=path, remembered=made_by)
     if asked.labels is None:
         return next(find_sources(None, asked.model, asked.data, run, SILENT, probabilities=probabilities))
     samples = Samples.of(asked.logits, asked.labels, class_names=run.names, probabilities=probabilities)
@@ -242,31 +251,6 @@ def _run_inputs(model: Model, data: Handed, options: RunOptions, *, probabilitie
     return Source(name=model.name, samples=samples, no_run=why, flags=flags, probabilities=probabilities)
 
 
-def refuse_repeated(paths: Sequence[Path]) -> list[Path]:
-    """The paths without links in them; refused where two are one file."""
-    resolved, seen = [path.resolve() for path in paths], set[Path]()
-    for path, given in zip(resolved, paths, strict=True):
-        if path in seen:
-            raise OptionError(f"{given} is given twice. Name each file once.")
-        seen.add(path)
-    return resolved
-
-
-def model_names(paths: Sequence[Path]) -> dict[str, Path]:
-    """A name per file: its stem, with as many folders before it as it takes to tell it from the others."""
-    parts = [(*path.parts[:-1], path.stem) for path in refuse_repeated(paths)]
-    names = ["/".join(part[-1:]) for part in parts]
-    depth = 1
-    while len(set(names)) < len(names) and depth < max(map(len, parts)):
-        depth += 1
-        names = [
-            "/".join(part[-depth:]) if names.count(name) > 1 else name for part, name in zip(parts, names, strict=True)
-        ]
-    if len(set(names)) < len(names):  # same folder, same stem: only the ending differs
-        names = [path.name if names.count(name) > 1 else name for path, name in zip(paths, names, strict=True)]
-    return dict(zip(names, paths, strict=True))
-
-
 def watch(*paths: Any) -> Watched:
     """The files among what was given, in the state they are in before any is read."""
     given = [each for path in paths for each in (path if isinstance(path, list | tuple) else [path])]
@@ -302,5 +286,5 @@ def logits(
         raise OptionError("one --model and one --data make one logits file. Call the command once for each.")
     for source in run_models(models, sets, run, face):
         if source.run is not None and source.path is not None:
-            export_logits(source.path, out, fact_metadata(facts_of(source.run.data)))
+            export_logits(source.path, out, fact_metadata(facts_of(source.run.data, source.run.about)))
     return out

@@ -36,7 +36,7 @@ class Origin(NamedTuple):
 
     source: str = "arrays"
     seed: int | None = None  # of data that were drawn by a generator
-    run: RunInfo | None = None  # of the model that was run here
+    run: RunInfo | None = None  # of the model, where gfscore made its logits
 
 
 ARRAYS = Origin()

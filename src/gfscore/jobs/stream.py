@@ -19,9 +19,10 @@ from gfscore.inputs.logits_files import Shards, find_shards, refuse_two_formats
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.arranging import are_specs, listed_data, listed_models
 from gfscore.jobs.calling import Face, listed_paths
+from gfscore.jobs.file_names import NamedFiles, model_names, name_models, refuse_repeated
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.rearranging import input_flags
-from gfscore.jobs.sources import LOGITS_FILES, model_names, open_runs, refuse_repeated
+from gfscore.jobs.sources import LOGITS_FILES, open_runs
 from gfscore.jobs.stages import Origin, audit_summary, score_samples
 from gfscore.measures import Sums
 from gfscore.results import ModelAudit
@@ -164,18 +165,17 @@ def audit_streams(
     logits, models, data = listed_paths(logits), listed_models(model), listed_data(data)
     if logits or not (models or data):
         run.refuse_ray(LOGITS_FILES)
-        files = _files_of(logits, pieces=pieces)
-        watched = Watched(path for paths in files.values() for path in paths)  # before any is read
-        hashes = {path: digest for paths in files.values() for path, digest in _hashes(paths).items()}
+        files = _files_of(logits, pieces=pieces, beside_runs=bool(models))
+        watched = Watched(path for each in files for path in each.files)  # before any is read
+        hashes = {path: digest for each in files for path, digest in _hashes(each.files).items()}
         audits += [
             _streamed(
-                name,
-                paths,
+                each,
                 options,
                 Shards(probabilities=probabilities, class_names=run.names, **asdict(words)),
-                look=_looks(face, options, name),
+                look=_looks(face, options, each.name),
             )
-            for name, paths in files.items()
+            for each in files
         ]
         refuse_changed(watched)
     if models or data:
@@ -184,20 +184,20 @@ def audit_streams(
     return audits, hashes
 
 
-def _files_of(paths: Sequence[Path], *, pieces: bool) -> dict[str, list[Path]]:
+def _files_of(paths: Sequence[Path], *, pieces: bool, beside_runs: bool) -> list[NamedFiles]:
     """The files of each model: those in its folder, or the one named; or all of them for one (``pieces``)."""
     if not paths:
         raise OptionError("there is nothing to stream. Name logits files, folders of them, or --model and --data.")
-    files = {name: find_shards(path) for name, path in model_names(paths).items()}
-    every = [file for shards in files.values() for file in shards]
+    names, files = list(model_names(paths)), [find_shards(path) for path in paths]
+    every = [file for shards in files for file in shards]
     refuse_repeated(every)  # one may be named, and be in a folder that is named
     if pieces:
         folder = paths[0].resolve()
         name = folder.name if folder.is_dir() else folder.parent.name
-        files = {name or "model": every}
-    for shards in files.values():
+        names, files = [name or "model"], [every]
+    for shards in files:
         refuse_two_formats(shards)
-    return files
+    return name_models(files, names, beside_runs=beside_runs)
 
 
 def _hashes(paths: Sequence[Path]) -> dict[Path, str]:
@@ -242,23 +242,23 @@ def _stream_runs(
 
 
 def _streamed(
-    name: str,
-    paths: Sequence[Path],
+    model: NamedFiles,
     options: Options,
     shards: Shards,
     *,
     look: Look,
 ) -> ModelAudit:
+    paths = model.files
     source = paths[0].name if len(paths) == 1 else f"{len(paths)} files, {paths[0].name} to {paths[-1].name}"
-    stream = StreamingAudit(options, name=name, source=source)
+    stream = StreamingAudit(options, name=model.name, source=source)
     for path in paths:
         samples = shards.read(path)
         with naming(path):
             for piece in pieces_of(samples):
                 look(stream.add(piece).tally)
     shards.finish()
-    with naming(name):
-        return stream.result()
+    with naming(model.name):
+        return stream.result().model_copy(update={"run": model.run})
 
 
 def _looks(face: Face, options: Options, name: str) -> Look:

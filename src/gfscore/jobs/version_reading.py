@@ -9,10 +9,11 @@ from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models.model_objects import is_model
 from gfscore.inputs.table_columns import ReadingWords
-from gfscore.jobs.arranging import arrange, listed_data
+from gfscore.jobs.arranging import arrange, listed_data, refuse_unread
 from gfscore.jobs.calling import Face
+from gfscore.jobs.file_names import name_files
 from gfscore.jobs.options import RunOptions
-from gfscore.jobs.sources import Source, find_sources, model_names, watch
+from gfscore.jobs.sources import Source, find_sources, watch
 from gfscore.measures import Run
 from gfscore.results import Audit, ModelAudit
 from gfscore.samples import Samples
@@ -35,6 +36,7 @@ def read_versions(
     words: ReadingWords,
 ) -> tuple[list[Samples | ModelAudit], tuple[str, str], Watched, list[Run]]:
     """Old and new: samples or audits, their names, the files they were read from, and the models that were run."""
+    refuse_unread(words, given)
     handed, runs = listed_data(data), list[Run]()
 
     def run_here(version: Any) -> Any:
@@ -62,7 +64,7 @@ def read_versions(
             raise OptionError(f"a version is {type(version).__name__}. Give {KINDS}.")
     versions = [_path(each, run.store) if isinstance(each, str | Path) else each for each in found]
     paths = [each for each in versions if isinstance(each, Path)]
-    first, second = model_names(paths) if len(paths) == 2 else ("old", "new")
+    first, second = (each.name for each in name_files(paths)) if len(paths) == 2 else ("old", "new")
     files = watch(paths, groups, run.class_names)
 
     def read(version: Any) -> Any:

@@ -239,7 +239,7 @@ def explain_draws(drawn: Drawn, run: AdaptiveRun, delta: float, digits: int = 3)
     """Why it ended as it did, in a sentence with numbers."""
     cost = f"{run.used:,} of {run.available:,} forward passes"
     if run.passes_per_sample > 1:
-        cost = f"{run.used:,} of {run.available:,} samples, of up to {run.passes_per_sample:,} passes each,"
+        cost = f"{run.used:,} of {run.available:,} samples (up to {run.passes_per_sample:,} passes each)"
     level = f"{run.threshold:g} (error level {delta:g})"
     if drawn.verdict is Verdict.PASS:
         return f"Every one of {len(run.classes):,} classes is shown to be at least {level} after {cost}."

@@ -30,7 +30,7 @@ from gfscore.inputs.protocols import Dataset, Model, change_layout
 from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo
 from gfscore.samples import Samples
 from gfscore.storage import refuse_changed
-from gfscore.storage.store import ON_GPU, Recipe, Store
+from gfscore.storage.store import ON_GPU, RUN, Recipe, Store
 
 DEFAULT_BATCH = 128
 READ_ROWS = 256  # images that are read and preprocessed together, unless they are large
@@ -55,14 +55,15 @@ class Checked(NamedTuple):
     probe: FloatArray  # its logits on the first images and on noise, which tell it from other models
 
 
-def facts_of(data: Dataset) -> dict[str, Any]:
-    """What samples of some data know beside logits and labels: names, and which part of which set they are."""
+def facts_of(data: Dataset, made_by: RunInfo) -> dict[str, Any]:
+    """What samples know beside logits and labels: names, which part of which set they are, and what made them."""
     sizes = data.class_sizes
     return {
         "class_names": data.class_names,
         "sample_ids": data.sample_ids,
         "class_sizes": None if sizes is None else sizes.tolist(),
         "data": data.fingerprint,
+        RUN: made_by.model_dump(mode="json"),
     }
 
 

@@ -139,6 +139,16 @@ def headline(model: ModelAudit) -> str:
     return f"{model.name}: {model.samples.n:,} samples, {parts}, {accuracy}; {how}"
 
 
+def made_by(model: ModelAudit) -> list[str]:
+    """How a logits file says that it was made, where it does; a model that is run here was told by the reader."""
+    run, file = model.run, model.samples.source
+    if run is None or run.data.source == file:
+        return []
+    batches = "" if run.batch_size is None else f"; batches of {run.batch_size:,}"
+    how = views.preprocessing_text(run.preprocessing)
+    return [views.printable(f"{file} was made on {run.data.source}; preprocessing: {how}{batches}.")]
+
+
 def claim_text(model: ModelAudit) -> str:
     """What may be read into the score, after everything that was tried."""
     return " ".join([*tried_texts(model), premise_text(model)])

@@ -56,6 +56,7 @@ def _one(model: ModelAudit, console: Console) -> RenderableType:
     noise = sentences.noise_text(model)
     return Group(
         Text(views.printable(sentences.headline(model)), style="bold"),
+        *map(Text, sentences.made_by(model)),
         Text(sentences.brackets(model)),
         Text(),
         *_robustness(model, console),

@@ -45,7 +45,9 @@ class ModelAudit(MetricBlock, Shown):
     name: str
     score: ScoreInfo
     samples: SamplesInfo
-    run: RunInfo | None = Field(default=None, description="when the logits were made here")
+    run: RunInfo | None = Field(
+        default=None, description="when gfscore made the logits: here, or in the file that remembers it"
+    )
     interval: IntervalInfo
     partition: Literal["class", "group"] = "class"
     accuracy: Share = Field(description="share of correct decisions, of what samples.weighted_by says")

@@ -144,3 +144,46 @@ def safetensors_with_names_nested_too_deep(folder):
 def safetensors_with_one_label_for_all(folder):
     save_file({"logits": LOGITS, "labels": np.array(1)}, folder / "m.safetensors")
     return ["audit", str(folder / "m.safetensors"), "--groups", text_file(folder, "groups.txt", "a\n")]
+
+
+def _remembering(folder, said):
+    save_file({"logits": LOGITS, "labels": LABELS}, folder / "m.safetensors", {"gfscore.run": said})
+    return ["audit", str(folder / "m.safetensors")]
+
+
+DAMAGED_RUN = (
+    "{{folder}}/m.safetensors: metadata 'gfscore.run' does not say how a model was run ({why}). It is damaged: make the "
+    "file again, with gfscore logits."
+)
+
+
+@case(DAMAGED_RUN.format(why="no JSON"))
+def safetensors_with_a_run_that_is_no_json(folder):
+    return _remembering(folder, "resnet20")
+
+
+@case(DAMAGED_RUN.format(why="no JSON"))
+def safetensors_with_a_run_nested_too_deep(folder):
+    return _remembering(folder, "[" * 60_000)
+
+
+@case(DAMAGED_RUN.format(why="data"))
+def safetensors_with_half_a_run(folder):
+    return _remembering(folder, '{"model": {"name": "net", "fingerprint": null}, "preprocessing": {}}')
+
+
+@case(DAMAGED_RUN.format(why="preprocessing.mean.0"))
+def safetensors_with_a_mean_that_is_none(folder):
+    about = '"model": {"name": "net", "fingerprint": null}, "data": {"source": "d", "fingerprint": "f"}'
+    return _remembering(folder, f'{{{about}, "preprocessing": {{"mean": ["low"]}}}}')
+
+
+@case(DAMAGED_RUN.format(why="a name of 0 characters"))
+def safetensors_of_a_model_without_a_name(folder):
+    about = '"model": {"name": " ", "fingerprint": null}, "data": {"source": "d", "fingerprint": "f"}'
+    return _remembering(folder, f'{{{about}, "preprocessing": {{}}}}')
+
+
+@case(DAMAGED_RUN.format(why="70,000 characters"))
+def safetensors_with_a_run_of_any_length(folder):
+    return _remembering(folder, "x" * 70_000)
