@@ -134,7 +134,7 @@ class Job(Generic[Outcome]):
             return self._run(bound.arguments, whole, said)
 
     def _run(self, given: Mapping[str, Any], whole: Mapping[str, Any], said: Mapping[str, Any]) -> Outcome:
-        values = {name: self._taken(name, value, given) for name, value in given.items()} | said
+        values = {**{name: self._taken(name, value, given) for name, value in given.items()}, **said}
         groups = {
             name: whole.get(name) or group(**{field.name: values[field.name] for field in fields(group)})
             for name, group in self._groups.items()
