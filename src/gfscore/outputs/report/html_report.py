@@ -15,20 +15,14 @@ from typing import Any
 from gfscore import views
 from gfscore.errors import PLURALS
 from gfscore.outputs import robust_words, sentences
+from gfscore.outputs.calibration_text import OBJECTIVE_MEANINGS, calibration_rows
 from gfscore.outputs.escaping import as_html, script_json, shorten
 from gfscore.outputs.report import report_words as words
 from gfscore.outputs.report.page_numbers import CLASS_LINES, page_data
-from gfscore.outputs.terminal import OBJECTIVE_MEANINGS, calibration_rows
 from gfscore.results import Audit, ModelAudit, Provenance
 
-SCRIPTS = (
-    "dom.js",
-    "charts.js",
-    "curves.js",
-    "robust.js",
-    "table.js",
-    "main.js",
-)  # in the order in which they build on each other
+# In the order in which they build on each other.
+SCRIPTS = ("dom.js", "charts.js", "curves.js", "robust.js", "table.js", "main.js")
 CHOICE = """\
 <nav aria-label="Models"><label for="model">Model</label><select id="model">{options}</select>
 <label for="beside">beside it</label><select id="beside"><option value="">none</option>{options}</select></nav>"""
