@@ -28,6 +28,8 @@ def main() -> None:
         zoo = audit_zoo([TEST], RunOptions(store=Path(store)))
     cifar10, imagenet = published_audit("cifar10"), published_audit("imagenet")
     pictures = {
+        "robustness": (zoo["trades"], {}),
+        "robustness-models": (zoo, {}),
         "forest": (zoo["trades"], {}),
         "forest-1000": (imagenet.models[0], {}),
         "heatmap": (cifar10, {}),

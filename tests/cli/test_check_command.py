@@ -146,7 +146,10 @@ def test_the_demo_catches_the_network_that_fools_the_score(demo):
     assert highest.claim.radius_refuted_share > 0.9
     text = Seen(demo.code, demo.screen).text
     share = f"{100 * highest.claim.radius_refuted_share:.1f} %"
-    assert "Caught: forward passes alone give “scaled” away: its first-order radius, " in text
-    assert " is the lowest of all, the same as of “standard”: larger confidences, not another decision." in text
+    robust = {model.name.partition(" on ")[0]: model.robustness.headline for model in on_test}
+    assert robust["scaled"] == robust["standard"]  # the same decisions
+    assert robust["scaled"].value == min(rung.value for rung in robust.values())
+    said = f"and the lowest robust accuracy, {100 * robust['scaled'].value:.1f} %, digit by digit that of “standard”."
+    assert f"Beware: “scaled” has the highest GREAT score, {highest.aggregate:.3f}, {said}" in text
     assert f"Radius reading of its score refuted on {share} of samples" in text
     assert all(model.claim.tried_by == () for model in audit.models if model.samples.seed is not None)

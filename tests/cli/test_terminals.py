@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from terminals import HIDE_CURSOR, PROMPT, SHOW_CURSOR, Seen, Terminals, executed
 
+from gfscore import views
 from gfscore.cli.binding import Terminal
 from gfscore.cli.main import main, run
 from gfscore.cli.screens import progress_bar
@@ -127,6 +128,7 @@ def test_the_demo_tells_what_a_newcomer_needs(demo):
     check_looks(seen, 80, 0)
     text = seen.text
     for word in (
+        "Robust accuracy:",
         "Least protected:",
         "Is it noise?",
         "Beware:",
@@ -136,15 +138,20 @@ def test_the_demo_tells_what_a_newcomer_needs(demo):
         "Written: gfscore-demo/: audit.json, report.html (open it), figures/",
     ):
         assert word in text
-    assert re.search(r"scaled +98\.0 % +1\.227 +8: 1\.18 \[1\.00, 1\.26\] +0\.070 +0\.\d{3} +0\.49", text)
     audit = Audit.load(demo.folder / "audit.json")
+    rungs = {model.name: model.robustness.headline for model in audit.models if model.robustness is not None}
+    assert len(rungs) == 8  # those on the test images
+    fooled = rungs["scaled on zoo:digits"]
+    lowest = re.escape(f"{fooled.worst}: {views.share_text(fooled.lowest)}")
+    assert re.search(rf"scaled +98\.0 % +{100 * fooled.value:.1f} % +{lowest} +51\.8 % +1\.227 +0\.070", text)
+    assert text.index("Robust accuracy:") < text.index("Least protected:") < text.index("Is it noise?")
     assert len(audit.models) == 16
     assert len(audit.calibration.models) == 8  # those on the test images
     assert f"T* = {audit.calibration.temperature:.3g}" in text
     page = demo.folder / "report.html"
     assert page.read_text(encoding="utf-8") == report.html(audit)
     drawn = {path.name for path in (demo.folder / "figures").iterdir()}
-    assert drawn == {"forest.png", "heatmap.png", "noise.png"}
+    assert drawn == {"robustness-models.png", "robustness.png", "forest.png", "heatmap.png", "noise.png"}
 
 
 def test_the_demo_takes_less_than_a_minute(demo):

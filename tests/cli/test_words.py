@@ -29,7 +29,7 @@ IN_PYTHON = {  # what has no text: arrays, callables, whoever listens
     "check": {"folder", "face", "gpu"},
     "init": {"gpu"},
     "logits": {"face", "gpu"},
-    "demo": {"radii", "face"},
+    "demo": {"face"},
     "reproduce": {"face", "gpu"},
 }
 

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from itertools import pairwise
 
 import altair as alt
 import numpy as np
@@ -25,6 +26,8 @@ from gfscore.outputs.figures import (
     noise_floor,
     radar,
     reranking,
+    robust_curves,
+    robust_models,
     robustness_disparity,
     save,
     side_by_side,
@@ -32,7 +35,7 @@ from gfscore.outputs.figures import (
 from gfscore.outputs.figures.model_ranks import Box, place_labels
 from gfscore.outputs.figures.style import TEXT_SIZE, width_of
 from gfscore.paper import published_audit
-from gfscore.results import Audit, Calibration, Curves, ModelAudit
+from gfscore.results import Audit, Calibration, Curves, ModelAudit, Robustness, Rung
 from gfscore.temperature.curve import ALL_CLASSES, LOWEST_CLASSES
 
 TEMPERATURES = [0.1, 0.3, 1.0, 3.0, 10.0]
@@ -53,7 +56,30 @@ def with_temperatures(audit: Audit) -> Audit:
         baselines={"clean_accuracy": 0.85, "at_one": None},
         curve={"edges": TEMPERATURES, "values": [0.5, 0.8, 0.9, 0.7]},
     )
+    if not any(model.robustness for model in models):
+        models = [model.model_copy(update={"robustness": made_up_robustness(model)}) for model in models]
     return audit.model_copy(update={"models": tuple(models), "calibration": calibration})
+
+
+def made_up_robustness(model: ModelAudit, *, norm: str = "linf", n: int | None = None) -> Robustness:
+    """Shares that fall from the clean accuracy as eps grows, with the last class the worst."""
+    sizes = [entry.n if n is None else n for entry in model.classes]
+
+    def rung(eps: float, left: float) -> Rung:
+        values = [left * 0.9 * entry.accuracy for entry in model.classes[:-1]] + [0.0]
+        shares = [{"value": value, "interval": (value / 2, (1 + value) / 2)} for value in values]
+        return Rung(
+            eps=eps, value=left * 0.8 * model.accuracy, interval=(0.0, left), classes=shares,
+            worst=model.classes[-1].name, worst_set=[model.classes[-1].name],
+        )  # fmt: skip
+
+    return Robustness(
+        kind="estimated", norm=norm, eps=2 / 255, n=sum(sizes), delta=0.05,
+        classes=[
+            {"name": entry.name, "n": size, "size": entry.n} for entry, size in zip(model.classes, sizes, strict=True)
+        ],
+        rungs=[rung(level / 255, 1 - level / 10) for level in (0.5, 2, 8)],
+    )  # fmt: skip
 
 
 def made_up_curves(model: ModelAudit) -> Curves:
@@ -137,6 +163,10 @@ def expected_names(name: str, audit: Audit) -> list[str]:
         return [f"lowest: {lowest}"[:20], f"Scores of the {LOWEST_CLASSES} lowest classes, by temperature<"]
     if name == "temperature":
         return [f"lowest: {lowest}"[:20], f"highest: {highest}"[:20]]
+    if name == "robustness":
+        return [f"worst: {first.robustness.headline.worst}"[:18], "all samples"]
+    if name == "robustness-models":
+        return [f"{model.name}: "[:20] for model in audit.models if model.robustness is not None]
     if name in ("disparity", "robustness-rdi", "reranking", "noise"):
         return [top.name]
     return []
@@ -265,6 +295,8 @@ def test_results_without_what_a_figure_needs_say_so(results):
         "vulnerability": "the count of worst classes compares at least 2 models; this result holds 1. Audit several.",
         "calibration": "this result has no calibration curve. Calibrate first: gfscore audit --calibrate OBJECTIVE.",
         "temperature": "there are no scores by temperature in this result. Run gfscore audit on the logits.",
+        "robustness-models": "this figure compares robust accuracies of at least 2 models; this result has 1. "
+        "Audit several with --model.",
     }.items():
         with pytest.raises(ResultError) as caught:
             drawn(name, one)
@@ -274,6 +306,72 @@ def test_results_without_what_a_figure_needs_say_so(results):
     assert str(caught.value) == (
         "this result has no noise floor to draw. Run gfscore audit on the logits, which computes it."
     )
+
+
+class TestRobustCurves:
+    """Robust accuracy over eps: what is drawn is what the result says."""
+
+    def model(self, **made) -> ModelAudit:
+        model = few_samples(["m"]).model
+        return model.model_copy(update={"robustness": made_up_robustness(model, **made)})
+
+    def rows(self, chart, kind: str) -> list[list[dict]]:
+        """The rows of each layer with a mark of this kind."""
+        spec = chart.to_dict()
+        return [spec["datasets"][each["data"]["name"]] if "name" in each["data"] else each["data"]["values"]
+                for each in spec["layer"] if each["mark"]["type"] == kind]  # fmt: skip
+
+    def test_lines_go_through_the_shares_of_the_result(self):
+        model = self.model()
+        rungs = model.robustness.rungs
+        drawn_lines = {rows[0]["name"]: rows for rows in self.rows(robust_curves(model), "line")}
+        assert set(drawn_lines) == {"all samples", "worst: 2", "0", "1"}
+        wanted = {"all samples": [rung.value for rung in rungs], "1": [rung.classes[1].value for rung in rungs]}
+        for name, values in wanted.items():
+            assert [row["value"] for row in drawn_lines[name]][1:] == values
+            assert [row["eps"] for row in drawn_lines[name]] == [0, 0.5, 2, 8]
+        assert drawn_lines["1"][0]["value"] == model.classes[1].accuracy
+
+    def test_bands_are_the_intervals_of_the_whole_and_of_the_worst(self):
+        model = self.model()
+        whole, worst = self.rows(robust_curves(model), "area")
+        assert [(row["low"], row["high"]) for row in whole] == [rung.interval for rung in model.robustness.rungs]
+        assert [(row["low"], row["high"]) for row in worst] == [
+            rung.classes[2].interval for rung in model.robustness.rungs
+        ]
+
+    def test_clean_accuracy_of_other_samples_is_not_joined_to_the_lines(self):
+        chart = robust_curves(self.model(n=2))
+        assert all(rows[0]["eps"] == 0.5 for rows in self.rows(chart, "line"))
+        assert "Circles: clean accuracy, of all 15 samples." in notes(chart)
+
+    def test_it_says_what_the_numbers_are(self):
+        said = notes(robust_curves(self.model()))
+        assert "By first-order radii by forward passes alone (15 samples, Linf). An estimate, no bound:" in said
+        assert "Worst at 2/255 (dotted): 2 at 0.0 % [0.0 %, 50.0 %] robust accuracy; the intervals leave no" in said
+        assert "all, at every eps, hold together with probability 0.95" in said
+
+    def test_models_without_radii_are_counted_and_mixed_norms_refused(self):
+        first, second, third = few_samples(["a", "b", "c"]).models
+        audit = few_samples(["a"])
+        both = [each.model_copy(update={"robustness": made_up_robustness(each)}) for each in (first, second)]
+        shown = notes(robust_models(audit.model_copy(update={"models": (*both, third)})))
+        assert "Without robust accuracy, and not shown: 1 model." in shown
+        other = second.model_copy(update={"robustness": made_up_robustness(second, norm="l2")})
+        with pytest.raises(ResultError, match="of different norms or kinds"):
+            robust_models(audit.model_copy(update={"models": (both[0], other)}))
+
+    def test_without_radii_there_is_a_sentence(self):
+        with pytest.raises(ResultError, match="has no robust accuracy, which takes the model"):
+            robust_curves(few_samples(["m"]))
+
+    def test_names_at_the_ends_of_lines_are_apart_and_inside(self):
+        chart = robust_curves(self.model()).to_dict()
+        texts = [each for each in chart["layer"] if each["mark"]["type"] == "text" and "value" in each["encoding"]["x"]]
+        places = sorted(each["encoding"]["y"]["value"] for each in texts)
+        assert len(places) == 4
+        assert all(after - before >= TEXT_SIZE for before, after in pairwise(places))
+        assert 0 <= places[0] <= places[-1] <= chart["height"]
 
 
 def test_a_forest_needs_intervals(results):

@@ -16,7 +16,7 @@ from gfscore.paper import Reproduction
 from gfscore.results import Audit
 from gfscore.storage import redact, write_text
 
-FIGURES = ("heatmap", "noise")  # of all networks, on the test images
+FIGURES = ("robustness-models", "heatmap", "noise")  # of all networks, on the test images
 
 
 @command(demo)
@@ -31,26 +31,27 @@ def demo_command(
 ) -> None:
     """Audit the embedded zoo: eight small digit classifiers, on test images and on generated ones.
 
-    Runs the forward passes, audits, tries to refute the scores, calibrates the temperature, prints what came out in one
-    screen, and writes audit.json, report.html and some figures.
+    Runs the forward passes, audits, estimates robust accuracy, tries to refute the scores, calibrates the temperature,
+    prints what came out in one screen, and writes audit.json, report.html and some figures.
     """
     folder_of(out, holds="a result, a report and figures")
     replaced = check_free(out / "audit.json", out / "report.html", force=force)
-    found = job(radii=not quiet)
-    found.audit.save(out / "audit.json")
-    write_text(out / "report.html", report.html(found.audit))
-    _draw(demo_screen.on_test(found.audit), out / "figures")
+    found = job()
+    found.save(out / "audit.json")
+    write_text(out / "report.html", report.html(found))
+    _draw(demo_screen.on_test(found), out / "figures")
     say_replaced(replaced, quiet=quiet)
     if not quiet:
-        demo_screen.show_demo(found.audit, zoo.models(), found.radii, out, screen())
+        demo_screen.show_demo(found, zoo.models(), out, screen())
 
 
 def _draw(audit: Audit, folder: Path) -> None:
     from gfscore.outputs.figures import FIGURES as KNOWN  # Altair takes half a second to load
-    from gfscore.outputs.figures import forest, save
+    from gfscore.outputs.figures import forest, robust_curves, save
 
     for name in FIGURES:
         save(KNOWN[name].draw(audit), folder / f"{name}.png")
+    save(robust_curves(demo_screen.most_robust(audit)), folder / "robustness.png")
     save(forest(demo_screen.most_uneven(audit)), folder / "forest.png")
 
 

@@ -1,7 +1,6 @@
 """``demo`` and ``reproduce``: the embedded zoo end to end, and the paper's experiments."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
@@ -13,8 +12,9 @@ from gfscore.jobs.arranging import listed_data
 from gfscore.jobs.calibrate import Outside, curve_of, with_calibration
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.check import audit_subject
-from gfscore.jobs.common_words import DataSpecs, Seed, StoreFolder
+from gfscore.jobs.common_words import ALL_RADII, DataSpecs, Seed, StoreFolder
 from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.robustness import MeasuredRadii, measure_robustness
 from gfscore.jobs.sources import run_models
 from gfscore.paper import Dataset, Reproduction, Table, measured_table, published
 from gfscore.paper import reproduce as recompute_published
@@ -24,7 +24,6 @@ from gfscore.words import Word
 TEST, GENERATED = "zoo:digits", "generator:zoo"
 OBJECTIVE = "classes"
 TRIED = 20  # samples of each class whose score is put to the test: a few seconds for all networks
-MEASURED = 10  # samples of each class whose first-order radius is measured
 
 
 class Experiment(StrEnum):
@@ -73,33 +72,29 @@ def reproduce(
     return Audit(models=models, provenance=provenance), tables
 
 
-@dataclass(frozen=True, slots=True)
-class ZooAudit:
-    """What the demo shows."""
-
-    audit: Audit
-    radii: tuple[float, ...]  # mean first-order radius of each network on a few test images
-
-
 @Job
-def demo(*, store: StoreFolder = None, seed: Seed = 0, radii: bool = True, face: Face = SILENT) -> ZooAudit:
-    """Audit the embedded zoo: eight small digit classifiers, on test images and on generated ones.
-
-    With ``radii`` their first-order radii on a few images are measured too.
-    """
-    run = RunOptions(store=store, seed=seed)
-    return ZooAudit(audit_zoo((TEST, GENERATED), run, face), _radii(run, face) if radii else ())
+def demo(*, store: StoreFolder = None, seed: Seed = 0, face: Face = SILENT) -> Audit:
+    """Audit the embedded zoo: eight small digit classifiers, on test images and on generated ones."""
+    return audit_zoo((TEST, GENERATED), RunOptions(store=store, seed=seed), face)
 
 
 def audit_zoo(data: Sequence[str], run: RunOptions, face: Face = SILENT) -> Audit:
-    """Every network on each data set, and the temperature calibrated on the first of them."""
+    """Every network on each data set, and the temperature calibrated on the first of them.
+
+    On images that exist, scores are put to the test, and robust accuracy is measured by forward passes alone: at the
+    size of the attacks that the networks were attacked with when they were made.
+    """
     options, models, samples, curves = Options(seed=run.seed), [], {}, {}
+    attack = Options(seed=run.seed, norm="l2", eps=zoo.models()[0].attack_radius, gradients="no")
+    radii = MeasuredRadii.of(attack, ALL_RADII)
     for source in run_models(_networks(), data, run, face):
         subject, audited = audit_subject(source, options)
         samples[source.name], curves[source.name] = subject.samples, curve_of(subject.samples, options)
         if subject.run.data.seed is None:  # images that exist
             found = refute(subject, [Refuter.BISECTION], per_class=TRIED, seed=options.seed)
             audited = with_refutation(audited, subject, found, delta=options.delta)
+            if radii is not None:
+                audited = measure_robustness(audited, subject.run, subject.samples, radii, face, delta=options.delta)
         models.append(audited)
     first = models[0].samples.source
     calibrated = {model.name: curves[model.name] for model in models if model.samples.source == first}
@@ -112,15 +107,6 @@ def audit_zoo(data: Sequence[str], run: RunOptions, face: Face = SILENT) -> Audi
         ),
         calibration=calibration,
         provenance=make_provenance(command="gfscore demo"),
-    )
-
-
-def _radii(run: RunOptions, face: Face) -> tuple[float, ...]:
-    """Mean first-order radius of each network on a few test images: another score, to hold the first against."""
-    few, options = replace(run, n_per_class=MEASURED), Options(score="first-order", norm="l2", seed=run.seed)
-    return tuple(
-        float(source.score(source.read(), options, face).values.mean())
-        for source in run_models(_networks(), [TEST], few, face)
     )
 
 

@@ -33,6 +33,11 @@ class Rung(Result):
     classes: tuple[Metric, ...] = Field(description="in the order of the classes of the robustness")
 
     @property
+    def whole(self) -> Metric:
+        """Of the whole, with its interval."""
+        return Metric(value=self.value, interval=self.interval)
+
+    @property
     def lowest(self) -> Metric:
         """Of the worst class: what all intervals together leave of the smallest share."""
         known = [entry.interval for entry in self.classes if entry.interval is not None]

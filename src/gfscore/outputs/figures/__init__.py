@@ -23,6 +23,7 @@ from gfscore.outputs.figures.class_grids import class_heatmap, radar
 from gfscore.outputs.figures.class_rows import PICKED, class_picker, forest, side_by_side
 from gfscore.outputs.figures.disparity import Radii, disparity_bars, lorenz, noise_floor, rdi_concentration
 from gfscore.outputs.figures.model_ranks import class_vulnerability, place_labels, reranking, robustness_disparity
+from gfscore.outputs.figures.robust_curves import robust_curves, robust_models
 from gfscore.results import Audit, ModelAudit
 from gfscore.storage import atomic_file
 
@@ -48,6 +49,8 @@ __all__ = [
     "radar",
     "rdi_concentration",
     "reranking",
+    "robust_curves",
+    "robust_models",
     "robustness_disparity",
     "save",
     "side_by_side",
@@ -89,6 +92,8 @@ class Figure:
 
 
 FIGURES: dict[str, Figure] = {
+    "robustness": Figure(robust_curves, "robust accuracy of each class over eps, the worst marked", per_model=True),
+    "robustness-models": Figure(robust_models, "robust accuracy of several models over eps, and of their worst class"),
     "forest": Figure(forest, "classes of a model with their intervals, sorted", per_model=True),
     "heatmap": Figure(class_heatmap, "every class score of every model; of many classes, the ends by name"),
     "disparity": Figure(disparity_bars, "score, WCR, RDI, NRGC and FP-GREAT of each model"),
