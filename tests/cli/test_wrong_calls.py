@@ -132,7 +132,7 @@ def names():
         ("compare(A)", "compare() missing a required argument: 'new'. See help(gfscore.compare)."),
         ("compare(5, 6)", "a version is int. Give a file, (logits, labels), Samples, a result of"),
         ("compare(A, S)", "one version is an audit, and the other has samples. Give logits for both,"),
-        ("compare(net, net)", "a version is a model, with no data sets. Give one as its data."),
+        ("compare(net, net)", "a version is a model, without data. Give them: --data IMAGES (data=...)."),
         ("compare(L, L)", "a version is ndarray. Give a file, (logits, labels), Samples, a result of"),
         ("compare(L, L, labels=Y[:3])", "logits have 60 rows but there are 3 labels. They look transposed: give"),
         ("compare((L, Y), (L, Y, Y))", "a version is tuple. Give a file, (logits, labels), Samples, a result of"),
@@ -178,3 +178,66 @@ def test_a_wrong_call_is_answered_in_a_sentence(call, answer, names):
     assert told.startswith(answer)
     assert told.endswith((".", "?"))
     assert "\n" not in told
+
+
+ABOUT = {
+    "labels_from=1": "--labels-from is about logits files",
+    "label_names=['a', 'b', 'c']": "--label-names is about logits files",
+    "label_column='y'": "--label-column is about tables (.csv, .tsv or .parquet)",
+    "ignore_columns=['id']": "--ignore-columns is about tables (.csv, .tsv or .parquet)",
+}
+IN_MEMORY, AN_AUDIT = "samples in memory have", "an audit has"
+
+
+@pytest.mark.parametrize("word", ABOUT)
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        ("audit(S, {})", IN_MEMORY),
+        ("audit({{'a': S, 'b': S}}, {})", IN_MEMORY),
+        ("gate(S, wcr=0.1, {})", IN_MEMORY),
+        ("gate([S, S], wcr=0.1, {})", IN_MEMORY),
+        ("gate(A, wcr=0.1, {})", AN_AUDIT),
+        ("gate('audit.json', wcr=0.1, {})", AN_AUDIT),
+        ("gate(S, wcr=0.1, baseline=S, {})", IN_MEMORY),
+        ("compare(S, S, {})", IN_MEMORY),
+        ("compare(A, A, {})", AN_AUDIT),
+        ("compare('old.json', 'new.json', {})", AN_AUDIT),
+        ("calibrate({{'a': S}}, 'stability', {})", IN_MEMORY),
+        ("certify(S, 'lipschitz', constant=1, {})", IN_MEMORY),
+    ],
+)
+def test_what_is_said_of_files_is_refused_where_none_is_read(call, what, word, names):
+    with pytest.raises(gfscore.GFScoreError) as refused:
+        eval(call.format(word), names)
+    of_labels = word.startswith(("labels_from", "label_names"))
+    assert (
+        str(refused.value)
+        == f"{ABOUT[word]}, and {what} {'classes already' if of_labels else 'no columns'}. Leave it out."
+    )
+
+
+@pytest.mark.parametrize("word", ["labels_from=1", "label_names=['a', 'b', 'c']"])
+@pytest.mark.parametrize(
+    ("call", "whose"),
+    [
+        ("audit(net, (X, Y), {})", "the labels of --data are its own"),
+        ("gate(net, (X, Y), wcr=0.1, {})", "the labels of --data are its own"),
+        ("audit(lambda x: x @ np.eye(3), (L, Y), {})", "the labels of data are its own"),
+        ("gate(lambda x: x @ np.eye(3), (L, Y), wcr=0.1, {})", "the labels of data are its own"),
+        ("compare(lambda x: x, lambda x: x, data=(L, Y), {})", "the labels of data are its own"),
+    ],
+)
+def test_what_is_said_of_the_labels_of_files_is_refused_for_data(call, whose, word, names):
+    with pytest.raises(gfscore.GFScoreError) as refused:
+        eval(call.format(word), names)
+    assert str(refused.value).endswith(f"{ABOUT[word]}, and {whose}. Leave it out.")
+
+
+def test_labels_of_arrays_are_counted_as_it_is_said(names):
+    """Beside arrays the words are about their labels, and are used."""
+    for call in ("audit(L, Y + 1, labels_from=1)", "gate(L, Y + 1, wcr=0.1, labels_from=1)"):
+        found = eval(call, names)
+        assert (
+            found.models[0].accuracy == eval(call.replace(" + 1", "").replace("=1)", "=0)"), names).models[0].accuracy
+        )

@@ -72,6 +72,21 @@ def arrange(first: Any, second: Any, model: Any = None, data: Any = None) -> Ask
     return Asked(logits=as_array(first, "logits"), labels=as_array(second, "labels"), model=model, data=data)
 
 
+def refuse_unread(words: ReadingWords, *given: Any) -> None:
+    """Refuse what is said of columns and labels where all that is given was read, or made, before."""
+    parts = [list(each.values()) if isinstance(each, Mapping) else each for each in given if each is not None]
+    several = [each for part in parts for each in (part if isinstance(part, list | tuple) else [part])]
+    if several and all(_is_read(each) for each in several):
+        what = "samples in memory have" if any(isinstance(each, Samples) for each in several) else "an audit has"
+        words.refuse(f"{what} no columns")
+        words.refuse(f"{what} classes already", labels_too=True)
+
+
+def _is_read(given: Any) -> bool:
+    of_audit = isinstance(given, str | Path) and Path(given).suffix.lower() == ".json"
+    return of_audit or isinstance(given, (Samples, *RESULTS))
+
+
 def _refuse_among_models(given: Any) -> None:
     """Refuse what is no model among models: the others show what is meant."""
     several = list(given.values()) if isinstance(given, Mapping) else given

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from gfscore.assemble import make_provenance, ranking_of
 from gfscore.errors import OptionError
 from gfscore.inputs.table_columns import ReadingWords
-from gfscore.jobs.arranging import arrange, with_name
+from gfscore.jobs.arranging import arrange, refuse_unread, with_name
 from gfscore.jobs.calibrate import Outside, curve_of, with_calibration
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.common_words import (
@@ -114,6 +114,7 @@ def audit(
     if options.radius is not None:
         run.refuse_ray("a first-order radius")
     logits, labels, model, data = arrange(logits, labels, model, data)
+    refuse_unread(words, logits)
     model, name = with_name(model, name)
     robust = wanted_radii(options, radii, run, model=model or data, stream=stream or pieces)
     arrays = {"labels": labels, "sample_ids": sample_ids, "class_sizes": class_sizes, "name": name}

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.small_files import for_models, read_class_names, read_reference
 from gfscore.inputs.table_columns import ReadingWords
-from gfscore.jobs.arranging import arrange
+from gfscore.jobs.arranging import arrange, refuse_unread
 from gfscore.jobs.calling import SILENT, Job
 from gfscore.jobs.common_words import Accuracies, ClassNames, LogitsFiles, Probabilities, Reference
 from gfscore.jobs.options import Options, RunOptions
@@ -91,6 +91,7 @@ def calibrate(
     if not isinstance(how, RunOptions):
         raise OptionError(f"run is {type(run).__name__}. Give gfscore.RunOptions(mean=..., std=...).")
     names = read_class_names(class_names) if isinstance(class_names, Path) else class_names
+    refuse_unread(words, logits)
     logits, models, data = arrange(logits, labels, None, data).checked(names, words, probabilities=probabilities)
     sources = find_sources(logits, models, data, how, SILENT, probabilities=probabilities)
     curves = {}

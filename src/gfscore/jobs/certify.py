@@ -17,7 +17,7 @@ from gfscore.errors import ModelError, OptionError, naming
 from gfscore.inputs.chains import chain_bound
 from gfscore.inputs.small_files import read_radii
 from gfscore.inputs.table_columns import ReadingWords
-from gfscore.jobs.arranging import arrange, listed_models
+from gfscore.jobs.arranging import arrange, listed_models, refuse_unread
 from gfscore.jobs.audit import Seen
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.certificate_words import Certificate, CertificateWords
@@ -64,6 +64,7 @@ def certify(
     Every radius is in [0, 1] pixels. ``seen`` is called with the name, samples and radii of each model.
     """
     certificate.check()
+    refuse_unread(words, logits)
     logits, model, data = arrange(logits, labels, model, data).checked(run.names, words)
     if certificate.method == Certificate.SMOOTHING:
         run.refuse_ray("--method smoothing")

@@ -11,7 +11,7 @@ from gfscore.assemble import make_provenance
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.adaptive import gate_runs
-from gfscore.jobs.arranging import arrange, listed_models, split_policy, with_name
+from gfscore.jobs.arranging import arrange, listed_models, refuse_unread, split_policy, with_name
 from gfscore.jobs.baselines import Baseline, compare_with, is_audit, read_baseline, refuse_void_baseline
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Probabilities, Radii
@@ -112,6 +112,7 @@ def gate(
         run.refuse_ray("a gate on files")
     policy, labels = split_policy(inputs, policy, labels)
     asked = arrange(inputs, labels, model, data)
+    refuse_unread(words, inputs, baseline)
     inputs, model, data = asked.checked(run.names, words, probabilities=probabilities)
     model, name = with_name(model, name)
     files = watch(inputs, baseline, policy, groups, words.label_names)

@@ -90,6 +90,8 @@ class Source:
                     "these samples were checked as logits. Say that they are probabilities where they are made."
                 )
             words.refuse("samples in memory have no columns")
+            if self.no_run is not None:
+                words.refuse("the labels of data are its own", labels_too=True)
             samples = samples if class_names is None else samples.named(class_names)
         elif self.path is None:
             raise OptionError(f"{self.name} has no samples.")

@@ -9,7 +9,7 @@ from gfscore.errors import OptionError, naming
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models.model_objects import is_model
 from gfscore.inputs.table_columns import ReadingWords
-from gfscore.jobs.arranging import arrange, listed_data
+from gfscore.jobs.arranging import arrange, listed_data, refuse_unread
 from gfscore.jobs.calling import Face
 from gfscore.jobs.file_names import name_files
 from gfscore.jobs.options import RunOptions
@@ -36,6 +36,7 @@ def read_versions(
     words: ReadingWords,
 ) -> tuple[list[Samples | ModelAudit], tuple[str, str], Watched, list[Run]]:
     """Old and new: samples or audits, their names, the files they were read from, and the models that were run."""
+    refuse_unread(words, given)
     handed, runs = listed_data(data), list[Run]()
 
     def run_here(version: Any) -> Any:
@@ -45,7 +46,8 @@ def read_versions(
             version, second = version
         elif is_model(version):
             if len(handed) != 1:
-                raise OptionError(f"a version is a model, with {len(handed) or 'no'} data sets. Give one as its data.")
+                many = f"with {len(handed)} data sets. Give one of them" if handed else "without data. Give them"
+                raise OptionError(f"a version is a model, {many}: --data IMAGES (data=...).")
             second = handed[0]
         elif labels is None or isinstance(version, str | Path | Samples | Audit | ModelAudit):
             return version
