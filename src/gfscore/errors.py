@@ -13,6 +13,7 @@
     │   │   ├── TooFewClassesError               fewer than two classes have samples
     │   │   └── EmptyIntervalError               scores that leave no value for what they estimate
     │   ├── FileError                            a file that is not what it should be
+    │   │   └── MissingFileError                 a file that is not there
     │   ├── ModelError                           a model that cannot be run as it is
     │   ├── ResultError                          a result that does not hold what is asked of it
     │   │   └── NoSuchNameError (also a KeyError)    a model or class that it has not
@@ -62,6 +63,7 @@ class InvalidInputError(GFScoreError, ValueError):
     """Input that cannot be used as it is."""
 
     source: str | None = None
+    option: str | None = None  # that the source was given to
 
     def found_in(self, source: object) -> Self:
         """An error that names the file it was found in (the innermost name stays)."""
@@ -69,9 +71,15 @@ class InvalidInputError(GFScoreError, ValueError):
             self.source = str(source)
         return self
 
+    def said_by(self, option: str) -> Self:
+        """An error that names the option which the file was given to; one that names it already stays as it is."""
+        if self.option is None and option not in super().__str__():
+            self.option = option
+        return self
+
     def __str__(self) -> str:
-        message = super().__str__()
-        return message if self.source is None else f"{self.source}: {message}"
+        before = [each for each in (self.option, self.source) if each is not None]
+        return ": ".join([*before, super().__str__()])
 
 
 @contextmanager
@@ -151,6 +159,10 @@ class EmptyIntervalError(SamplesError):
 
 class FileError(InvalidInputError):
     """A file that is missing, damaged, or not what it should be."""
+
+
+class MissingFileError(FileError):
+    """A file that is not there."""
 
 
 class ModelError(InvalidInputError):

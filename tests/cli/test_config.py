@@ -199,7 +199,20 @@ def test_what_it_cannot_mean_is_refused(text, tmp_path, capsys):
 
 def test_a_file_that_is_not_there(tmp_path, capsys):
     assert run(["audit", "--config", str(tmp_path / "gfscore.toml")]) == 2
-    assert capsys.readouterr().err == f"gfscore: {tmp_path}/gfscore.toml: does not exist. Check the path.\n"
+    assert capsys.readouterr().err == f"gfscore: --config: {tmp_path}/gfscore.toml: does not exist. Check the path.\n"
+
+
+def test_a_file_that_the_configuration_names_is_not_there(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gfscore.toml").write_text('model = "net.onnx"\ndata = "zoo:digits"\n')
+    message = "model in gfscore.toml: net.onnx: does not exist. Check the path."
+    assert run(["audit", "--config", "gfscore.toml"]) == 2
+    assert capsys.readouterr().err == f"gfscore: {message}\n"
+    with pytest.raises(ValueError) as caught:
+        gfscore.audit(config="gfscore.toml")
+    assert str(caught.value) == message
+    assert run(["audit", "--config", "gfscore.toml", "--model", "other.onnx"]) == 2
+    assert capsys.readouterr().err == "gfscore: --model: other.onnx: does not exist. Check the path.\n"
 
 
 def test_a_word_under_models_that_belongs_above_is_sent_there(tmp_path, capsys):

@@ -132,7 +132,7 @@ def names():
         ("compare(A)", "compare() missing a required argument: 'new'. See help(gfscore.compare)."),
         ("compare(5, 6)", "a version is int. Give a file, (logits, labels), Samples, a result of"),
         ("compare(A, S)", "one version is an audit, and the other has samples. Give logits for both,"),
-        ("compare(net, net)", "a version is a model, with no data sets. Give one as its data."),
+        ("compare(net, net)", "a version is a model, without data. Give them: --data IMAGES (data=...)."),
         ("compare(L, L)", "a version is ndarray. Give a file, (logits, labels), Samples, a result of"),
         ("compare(L, L, labels=Y[:3])", "logits have 60 rows but there are 3 labels. They look transposed: give"),
         ("compare((L, Y), (L, Y, Y))", "a version is tuple. Give a file, (logits, labels), Samples, a result of"),

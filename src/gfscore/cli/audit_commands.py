@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gfscore import views
 from gfscore.cli.binding import AsJson, Call, Out, PerSample, Quiet, command
 from gfscore.cli.screens import say, screen, write_data
 from gfscore.cli.written import Force, check_free, file_in, folder_of, say_replaced
@@ -15,8 +16,9 @@ from gfscore.jobs.certify import certify
 from gfscore.jobs.check import check
 from gfscore.jobs.init import Found, init
 from gfscore.jobs.sources import logits
+from gfscore.outputs.calibration_text import show_calibration
 from gfscore.outputs.tables import check_per_sample, write_per_sample
-from gfscore.outputs.terminal import show_audit, show_calibration
+from gfscore.outputs.terminal import show_audit
 from gfscore.outputs.verdicts import show_check
 from gfscore.results import Audit
 from gfscore.storage import redact
@@ -120,7 +122,7 @@ def init_command(job: Call, *, quiet: Quiet = False) -> None:
     found: Found = job()
     console = screen(quiet=quiet)
     for note in found.notes:
-        say(console, note)
+        console.print(views.printable(note))
     say(console, f"Written: {redact(found.path)}")
     say(console, f"Next: gfscore audit --config {redact(found.path)}")
 

@@ -1,12 +1,13 @@
 """The one place where errors become a line and an exit code."""
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -21,6 +22,7 @@ from gfscore.storage import FULL, redact
 UNUSABLE_INPUT, FAILED_INSIDE, INTERRUPTED = 2, 4, 130
 # typer carries its own copy of click; its usage errors have this base, which has no public name.
 UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
+EXTRA = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)")  # as click says it
 
 # where each is, in the order of the help
 COMMANDS = {
@@ -108,6 +110,7 @@ def run(arguments: list[str]) -> int:
         if not message:  # the help was shown, because nothing was asked for
             return 0
         end = "" if message.endswith((".", "?")) else "."
+        end += _likely(message, error)
         return _fail(f"{message}{end} See gfscore {_command(arguments)}--help.", UNUSABLE_INPUT)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted.", INTERRUPTED)
@@ -130,6 +133,18 @@ def _fail(message: str, code: int) -> int:
     one_line = views.printable(redact(" ".join(message.split())))
     print(f"gfscore: {one_line}", file=sys.stderr)  # noqa: T201
     return code
+
+
+def _likely(message: str, error: Any) -> str:
+    """What was meant by a model or images that were given without their options, to a command that needs those."""
+    found = EXTRA.match(message)
+    options = {entry.name for entry in error.ctx.command.params} if found and error.ctx else set()
+    if found is None or not {"model", "data"} <= options:
+        return ""
+    from gfscore.jobs.given_files import likely_options
+
+    hint = likely_options(found[1].split())
+    return "" if hint is None else f" {hint}"
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:

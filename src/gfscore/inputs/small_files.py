@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gfscore.arrays import FloatArray
-from gfscore.errors import FileError, OptionError, first_line, naming, require
+from gfscore.errors import FileError, MissingFileError, OptionError, first_line, naming, require
 from gfscore.inputs.array_files import array_names, open_npz, read_member
 from gfscore.inputs.known_data import WITH_NAMES
 from gfscore.inputs.table_columns import SAMPLE_ID
@@ -29,7 +29,7 @@ def read_class_names(path: Path) -> list[str]:
     """Class names from a text file with one name per line, or from a JSON list."""
     with naming(path):
         if not path.exists():
-            raise FileError(f"does not exist: --class-names takes a file, or one of {', '.join(WITH_NAMES)}.")
+            raise MissingFileError(f"does not exist. Give a file of names, or one of {', '.join(WITH_NAMES)}.")
         if path.suffix.lower() != ".json":
             return _read_text(path).splitlines()
         names = _read_json(path, "Write a list of names.")

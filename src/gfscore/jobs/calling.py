@@ -6,9 +6,11 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Generic, TypeVar, get_type_hints
 
 from gfscore.errors import OptionError, WordError
+from gfscore.jobs.given_files import naming_option, refuse_misplaced
 from gfscore.jobs.word_help import describe, shorten_types
 from gfscore.jobs.word_values import local_path, plain_value, takes_path, takes_paths, word_of
 from gfscore.results import Result
@@ -95,9 +97,8 @@ class Job(Generic[Outcome]):
 
         self._paths = {e.name: takes_paths(e.annotation) for e in parameters if takes_path(e.annotation)}
         self._panels = {name: panel for group in self._groups.values() for name, panel in _field_panels(group).items()}
-        self.renamed = {
-            word.was: name for name, entry in self.words().items() if (word := word_of(entry.annotation)) and word.was
-        }
+        self._said = {name: word for name, entry in self.words().items() if (word := word_of(entry.annotation))}
+        self.renamed = {word.was: name for name, word in self._said.items() if word.was}
 
     def __call__(self, *arguments: Any, **words: Any) -> Outcome:
         """Call the function by its words, old names too; what ``config`` says, if given, stands behind them."""
@@ -111,9 +112,12 @@ class Job(Generic[Outcome]):
         given = {*words, *(field.name for group in whole for field in fields(group))}
         by_place = dict(zip(self._written.parameters, arguments, strict=False))
         with config.noted():
-            return self._call(arguments, config.words(self.name, [*given, *by_place], by_place) | words)
+            told = config.words(self.name, [*given, *by_place], by_place)
+            known = config.words(self.name, [])  # the command line has taken them over already
+            same = [name for name, value in known.items() if repr(words.get(name, value)) == repr(value)]
+            return self._call(arguments, told | words, {name: f"{name} in {file}" for name in same})
 
-    def _call(self, arguments: Any, words: dict[str, Any]) -> Outcome:
+    def _call(self, arguments: Any, words: dict[str, Any], config: Mapping[str, str] = MappingProxyType({})) -> Outcome:
         whole = {name: _group(name, group, words.pop(name)) for name, group in self._groups.items() if name in words}
         whole = {name: value for name, value in whole.items() if value is not None}
         said = {field.name: getattr(value, field.name) for value in whole.values() for field in fields(value)}
@@ -125,7 +129,12 @@ class Job(Generic[Outcome]):
         except TypeError as error:
             raise WordError(self.name, str(error), list(self._written.parameters)) from None
         bound.apply_defaults()
-        values = {name: self._taken(name, value, bound.arguments) for name, value in bound.arguments.items()} | said
+        refuse_misplaced(self.name, bound.arguments, self._said)
+        with naming_option({**bound.arguments, **said}, self._said, config):
+            return self._run(bound.arguments, whole, said)
+
+    def _run(self, given: Mapping[str, Any], whole: Mapping[str, Any], said: Mapping[str, Any]) -> Outcome:
+        values = {**{name: self._taken(name, value, given) for name, value in given.items()}, **said}
         groups = {
             name: whole.get(name) or group(**{field.name: values[field.name] for field in fields(group)})
             for name, group in self._groups.items()

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
-from gfscore.errors import OptionError, first_few, naming
+from gfscore.errors import MissingFileError, OptionError, first_few, naming
 from gfscore.inputs.generators import GENERATOR
 from gfscore.inputs.known_data import known_class_names
 from gfscore.inputs.model_specs import KEYS, join_spec
@@ -23,6 +23,7 @@ from gfscore.inputs.models import KINDS
 from gfscore.inputs.models.model_objects import is_model
 from gfscore.inputs.small_files import read_toml
 from gfscore.jobs.calling import CONFIGURED
+from gfscore.jobs.given_files import FILES
 from gfscore.jobs.word_values import kinds_of, takes_path, word_of
 from gfscore.judge.policy import ALLOW, TABLES
 from gfscore.score_titles import FIRST_ORDER
@@ -31,7 +32,6 @@ from gfscore.storage import is_address, to_read
 MODELS, POLICY = "models", (*TABLES, ALLOW)
 ALIKE = frozenset({"delta", "seed", "activation"})  # that mean the same in all commands, whatever their help says
 GENERAL = ("audit", "gate")  # whose words stand at the top
-FILES = ("logits", "inputs")  # what is judged, where no model is run
 SPECS = ("model", "data", "reference", "accuracies", "old", "new")  # texts that may be paths
 NEVER = frozenset({"config", "out"})  # words of the call alone
 Parameters = Mapping[str, inspect.Parameter]
@@ -50,7 +50,10 @@ class Config:
         """The configuration at a path or an address; its words are checked when they are asked for."""
         file = to_read(place)
         folder = str(place).rpartition("/")[0] if is_address(place) else Path(place).parent
-        return cls(read_toml(file, 'Write a line such as data = "test.npz".'), file, folder)
+        try:
+            return cls(read_toml(file, 'Write a line such as data = "test.npz".'), file, folder)
+        except MissingFileError as error:
+            raise error.said_by("--config") from None
 
     @contextmanager
     def noted(self) -> Iterator[None]:

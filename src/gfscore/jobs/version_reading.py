@@ -46,7 +46,8 @@ def read_versions(
             version, second = version
         elif is_model(version):
             if len(handed) != 1:
-                raise OptionError(f"a version is a model, with {len(handed) or 'no'} data sets. Give one as its data.")
+                many = f"with {len(handed)} data sets. Give one of them" if handed else "without data. Give them"
+                raise OptionError(f"a version is a model, {many}: --data IMAGES (data=...).")
             second = handed[0]
         elif labels is None or isinstance(version, str | Path | Samples | Audit | ModelAudit):
             return version

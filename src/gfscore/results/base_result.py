@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gfscore.errors import FileError, ResultError, naming
+from gfscore.errors import FileError, MissingFileError, ResultError, naming
 from gfscore.storage import redact, to_read, to_write, write_text
 
 Interval = tuple[float, float]
@@ -112,6 +112,8 @@ class ResultFile(Shown):
         with naming(redact(path)):
             try:
                 text = to_read(path).read_bytes()
+            except FileNotFoundError as error:
+                raise MissingFileError("does not exist. Check the path.") from error
             except OSError as error:
                 raise FileError(f"cannot be read ({error.strerror}). Check the path.") from error
             return cls.from_json(text)

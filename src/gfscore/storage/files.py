@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from gfscore.errors import FileError, RunError
+from gfscore.errors import FileError, MissingFileError, RunError
 from gfscore.storage.addresses import redact
 from gfscore.storage.object_stores import send
 
@@ -161,7 +161,7 @@ def refuse_unreadable(path: Path) -> None:
     if path.is_dir():
         raise FileError("is a directory. Name a file.")
     if not path.exists():
-        raise FileError("does not exist. Check the path.")
+        raise MissingFileError("does not exist. Check the path.")
     if not os.access(path, os.R_OK):
         raise FileError("cannot be read (Permission denied). Check its permissions.")
     if path.is_file() and path.stat().st_size == 0:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from gfscore.errors import FileError, GFScoreError, TransferError, first_line, naming, require
+from gfscore.errors import FileError, GFScoreError, MissingFileError, TransferError, first_line, naming, require
 from gfscore.storage.addresses import Address, check_key, copies_root, is_address, parse_address, redact
 
 FRESH = {"skip_instance_cache": True, "use_listings_cache": False}  # what a store says now, not what it said before
@@ -171,7 +171,7 @@ def faults(address: Address) -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         what = "does not exist" if _has_bucket(address) else f"is in no bucket: there is no {address.bucket!r}"
-        raise FileError(f"{what}. Check the address.").found_in(address) from error
+        raise MissingFileError(f"{what}. Check the address.").found_in(address) from error
     except Exception as error:  # a store's library has errors of many kinds
         reason = redact(first_line(error))
         if isinstance(error, PermissionError):

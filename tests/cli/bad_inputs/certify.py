@@ -134,7 +134,7 @@ def radii_of_unknown_format(folder):
     return given_radii(folder, "r.txt", "0.1")
 
 
-@case("{folder}/r.csv: does not exist. Check the path.")
+@case("--radii: {folder}/r.csv: does not exist. Check the path.")
 def radii_file_missing(folder):
     return ["certify", *npz(folder)[1:], "--method", "given", "--radii", str(folder / "r.csv")]
 

@@ -59,7 +59,7 @@ def policy_that_is_no_toml(folder):
     return policy(folder, "wcr 0.1\n")
 
 
-@case("{folder}/none.toml: does not exist. Check the path.")
+@case("--policy: {folder}/none.toml: does not exist. Check the path.")
 def policy_that_is_not_there(folder):
     return gated(folder, "--policy", str(folder / "none.toml"))
 

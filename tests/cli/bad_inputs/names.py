@@ -36,14 +36,14 @@ def groups_file_with_an_id(folder):
 
 
 @case(
-    "{folder}/names.txt: does not exist: --class-names takes a file, or one of cifar10, cifar100, imagenet, mnist, fashion-mnist."
+    "--class-names: {folder}/names.txt: does not exist. Give a file of names, or one of cifar10, cifar100, imagenet, mnist, fashion-mnist."
 )
 def class_names_file_missing(folder):
     return npz(folder, "--class-names", str(folder / "names.txt"))
 
 
 @case(
-    "cifar-10: does not exist: --class-names takes a file, or one of cifar10, cifar100, imagenet, mnist, fashion-mnist."
+    "--class-names: cifar-10: does not exist. Give a file of names, or one of cifar10, cifar100, imagenet, mnist, fashion-mnist."
 )
 def class_names_by_a_name_that_is_not_known(folder):
     return npz(folder, "--class-names", "cifar-10")

@@ -62,7 +62,7 @@ def report_below_a_file(folder):
     return ["report", small_audit(folder), "--out", str(folder / "audit.json" / "report.html")]
 
 
-@case("{folder}/audit.json: cannot be read (No such file or directory). Check the path.")
+@case("{folder}/audit.json: does not exist. Check the path.")
 def result_missing(folder):
     return ["table", str(folder / "audit.json")]
 

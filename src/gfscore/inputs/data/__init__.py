@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gfscore.errors import FileError, OptionError, naming
+from gfscore.errors import FileError, MissingFileError, OptionError, naming
 from gfscore.inputs.data.base import (
     Data,
     arrays_digest,
@@ -118,5 +118,5 @@ def _open_file(path: Path, spec: str, preprocessing: Preprocessing) -> Data:
     if path.suffix.lower() == ".npz":
         return open_npz_images(path, layout=preprocessing.layout)
     if not path.exists():
-        raise FileError(f"does not exist. Check the path; data are {FORMS}.")
+        raise MissingFileError(f"does not exist. Check the path; data are {FORMS}.")
     raise FileError(f"has the ending {path.suffix!r}. Data are {FORMS}.")
