@@ -15,8 +15,9 @@ from gfscore.jobs.certify import certify
 from gfscore.jobs.check import check
 from gfscore.jobs.init import Found, init
 from gfscore.jobs.sources import logits
+from gfscore.outputs.calibration_text import show_calibration
 from gfscore.outputs.tables import check_per_sample, write_per_sample
-from gfscore.outputs.terminal import show_audit, show_calibration
+from gfscore.outputs.terminal import show_audit
 from gfscore.outputs.verdicts import show_check
 from gfscore.results import Audit
 from gfscore.storage import redact

@@ -1,7 +1,7 @@
 """Tables that fit their terminal: columns go, the least needed first, and no name or number is ever cut or split."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -11,7 +11,9 @@ from rich.style import StyleType
 from rich.table import Column, Table
 from rich.text import Text
 
+from gfscore import views
 from gfscore.outputs.sentences import both_ends
+from gfscore.results import Flag
 
 Entry = TypeVar("Entry")
 RowMaker = Callable[[Entry], Sequence[Text | str]]
@@ -194,3 +196,8 @@ def _whole(line: Text, style: StyleType = "") -> Text:
     line.stylize(style)
     line.no_wrap, line.overflow = True, "ignore"
     return line
+
+
+def flag_lines(flags: Iterable[Flag]) -> list[Text]:
+    """A line for each flag, as warnings are shown."""
+    return [Text(views.printable(f"! {flag.message}"), style="yellow") for flag in flags]

@@ -39,6 +39,16 @@ def source_text(model: ModelAudit) -> str:
     return f"first-order radii{part} by {how} {about}"
 
 
+def notes(models: Sequence[ModelAudit]) -> list[str]:
+    """What robust accuracies of several models are, where there are any."""
+    found = {model.name: model.robustness for model in models if model.robustness is not None}
+    if not found:
+        return []
+    sources = dict.fromkeys(f"Robust accuracy is from {source_text(model)}." for model in models if model.robustness)
+    kinds = {each.kind for each in found.values()}
+    return [*sources, *([NO_BOUND] if "estimated" in kinds else [PROOF])]
+
+
 def meaning(model: ModelAudit) -> str:
     """What the number in the headline is, where there is little room."""
     found = model.robustness

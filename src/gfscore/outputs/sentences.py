@@ -187,7 +187,10 @@ def brackets_of_all(models: Sequence[ModelAudit]) -> str:
     how = models[0].interval
     if any(model.interval != how for model in models):
         return "Brackets: all intervals of a model together hold with the probability that stands in its audit."
-    return f"Brackets: all intervals of a model together hold with probability {1 - how.delta:g} ({how.method})."
+    others = dict.fromkeys(text for text in map(levels_beside, models) if text is not None)
+    what = "all intervals of scores and metrics of a model" if others else "all intervals of a model"
+    said = f"Brackets: {what} together hold with probability {1 - how.delta:g} ({how.method})."
+    return " ".join([said, *others])
 
 
 def levels_beside(model: ModelAudit) -> str | None:

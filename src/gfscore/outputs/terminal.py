@@ -1,7 +1,7 @@
 """The audit and its calibration as a person reads them in a terminal."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -10,10 +10,12 @@ from rich.text import Text
 from gfscore import views
 from gfscore.errors import PLURALS, first_few
 from gfscore.outputs import robust_words, sentences
-from gfscore.outputs.fitting import add_ends, column_table, fit
-from gfscore.results import Agreement, Audit, Calibrated, Calibration, ClassResult, Flag, LeftOut, Metric, ModelAudit
+from gfscore.outputs.calibration_text import agreement_text, show_calibration
+from gfscore.outputs.fitting import add_ends, column_table, fit, flag_lines
+from gfscore.results import Audit, Calibrated, ClassResult, Metric, ModelAudit
 
 BAR_WIDTH = 16
+WORST_ROBUST = "of the worst"
 # headings of columns that a narrow terminal goes without, the least needed first; bars have none
 SPARE_CLASS_COLUMNS = ("", "share", "n", "most confused with")
 SHRUNKEN = (
@@ -25,18 +27,6 @@ CHOSEN_HERE = (
     "T* was chosen on these samples. The intervals at T* in audit.json are those of a temperature fixed beforehand, "
     "and do not hold together with those at the audit's own; a noise floor at T* is not computed."
 )
-SAME_OBJECTIVE = 1e-9  # two values of an objective closer than this are equal
-OBJECTIVE_MEANINGS = {
-    "models": "rank correlation over models of score and clean accuracy (the paper's definition)",
-    "classes": "mean over models of the rank correlation over classes of score and clean accuracy",
-    "stability": "how little the order of the classes changes with a small change of temperature",
-    "given": "rank correlation over models of score and the reference",
-}
-
-
-def flag_lines(flags: Iterable[Flag]) -> list[Text]:
-    """A line for each flag, as warnings are shown."""
-    return [Text(views.printable(f"! {flag.message}"), style="yellow") for flag in flags]
 
 
 def show_audit(audit: Audit, console: Console) -> None:
@@ -101,6 +91,7 @@ def _many(audit: Audit, console: Console) -> RenderableType:
         _model_table(console, [(model, model) for model in audit.models]),
         Text(),
         Text(sentences.brackets_of_all(audit.models)),
+        *(Text(text, style="dim") for text in robust_words.notes(audit.models)),
         *map(Text, sentences.no_order(audit.models)),
         *map(Text, sentences.weighed_notes(audit.models)),
         *map(Text, _ranking(audit)),
@@ -151,7 +142,9 @@ def _model_table(console: Console, models: Sequence[tuple[ModelAudit, ModelAudit
     part = models[0][0].partition
     headings = {key: views.metric_name(key, score, part) for key in keys}
     robust = any(model.robust_accuracy for model, _ in models)
-    table = column_table("model", "accuracy", *([robust_words.title(models[0][0])] if robust else []))
+    table = column_table("model", "accuracy", *([robust_words.title(models[0][0]), WORST_ROBUST] if robust else []))
+    if robust:
+        table.add_column(f"worst {part}", no_wrap=True)
     for key in keys:
         table.add_column(headings[key], no_wrap=True)
         if key == "wcr":
@@ -165,10 +158,20 @@ def _model_table(console: Console, models: Sequence[tuple[ModelAudit, ModelAudit
         table.add_row(
             Text(views.printable(model.name)),
             views.percent(model.accuracy, 2),
-            *([views.share_text(model.robust_accuracy)] if robust else []),
+            *(_robust_cells(model) if robust else []),
             *cells,
         )
-    return fit(console, table, [headings[key] for key in reversed(keys) if key != "wcr"])
+    spare = [headings[key] for key in reversed(keys) if key != "wcr"]
+    return fit(console, table, [*spare, f"which {part}", headings["wcr"]] if robust else spare)
+
+
+def _robust_cells(model: ModelAudit) -> list[Text | str]:
+    """Robust accuracy of the whole, of the worst class, and which that is."""
+    found = model.robustness
+    if found is None:
+        return [views.share_text(model.robust_accuracy), "–", "–"]
+    rung = found.headline
+    return [views.share_text(model.robust_accuracy), views.share_text(rung.lowest), views.printable(rung.worst)]
 
 
 def _class_table(model: ModelAudit) -> Table:
@@ -244,78 +247,3 @@ def _worst(model: ModelAudit) -> Text:
     if candidates == 1:
         return text.append("The intervals leave no other candidate.")
     return text.append(f"The intervals leave {candidates:,} of {len(model.classes):,} {parts} as candidates.")
-
-
-def show_calibration(calibration: Calibration, console: Console) -> None:
-    """Print a calibration: the temperature, how firmly it is chosen, and what it is worth; 80 columns are enough."""
-    table = column_table("", prose="", header=False)
-    table.columns[0].style = "bold"
-    for name, text in calibration_rows(calibration):
-        table.add_row(name, Text(text))
-    console.print(
-        Group(
-            Text(f"Calibration of {len(calibration.models)} models, objective {calibration.objective}", style="bold"),
-            Text(OBJECTIVE_MEANINGS.get(calibration.objective, ""), style="dim"),
-            Text(),
-            fit(console, table),
-            Text(),
-            *flag_lines(calibration.flags),
-        )
-    )
-
-
-def calibration_rows(calibration: Calibration) -> list[tuple[str, str]]:
-    """What there is to say of a calibration, as name and text."""
-    intervals = ", ".join(f"({low:.4g}, {high:.4g})" for low, high in calibration.intervals) or "–"
-    low, high = calibration.temperature_range
-    temperature = "undefined" if calibration.temperature is None else f"{calibration.temperature:.4g}"
-    found = [
-        ("T*", temperature),
-        ("objective at T*", views.number(calibration.value)),
-        ("maximal on", f"{intervals}  of the range [{low:g}, {high:g}]"),
-        ("at T = 1", views.number(calibration.baselines.at_one)),
-        ("clean accuracy alone", _clean_text(calibration)),
-    ]
-    if calibration.grid is not None:
-        grid = calibration.grid
-        found.append(("the paper's grid", f"T = {grid.temperature:.4g} with {views.number(grid.value)}"))
-    left = [entry for entry in calibration.left_out if entry.at_full is not None]
-    if left:
-        found.append(("leaving one model out", _left_out_text(left)))
-    if calibration.reference is not None:
-        beside = calibration.reference
-        agreements = {"T*": beside.calibrated, "T = 1": beside.at_one, "clean accuracy": beside.clean_accuracy}
-        for name, agreement in agreements.items():
-            if agreement is not None:
-                found.append((f"with the reference, {name}", agreement_text(agreement)))
-    return found
-
-
-def agreement_text(agreement: Agreement) -> str:
-    """Spearman's correlation with what is known of its chance: ``rank correlation 0.900 (p = 0.083, …)``."""
-    if agreement.spearman is None:
-        return "undefined: one of the two has the same value for all models"
-    known = [] if agreement.spearman_p is None else [f"p = {agreement.spearman_p:.2g}"]
-    if agreement.spearman_interval is not None:
-        known.append(f"{agreement.level:.0%} interval {' to '.join(views.ends(agreement.spearman_interval))}")
-    return f"rank correlation {views.number(agreement.spearman)}" + (f" ({', '.join(known)})" if known else "")
-
-
-def _clean_text(calibration: Calibration) -> str:
-    """The baseline; 1 says nothing where clean accuracy is what the score is compared with."""
-    value = calibration.baselines.clean_accuracy
-    known = value is not None and calibration.objective in ("models", "classes")
-    return views.number(value) + (", by definition" if known else "")
-
-
-def _left_out_text(left: Sequence[LeftOut]) -> str:
-    """In how many cases T* is still the best for the remaining models, and what it costs them in the worst."""
-    losses = {entry.model: entry.loss for entry in left}
-    kept = sum(loss <= SAME_OBJECTIVE for loss in losses.values())
-    if kept == len(left):
-        return f"T* stays among the best in all {len(left)} cases"
-    worst = max(losses, key=losses.__getitem__)
-    return (
-        f"T* stays among the best in {kept} of {len(left)} cases; without {views.printable(worst)} it loses "
-        f"{losses[worst]:.3f}"
-    )

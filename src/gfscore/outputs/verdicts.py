@@ -13,8 +13,8 @@ from gfscore.errors import PLURALS
 from gfscore.metrics import all_metrics
 from gfscore.outputs import sentences
 from gfscore.outputs.ci_formats import flag_text, grounds_text
-from gfscore.outputs.fitting import add_ends, column_table, fit
-from gfscore.outputs.terminal import flag_lines, shared_lines
+from gfscore.outputs.fitting import add_ends, column_table, fit, flag_lines
+from gfscore.outputs.terminal import shared_lines
 from gfscore.results import (
     AdaptiveRun,
     Agreement,

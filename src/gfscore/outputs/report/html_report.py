@@ -15,9 +15,9 @@ from typing import Any
 from gfscore import views
 from gfscore.errors import PLURALS
 from gfscore.outputs import sentences
+from gfscore.outputs.calibration_text import OBJECTIVE_MEANINGS, calibration_rows
 from gfscore.outputs.escaping import as_html, script_json, shorten
 from gfscore.outputs.report import report_words as words
-from gfscore.outputs.terminal import OBJECTIVE_MEANINGS, calibration_rows
 from gfscore.results import Audit, Curves, ModelAudit, Provenance
 
 SCRIPTS = ("dom.js", "charts.js", "curves.js", "table.js", "main.js")  # in the order in which they build on each other
