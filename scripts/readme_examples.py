@@ -1,4 +1,4 @@
-"""Compare the commands of ``README.md`` with what they print; ``--write`` puts that into the file.
+"""Compare the commands of ``README.md`` with what they print; ``--write`` puts that there, and draws the picture.
 
 A block ``$ gfscore ...`` that shows output is run, in a folder with a made-up ``net.npz`` and, where the folder of real
 data is there (``GFSCORE_REALDATA``), a network of others as ``net.onnx`` with the first 1,000 test images. As many
@@ -17,12 +17,14 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
+from PIL import Image
 
 from gfscore.cli.main import run
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", ROOT.parent / "shared" / "realdata"))
+PICTURE = ROOT / "docs" / "images" / "readme.png"
 BLOCK = re.compile(r"^(```console\n\$ gfscore (.*)\n)((?:(?!\$ |```).*\n)+)```$", re.MULTILINE)
 CUT = "..."
 
@@ -71,11 +73,24 @@ def refreshed(realdata: Path | None) -> str:
             return refresh(README.read_text(encoding="utf-8"), with_models=realdata is not None)
 
 
+def draw(realdata: Path) -> None:
+    """Draw the picture of the README: the network of its first example."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        prepare(Path(folder), realdata)
+        command = next(match[1] for match in BLOCK.findall(README.read_text(encoding="utf-8")) if "--model" in match[1])
+        run([*shlex.split(command), "--store", "store", "--quiet"])
+        run(["figures", "gfscore-audit/audit.json", "--only", "robustness", "--out", "drawn", "--quiet"])
+        (picture,) = Path("drawn").glob("*.png")
+        Image.open(picture).convert("RGB").quantize(128).save(PICTURE, optimize=True)
+
+
 def main() -> None:
     """Write the README, or say whether it is as it should be."""
     text = refreshed(REALDATA if REALDATA.is_dir() else None)
     if "--write" in sys.argv[1:]:
         README.write_text(text, encoding="utf-8")
+        if REALDATA.is_dir():
+            draw(REALDATA)
     elif text != README.read_text(encoding="utf-8"):
         raise SystemExit("README.md shows something else than is printed: python scripts/readme_examples.py --write")
 

@@ -72,7 +72,8 @@ def _ran(commands: str, folder: str) -> str:
     for command in commands.strip().splitlines():
         shell = ["bash", "-c", command[2:]]
         done = subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True)  # noqa: S603
-        if done.returncode != 0 and "# exit" not in command:
+        announced = re.search(r"# exit (\d+)$", command)
+        if done.returncode != int(announced[1] if announced else 0):
             raise RuntimeError(f"{shlex.join(shell)} exited with {done.returncode}: {done.stderr}")
         if not command.startswith("%"):  # run, but not shown: it only prepares
             lines += [command, *(line.rstrip() for line in (done.stdout + done.stderr).rstrip().splitlines())]

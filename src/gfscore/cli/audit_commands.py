@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gfscore import views
 from gfscore.cli.binding import AsJson, Call, Out, PerSample, Quiet, command
 from gfscore.cli.screens import say, screen, write_data
 from gfscore.cli.written import Force, check_free, file_in, folder_of, say_replaced
@@ -122,7 +123,7 @@ def init_command(job: Call, *, quiet: Quiet = False) -> None:
     found: Found = job()
     console = screen(quiet=quiet)
     for note in found.notes:
-        say(console, note)
+        console.print(views.printable(note))
     say(console, f"Written: {redact(found.path)}")
     say(console, f"Next: gfscore audit --config {redact(found.path)}")
 

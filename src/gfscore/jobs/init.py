@@ -115,7 +115,7 @@ def _write(
         "# Rules of gfscore gate --config gfscore.toml: judged on intervals, so that a verdict is rarely wrong.",
         "# [rules]",
         f"# accuracy = {max(0.0, tried.accuracy(tried.best) - 0.05):.2f}",
-        "# wcr = 0.1  # the worst class, for networks trained alike",
+        '# robust_accuracy = "0.3@2/255"  # the share that withstands an attack of this size, as estimated',
     ]
     best = "as they are" if own.get("preset") is None else f"with --preset {own['preset']}"
     notes = [f"{run.name}: {n_classes} classes; of {n:,} images {told}."]
