@@ -138,8 +138,7 @@ def audit(
             probabilities=probabilities,
             class_sizes=class_sizes,
         )
-    if isinstance(logits, Samples):
-        logits = {name or "model": logits}
+    logits = {name or "model": logits} if isinstance(logits, Samples) else logits
 
     def read(source: Source) -> Samples:
         samples = source.read(probabilities=probabilities, class_names=run.names, groups=groups, words=words)
