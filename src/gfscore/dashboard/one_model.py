@@ -93,14 +93,11 @@ def _show_robustness(model: ModelAudit) -> None:
         return
     st.markdown(f"**{plain_text(sentences.begin(robust_words.whole_text(model)))}.**")
     st.text(f"Worst {model.partition}: {robust_words.worst_text(model, named=shorten)}")
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        show_or_explain(robust_curves, model)
-    with right:
-        headings = robust_words.ladder_headings(model)
-        rows = [dict(zip(headings, row, strict=True)) for row in robust_words.ladder_rows(model, named=shorten)]
-        st.dataframe(rows, hide_index=True)
-        st.text(robust_words.limits_text(found))
+    show_or_explain(robust_curves, model)  # which is wider than half of a page
+    headings = robust_words.ladder_headings(model)
+    rows = [dict(zip(headings, row, strict=True)) for row in robust_words.ladder_rows(model, named=shorten)]
+    st.dataframe(rows, hide_index=True)
+    st.text(robust_words.limits_text(found))
 
 
 def _show_verdict(model: ModelAudit, overall: str, verdicts: Sequence[str], threshold: float) -> None:
