@@ -4,13 +4,15 @@ set -euo pipefail
 
 out=${GATE_OUT:-gfscore-gate}
 words=("--out=$out" "--junit=$out/junit.xml" "--sarif=$out/gate.sarif" "--summary=$out/summary.md")
-for option in config policy wcr rdi accuracy baseline delta; do
+for option in config policy robust-accuracy wcr rdi accuracy baseline delta; do
     variable=GATE_${option^^}
+    variable=${variable//-/_}
     [[ -z ${!variable:-} ]] || words+=("--$option=${!variable}")
 done
 [[ ${GATE_ADAPTIVE:-false} != true ]] || words+=(--adaptive)
-for option in model data allow; do
+for option in model data class-robust-accuracy allow; do
     variable=GATE_${option^^}
+    variable=${variable//-/_}
     while IFS= read -r line; do
         [[ -z $line ]] || words+=("--$option=$line")
     done <<< "${!variable:-}"

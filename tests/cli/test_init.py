@@ -35,10 +35,28 @@ def test_it_writes_a_file_that_every_command_takes(folder, capsys):
         "delta": 0.05,
         "n_per_class": 20,
         "models": [{"model": "net.onnx"}],
+        "rules": {"robust_accuracy": "0.3@2/255"},
     }
     found = gfscore.audit(config="gfscore.toml")
     assert (found.model.name, found.model.samples.n) == ("net", 200)
-    assert run(["gate", "--config", "gfscore.toml", "--accuracy", "0.5"]) == 0
+    assert run(["gate", "--config", "gfscore.toml"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "PASS Robust accuracy at 2/255 is " in shown
+    assert run(["gate", "--config", "gfscore.toml", "--robust-accuracy", "0.99@0.1", "--quiet"]) == 1
+
+
+def test_rules_that_are_left_out_are_rules_that_can_be_taken_in(folder):
+    """What stands behind a # is read as well, once the # is gone."""
+    text = init("net.onnx", "mnist.npz", n_per_class=20).text
+    lines = [
+        line.removeprefix("# ") if line.startswith(("# accuracy", "# [class", '# "*"')) else line
+        for line in text.split("\n")
+    ]
+    Path("gfscore.toml").write_text("\n".join(lines))
+    written = tomllib.loads("\n".join(lines))
+    assert written["class_robust_accuracy"] == {"*": "0.1@2/255"}
+    result = gfscore.gate(config="gfscore.toml")
+    assert [rule.metric for rule in result.models[0].rules] == ["robust_accuracy", "accuracy", "class_robust_accuracy"]
 
 
 def test_the_preset_that_fits_is_written(folder):

@@ -9,6 +9,7 @@ import pytest
 
 from gfscore import Samples, audit_models, views
 from gfscore.cli.main import run
+from gfscore.jobs.robustness import audit_first_order
 from gfscore.results import Metric
 
 HOSTILE = r"a_b & 50% | $x$ <i> \n"
@@ -134,3 +135,24 @@ def test_a_strange_result_file_still_makes_one_table(result, capsys, tmp_path, f
     assert "None" not in text
     if form != "csv":
         assert "two\nlines" not in text
+
+
+def test_robust_accuracy_has_columns_in_both_layouts(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    weights, labels = 4 * np.eye(3), np.arange(30) % 3
+    images = np.clip(0.4 * np.eye(3)[labels] + np.random.default_rng(0).uniform(0, 0.3, (30, 3)), 0, 1)
+    audit = audit_first_order(
+        lambda x: x @ weights, images, labels, norm="linf", max_radius=1, eps=0.11,
+        gradients=lambda x, y, rivals: weights[y][:, None] - weights[rivals],
+    )  # fmt: skip
+    audit.save("audit.json")
+    rung = audit.model.robustness.headline
+    rows = {}
+    for layout in ("models", "classes"):
+        assert run(["table", "audit.json", "--rows", layout, "--format", "csv"]) == 0
+        rows[layout] = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    whole = rows["models"][0]
+    assert float(whole["Robust at 0.11"]) == rung.value
+    assert float(whole["Worst class robust at 0.11 upper"]) == rung.lowest.interval[1]
+    assert whole["Worst class"] == rung.worst
+    assert [float(row["Robust at 0.11"]) for row in rows["classes"]] == [entry.value for entry in rung.classes]

@@ -204,7 +204,7 @@ IN_MEMORY, AN_AUDIT = "samples in memory have", "an audit has"
         ("compare(A, A, {})", AN_AUDIT),
         ("compare('old.json', 'new.json', {})", AN_AUDIT),
         ("calibrate({{'a': S}}, 'stability', {})", IN_MEMORY),
-        ("certify(S, 'lipschitz', constant=1, {})", IN_MEMORY),
+        ("certify(S, method='lipschitz', lipschitz=1, {})", IN_MEMORY),
     ],
 )
 def test_what_is_said_of_files_is_refused_where_none_is_read(call, what, word, names):

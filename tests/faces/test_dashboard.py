@@ -22,6 +22,7 @@ from gfscore.dashboard.page import zip_figures
 from gfscore.errors import FileError
 from gfscore.jobs.audit import verdicts
 from gfscore.jobs.certify import certify_given, certify_lipschitz
+from gfscore.outputs import robust_words
 from gfscore.outputs.escaping import JOINER, plain_text
 from gfscore.samples import Samples
 
@@ -186,7 +187,7 @@ def test_audits_by_other_scores_are_shown_on_their_own_scale(tmp_path, score, la
     assert (threshold.max, threshold.step) == (largest, step)
     lowest = audit.wcr.interval[0]
     threshold.set_value(math.floor(lowest / step) * step).run()
-    assert "**PASS**" in sentences(app)
+    assert ("**PASS**" in sentences(app)) == (lowest >= step)  # at 0 nothing is judged
     app.session_state["tab"] = "Compare models"
     app.run()
     table = app.dataframe[0].value
@@ -288,7 +289,29 @@ def test_a_stored_audit_follows_what_it_can_and_says_what_not(logits_file, tmp_p
     )
     assert cards(app) == {name: (value, "no interval") for name, (value, _) in wanted.items()}
     assert "no intervals and no noise floor without the samples" in sentences(app)
+    slider(app, "Threshold τ").set_value(0.1).run()
     assert "**UNDECIDED**" in sentences(app)
+
+
+def test_nothing_is_judged_before_a_threshold_is_chosen(logits_file):
+    app = opened(logits_file)
+    assert not any(word in sentences(app) for word in ("PASS", "FAIL", "UNDECIDED"))
+    assert any(text.value.startswith("No verdict yet: move the threshold") for text in app.text)
+    assert "verdict" not in app.dataframe[0].value
+    slider(app, "Threshold τ").set_value(0.01).run()
+    assert "**PASS**" in sentences(app)
+    assert "verdict" in app.dataframe[0].value
+
+
+def test_robust_accuracy_comes_first_where_an_audit_has_it(tmp_path):
+    audit = radius_audits()["first-order"]
+    assert audit.model.robustness is not None
+    audit.save(tmp_path / "audit.json")
+    app = opened(tmp_path)
+    wanted = robust_words.ladder_rows(audit.model)
+    assert app.dataframe[0].value.to_numpy().tolist() == wanted
+    whole = views.percent(audit.model.robustness.headline.value)
+    assert any(f"would leave an estimated {whole}" in text.value.replace("\\", "") for text in app.markdown)
 
 
 def test_a_stored_audit_opens_with_its_own_weight_and_temperature(logits_file, tmp_path):

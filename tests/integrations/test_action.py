@@ -75,6 +75,19 @@ def test_models_are_run_and_the_undecided_can_be_let_through(tmp_path, environme
     assert len(json.loads((tmp_path / "gfscore-gate/gate.json").read_text())["models"]) == 2
 
 
+def test_rules_on_robust_accuracy_of_the_whole_and_of_classes(tmp_path, environment):
+    classes = {"class_robust_accuracy": "*=0.1@2/255\n8=0.2@4/255\n", "args": "--n-per-class 20"}
+    given = {"model": "zoo:trades", "data": "zoo:digits", "robust_accuracy": "0.5@2/255", **classes}
+    done = run_action(tmp_path, environment, **given)
+    assert done.returncode == 0, done.stderr
+    rules = json.loads((tmp_path / "gfscore-gate/gate.json").read_text())["models"][0]["rules"]
+    assert [(rule["metric"], rule["at_least"]) for rule in rules] == [
+        ("robust_accuracy", 0.5),
+        ("class_robust_accuracy", 0.1),
+        ("class_robust_accuracy", 0.2),
+    ]
+
+
 def test_flags_are_allowed_line_by_line(tmp_path, environment):
     labels = np.arange(400) % 2
     np.savez(tmp_path / "logits new.npz", logits=3 * np.eye(2)[1 - labels], labels=labels)

@@ -100,3 +100,10 @@ def test_chance_names_a_preset_as_rarely_as_stated():
         right = {name: rng.random(IMAGES) < 0.1 for name in (NONE, "a", "b", "c", "d")}
         told += Tried(dict(sorted(right.items(), key=lambda item: -int(item[1].sum())))).is_better()
     assert told <= 8  # a binomial of 2,000 at 0.001 is above that once in 50,000 times
+
+
+def test_checks_and_certificates_say_it_too():
+    assert CODE in flags_of(gfscore.check(normalised_outside, "zoo:digits", samples=1, method=["bisection"]))
+    words = {"method": "lipschitz", "lipschitz": 1e6}
+    assert CODE in flags_of(gfscore.certify(model=normalised_outside, data="zoo:digits", **words))
+    assert CODE not in flags_of(gfscore.certify(model="zoo:standard", data="zoo:digits", **words))

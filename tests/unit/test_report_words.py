@@ -7,7 +7,7 @@ from huggingface_hub.repocard import ModelCard
 
 from gfscore import Options, Samples, audit_models, views
 from gfscore.jobs.robustness import audit_first_order
-from gfscore.outputs import report, sentences
+from gfscore.outputs import report, robust_words, sentences
 from gfscore.outputs.report import report_words as words
 from gfscore.results import Audit, Claim, CrossCheck, Flag, Metric, ModelAudit
 
@@ -38,6 +38,79 @@ def uneven():
 
 def audit_of(*models: ModelAudit) -> Audit:
     return audit_models({"m": Samples.of([[1, 0], [0, 2]], [0, 1])}).model_copy(update={"models": models})
+
+
+@pytest.fixture(scope="module")
+def model() -> ModelAudit:
+    weights, rng = 4 * np.eye(3), np.random.default_rng(0)
+    labels = np.arange(90) % 3
+    images = np.clip(0.35 * np.eye(3)[labels] + rng.uniform(0, 0.3, (90, 3)) - 0.2 * (labels == 2)[:, None], 0, 1)
+    found = audit_first_order(
+        lambda x: x @ weights, images, labels, norm="linf", max_radius=1, eps=0.11, class_names=["a", "<b>", "c"],
+        gradients=lambda x, y, rivals: weights[y][:, None] - weights[rivals],
+    )  # fmt: skip
+    return found.model
+
+
+class TestRobustAccuracyFirst:
+    """Where accuracy under attack is known, every form of the report begins with it."""
+
+    def test_the_headline_says_how_accurate_how_robust_and_who_is_worst(self, model):
+        rung, said = model.robustness.headline, words.verdict(model)
+        worst = f"“{rung.worst}” at {views.share_text(rung.lowest)} robust accuracy; "
+        assert said.headline.startswith(
+            f"The model decides {views.percent(model.accuracy)} of all 90 samples correctly; attacks up to eps = 0.11 "
+            f"(Linf) would leave an estimated {views.share_text(rung.whole)} correct. Worst class: {worst}"
+        )
+        assert said.sentences[0].startswith(
+            "By first-order radii by gradients (90 samples, Linf). An estimate, no bound"
+        )
+        assert said.tone == ("uneven" if len(rung.worst_set) < 3 else "open")
+
+    def test_what_the_score_says_comes_later(self, model):
+        place = [sentence.startswith("By first-order radius: ") for sentence in words.verdict(model).sentences]
+        assert place.index(True) > 1
+
+    def test_the_ladder_is_in_the_page_and_in_markdown(self, model):
+        page, text = report.html(audit_of(model)), report.markdown(audit_of(model))
+        assert '<div id="robust" class="chart">' in page
+        assert text.index("### Robust accuracy") < text.index("### Score of each class")
+        for eps, *cells in robust_words.ladder_rows(model, named=str):
+            assert f'<tr><th scope="row">{eps}</th>' in page
+            assert f"| {eps} | " in text
+            assert all(f"<td>{cell.replace('<b>', '&lt;b&gt;')}</td>" in page for cell in cells)
+
+    def test_the_card_names_eps_and_how_it_was_found(self, model):
+        metrics = {
+            metric["type"]: metric
+            for metric in yaml.safe_load(report.model_card(audit_of(model)).split("---")[1])["model-index"][0][
+                "results"
+            ][0]["metrics"]
+        }
+        rung = model.robustness.headline
+        assert metrics["gfscore_robust_accuracy"]["value"] == rung.value
+        assert metrics["gfscore_class_robust_accuracy"]["value"] == rung.lowest.value
+        name = metrics["gfscore_class_robust_accuracy"]["name"]
+        assert name.startswith(f"Robust accuracy of the worst class ({rung.worst}), estimated, eps = 0.11 (Linf), by ")
+
+    def test_it_is_claimed_as_an_estimate(self, model):
+        assert words.claimed(model)[0].endswith("above eps, which estimates the accuracy under attacks.")
+        assert words.not_claimed(model)[0].startswith("That attacks leave as much as the robust accuracy says.")
+
+    def test_without_radii_nothing_is_said_of_it(self, uneven):
+        page = report.html(audit_of(uneven))
+        assert 'id="robust"' not in page
+        assert "obust accuracy" not in report.markdown(audit_of(uneven))
+
+    def test_models_side_by_side_have_columns_of_it(self, model):
+        bare = model.model_copy(update={"name": "bare", "robustness": None, "robust_accuracy": None})
+        page = report.html(audit_of(model, bare))
+        rung = model.robustness.headline
+        worst = f"{rung.worst}: {views.share_text(rung.lowest)}".replace("<b>", "&lt;b&gt;")
+        assert f"<td>{views.share_text(rung.whole)}</td><td>{worst}</td>" in page
+        assert '<th scope="col">robust at 0.11</th><th scope="col">worst class</th>' in page
+        assert "<td>–</td><td>–</td>" in page
+        assert "<p>Not measured.</p>" in page
 
 
 class TestLevels:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gfscore import Options, views
 from gfscore.jobs.certify import certify_given
 from gfscore.outputs import report, sentences
-from gfscore.outputs.report.html_report import page_data
+from gfscore.outputs.report.page_numbers import page_data
 from gfscore.outputs.tables import Layout, TableFormat, render_table
 
 values, places = st.floats(-2.0, 2.0), st.integers(0, 6)

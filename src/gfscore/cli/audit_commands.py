@@ -38,7 +38,8 @@ def audit_command(
 ) -> None:
     """Audit how evenly robustness is spread over the classes: of logits files, or of models that are run on data.
 
-    Prints the class profile and its disparity (RDI, NRGC, WCR, FP-GREAT), and writes audit.json.
+    Prints the score of each class, the worst class (WCR) and how unequal they are (RDI, NRGC, FP-GREAT), of a model its
+    robust accuracy first; and writes audit.json.
     """
     _deliver(job, per_sample, out, as_json=as_json, force=force, quiet=quiet)
 

@@ -31,7 +31,9 @@ Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="Folder for audit.json, or a file that ends in .json.  [default: gfscore-audit]"),
 ]
-PerSample = Annotated[Path | None, typer.Option(help="Also write a row per sample, to .csv or .parquet.")]
+PerSample = Annotated[
+    Path | None, typer.Option(help="Also write a row per sample, to .csv or .parquet.  [default: none]")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print audit.json instead of tables; write it only with --out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")]
 

@@ -28,6 +28,7 @@ from gfscore.storage import redact, write_text
 
 # what FIGURES has, which takes half a second to load
 FIGURE_NAMES = (
+    *("robustness", "robustness-models"),
     *("forest", "heatmap", "disparity", "robustness-rdi", "reranking", "lorenz", "noise", "vulnerability", "radar"),
     *("concentration", "calibration", "temperature"),
 )

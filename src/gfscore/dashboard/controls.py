@@ -20,7 +20,6 @@ TEMPERATURES = tuple(float(f"{10 ** (step / 20):.3g}") for step in range(-40, 21
 WEIGHTS = tuple(round(0.05 * step, 2) for step in range(41))
 DELTAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 AS_AUDITED = "as audited"
-STEPS_UP = 10  # of a threshold, at first
 UPLOADS, MODEL = "uploads", "model"  # keys of the session
 
 
@@ -135,10 +134,10 @@ def _thresholds(subjects: Sequence[Subject]) -> dict[str, float]:
             "Threshold τ" if len(largest) == 1 else f"Threshold τ ({plain_text(kind)})",
             0.0,
             round(math.floor(top / step) * step, decimals),
-            round(STEPS_UP * step, decimals),
+            0.0,  # nobody has chosen one: then nothing is judged
             step,
             format=f"%.{decimals}f",
-            help="No class may have a mean score below it.",
+            help="No class may have a mean score below it. At 0 nothing is judged.",
         )
     return found
 

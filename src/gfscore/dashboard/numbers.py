@@ -175,9 +175,9 @@ class Settings:
     thresholds: Mapping[str, float]  # by the kind of score
     delta: float
 
-    def threshold(self, model: ModelAudit) -> float:
-        """What no class of the model may be below."""
-        return self.thresholds[kind_of(model.score)]
+    def threshold(self, model: ModelAudit) -> float | None:
+        """What no class of the model may be below; None before somebody has chosen it."""
+        return self.thresholds[kind_of(model.score)] or None
 
 
 def audit_at(subject: Subject, settings: Settings) -> tuple[ModelAudit, list[str]]:

@@ -1,6 +1,7 @@
 """One model: verdict, metrics, its classes to click on, and the class that is looked at with its samples."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import pandas  # noqa: F401 (Altair looks at it from one thread while Streamlit may be loading it in another)
@@ -13,9 +14,9 @@ from gfscore.errors import PLURALS, ResultError
 from gfscore.inputs.data import thumbnails
 from gfscore.inputs.protocols import Dataset
 from gfscore.jobs import audit as audits
-from gfscore.outputs import sentences
+from gfscore.outputs import robust_words, sentences
 from gfscore.outputs.escaping import plain_text, shorten
-from gfscore.outputs.figures import PICKED, class_picker, temperature_curves
+from gfscore.outputs.figures import PICKED, class_picker, robust_curves, temperature_curves
 from gfscore.results import ClassResult, ModelAudit
 
 BOXES = {"PASS": st.success, "FAIL": st.error, "UNDECIDED": st.warning}
@@ -46,9 +47,13 @@ def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settin
     st.text(sentences.headline(model))
     for note in notes:
         st.info(plain_text(note))
+    _show_robustness(model)
     threshold = settings.threshold(model)
-    overall, verdicts = audits.verdicts(model, threshold)
-    _show_verdict(model, overall, verdicts, threshold)
+    overall, verdicts = (None, ()) if threshold is None else audits.verdicts(model, threshold)
+    if threshold is None or overall is None:
+        st.text("No verdict yet: move the threshold τ to have each score judged by its interval.")
+    else:
+        _show_verdict(model, overall, verdicts, threshold)
     _show_metrics(model)
     noise = sentences.noise_text(model)
     if noise is not None:
@@ -79,6 +84,20 @@ def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settin
     if model.score.temperature is not None:
         show_or_explain(temperature_curves, model)
     st.caption(plain_text(f"{sentences.brackets(model)} {sentences.claim_text(model)}"))
+
+
+def _show_robustness(model: ModelAudit) -> None:
+    """Accuracy under attack, where the audit has it: in a sentence, as curves over eps and as a table."""
+    found = model.robustness
+    if found is None:
+        return
+    st.markdown(f"**{plain_text(sentences.begin(robust_words.whole_text(model)))}.**")
+    st.text(f"Worst {model.partition}: {robust_words.worst_text(model, named=shorten)}")
+    show_or_explain(robust_curves, model)  # which is wider than half of a page
+    headings = robust_words.ladder_headings(model)
+    rows = [dict(zip(headings, row, strict=True)) for row in robust_words.ladder_rows(model, named=shorten)]
+    st.dataframe(rows, hide_index=True)
+    st.text(robust_words.limits_text(found))
 
 
 def _show_verdict(model: ModelAudit, overall: str, verdicts: Sequence[str], threshold: float) -> None:
@@ -130,12 +149,12 @@ def _show_table(model: ModelAudit, verdicts: Sequence[str], key: str, follow: Ca
             model.partition: shorten(entry.name),
             "score": views.floored(entry.score, places) if views.is_certified(model) else entry.score,
             **ends_of(entry.interval, places),
-            "verdict": str(verdict),
+            **({} if verdict is None else {"verdict": str(verdict)}),
             "n": entry.n,
             "accuracy": entry.accuracy,
             "confused with": None if entry.confused_with is None else shorten(entry.confused_with),
         }
-        for entry, verdict in zip(model.classes, verdicts, strict=True)
+        for entry, verdict in zip_longest(model.classes, verdicts)
     ]
     digits = st.column_config.NumberColumn(format=f"%.{places}f")
     st.dataframe(

@@ -28,7 +28,7 @@ from gfscore.errors import GFScoreError
 from gfscore.inputs.data import load_data
 from gfscore.jobs.audit import verdicts
 from gfscore.jobs.plan import audit_radii
-from gfscore.outputs import report, sentences
+from gfscore.outputs import report, robust_words, sentences
 from gfscore.outputs.escaping import plain_text, shorten
 from gfscore.outputs.figures import (
     FIGURES,
@@ -39,6 +39,7 @@ from gfscore.outputs.figures import (
     figure_bytes,
     noise_floor,
     reranking,
+    robust_models,
     robustness_disparity,
     side_by_side,
 )
@@ -119,11 +120,14 @@ def _choose(subjects: dict[str, Subject], settings: Settings, box: str) -> list[
 def _show_comparison(models: Sequence[ModelAudit], settings: Settings) -> None:
     """A table of all metrics with their intervals, and the pictures that compare; the models have one kind of score."""
     score, keys = models[0].score, views.metric_keys(*models, main=True)
+    threshold, robust = settings.threshold(models[0]), any(model.robustness for model in models)
+    headings = (robust_words.models_title(models), f"worst {models[0].partition}")
     rows = [
         {
             "model": shorten(model.name),
-            "verdict": str(verdicts(model, settings.threshold(model))[0]),
+            **({} if threshold is None else {"verdict": str(verdicts(model, threshold)[0])}),
             "accuracy": model.accuracy,
+            **(dict(zip(headings, robust_words.headline_cells(model, named=shorten), strict=True)) if robust else {}),
             **{views.metric_title(key, score, column=True): views.metric_text(model, key) for key in keys},
             "worst": shorten(model.wcr.class_),
         }
@@ -132,8 +136,10 @@ def _show_comparison(models: Sequence[ModelAudit], settings: Settings) -> None:
     st.dataframe(rows, hide_index=True, column_config={"accuracy": st.column_config.NumberColumn(format="percent")})
     for note in sentences.no_order(models):
         st.caption(note)
-    show_chart(side_by_side(models, settings.threshold(models[0])), stretch=True)
     audit = result_of(models)
+    if robust:
+        show_or_explain(robust_models, audit)
+    show_chart(side_by_side(models, threshold), stretch=True)
     for draw in COMPARING:
         show_or_explain(draw, audit)
 

@@ -42,7 +42,8 @@ class ReadingWords:
         Word(
             kind=list[str] | None,
             metavar="NAME",
-            help="A column of a table that is no class; several with commas, or by saying it several times.",
+            help="A column of a table that is no class; several with commas, or by saying it several times.  "
+            "[default: none]",
         ),
     ] = None
     labels_from: Annotated[
@@ -53,7 +54,8 @@ class ReadingWords:
         Any,
         Word(
             kind=Path | None,
-            help="Names that the labels number, where their order is not that of the classes: a file as --class-names.",
+            help="Names of the classes in the order that the labels number them, where the model has another order: as "
+            "--class-names, which then says that of the model.  [default: one order]",
         ),
     ] = None
 

@@ -74,7 +74,8 @@ def audit(
             any_case=True,
             metavar="OBJECTIVE",
             panel=Panel.SCORE,
-            help="Also find a temperature by models, classes, stability or given, and show all metrics at it.",
+            help="Also find a temperature, and show all metrics at it: where scores follow clean accuracy best, over "
+            "models or classes, follow --reference (given), or change order least (stability).  [default: none]",
         ),
     ] = None,
     reference: Reference = None,
@@ -137,8 +138,7 @@ def audit(
             probabilities=probabilities,
             class_sizes=class_sizes,
         )
-    if isinstance(logits, Samples):
-        logits = {name or "model": logits}
+    logits = {name or "model": logits} if isinstance(logits, Samples) else logits
 
     def read(source: Source) -> Samples:
         samples = source.read(probabilities=probabilities, class_names=run.names, groups=groups, words=words)

@@ -53,7 +53,10 @@ CONFIGURED = {  # jobs that take their words from a file too, and where each is
     "plan": "plan",
 }
 Configuration = Annotated[
-    Path | None, Word(metavar="FILE", help="A gfscore.toml: it says what is not said here, as gfscore init writes it.")
+    Path | None,
+    Word(
+        metavar="FILE", help="A gfscore.toml, as gfscore init writes it: says what is not said here.  [default: none]"
+    ),
 ]
 
 

@@ -72,7 +72,7 @@ def certify(
     for source in _sources(logits, model, data, run, face):
         samples = source.read(class_names=run.names, groups=groups, words=words)
         with source.naming():
-            local = _radii(samples, source, certificate, face)
+            local = source.flagged(_radii(samples, source, certificate, face), samples)
             models.append(audit_scores(samples, local, options, name=source.name, origin=source.origin))
         if certificate.radii is not None and len(models) > 1:
             raise OptionError("--radii are those of one model. Call the command once for each.")

@@ -56,8 +56,8 @@ Reference = Annotated[
     Word(
         kind=str | None,
         metavar="FILE",
-        help="A number per model to rank beside: a CSV (model,value), a JSON "
-        "object, or robustbench:cifar10/L2.  [default: none]",
+        help="What is known of each model's robustness, to see whether scores order the models alike: a CSV "
+        "(model,value), a JSON object, or robustbench:cifar10/L2.  [default: none]",
     ),
 ]
 Accuracies = Annotated[

@@ -26,6 +26,14 @@ READINGS: tuple[dict[str, Any], ...] = (
     {"layout": "NHWC"},
     {"layout": "NCHW"},
 )
+RULES = (
+    "# Rules of gfscore gate --config gfscore.toml, judged on intervals: PASS, FAIL or UNDECIDED.",
+    "# SHARE@EPS: this share of the images must stay right under attacks of size EPS (linf, of pixels in [0, 1]).",
+    "# Take the largest attack you must withstand (2/255 is small for photographs, 0.1 usual for digits), and a share",
+    "# that a version you would not ship fails. It is an estimate from first-order radii, not from attacks: no proof.",
+    "[rules]",
+    'robust_accuracy = "0.3@2/255"',
+)
 N_CLASSES = {"cifar10": 10, "cifar100": 100, "imagenet": 1000, "mnist": 10, "fashion-mnist": 10}  # of each
 
 
@@ -112,10 +120,11 @@ def _write(
         *(f"{key} = {'true' if value in (True, 'True') else _quoted(str(value))}" for key, value in own.items()),
         *([] if own or run.told else ['# preset = "imagenet"  # no preset fits better than the pixels as they are']),
         "",
-        "# Rules of gfscore gate --config gfscore.toml: judged on intervals, so that a verdict is rarely wrong.",
-        "# [rules]",
-        f"# accuracy = {max(0.0, tried.accuracy(tried.best) - 0.05):.2f}",
-        '# robust_accuracy = "0.3@2/255"  # the share that withstands an attack of this size, as estimated',
+        *RULES,
+        f"# accuracy = {max(0.0, tried.accuracy(tried.best) - 0.05):.2f}  # of clean images",
+        "",
+        "# [class_robust_accuracy]",
+        '# "*" = "0.1@2/255"  # every class by itself: the worst one decides',
     ]
     best = "as they are" if own.get("preset") is None else f"with --preset {own['preset']}"
     notes = [f"{run.name}: {n_classes} classes; of {n:,} images {told}."]

@@ -64,6 +64,8 @@ class MeasuredRadii:
             return None
         how = options.first_order(options.norm or Norm.LINF)
         how = replace(how, eps=default_eps(how.kind) if how.eps is None else how.eps)
+        for eps in also:
+            replace(how, eps=eps)  # refuses one that no radius reaches
         asked = radii is not None or options.eps is not None or bool(also)
         return cls(how=how, gradients=options.choice, per_class=radii, is_asked=asked, also=tuple(also))
 

@@ -111,14 +111,14 @@ class Source:
         """The local score that is asked for, of the samples that were read."""
         radius = options.radius
         if radius is None:
-            return self._flagged(score_samples(samples, options), samples)
+            return self.flagged(score_samples(samples, options), samples)
         if self.run is None:
             with naming(self.name if self.path is None else self.path):
                 raise OptionError(self.no_run or f"holds logits, and a radius takes the model itself. {SAY_BOTH}")
         found = score_first_order(self.run, samples, radius, gradients=options.choice, progress=face.bar(self.run.name))
-        return self._flagged(found, samples)
+        return self.flagged(found, samples)
 
-    def _flagged(self, local: LocalScores, samples: Samples) -> LocalScores:
+    def flagged(self, local: LocalScores, samples: Samples) -> LocalScores:
         """Scores with what is to be said of how they were made: also that another normalisation fits better."""
         likely = input_flags(self.run, float(local.correct(samples.labels).mean()), samples.n_classes)
         flags = (*local.flags, *self.flags, *likely)

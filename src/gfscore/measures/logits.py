@@ -1,8 +1,10 @@
 """Logits: forward passes over the data, the next images read while the model works on these."""
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -59,13 +61,19 @@ def _inputs(run: Run, rows: slice) -> Iterator[tuple[int, FloatArray]]:
     """
     step = _step(run)
     pieces = [slice(start, min(start + step, rows.stop)) for start in range(rows.start, rows.stop, step)]
-    with ThreadPoolExecutor(1) as reader:
-        ahead = reader.submit(run.inputs, pieces[0])
-        for piece, following in zip(pieces, [*pieces[1:], None], strict=True):
-            inputs = ahead.result()
-            if following is not None:
-                ahead = reader.submit(run.inputs, following)
-            yield piece.stop, inputs
+    reader = _reader(os.getpid())
+    ahead = reader.submit(run.inputs, pieces[0])
+    for piece, following in zip(pieces, [*pieces[1:], None], strict=True):
+        inputs = ahead.result()
+        if following is not None:
+            ahead = reader.submit(run.inputs, following)
+        yield piece.stop, inputs
+
+
+@cache
+def _reader(process: int) -> ThreadPoolExecutor:
+    """The thread that reads ahead, one for a ``process``: a new one for each shard would keep memory of its own."""
+    return ThreadPoolExecutor(1, thread_name_prefix=f"images of {process}")
 
 
 def _step(run: Run) -> int:

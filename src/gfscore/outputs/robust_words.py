@@ -131,6 +131,50 @@ def ladder_rows(model: ModelAudit, named: Callable[[str], str] = views.printable
     ]
 
 
+def models_title(models: Sequence[ModelAudit]) -> str:
+    """The heading of a column of robust accuracies of several models; without the eps where they differ in it."""
+    titles = dict.fromkeys(title(model) for model in models if model.robustness is not None)
+    return next(iter(titles)) if len(titles) == 1 else "robust accuracy"
+
+
+def claim_text(model: ModelAudit) -> str:
+    """What robust accuracies say."""
+    found = model.robustness
+    if found is None:
+        return ""
+    says = "bounds" if found.kind == "certified" else "estimates"
+    return f"Robust accuracy: the share of {source_text(model)} above eps, which {says} the accuracy under attacks."
+
+
+def no_claim_text(model: ModelAudit) -> str:
+    """What robust accuracies do not say; empty where they are proven, or not there."""
+    if model.robustness is None or model.robustness.kind == "certified":
+        return ""
+    return (
+        "That attacks leave as much as the robust accuracy says. An attack that is run (gfscore check) may do better."
+    )
+
+
+def card_name(model: ModelAudit, *, worst: bool = False) -> str:
+    """What a robust accuracy is called in the metadata of a model card."""
+    found = model.robustness
+    if found is None:
+        return "Robust accuracy"
+    rung = found.headline
+    of = f" of the worst {model.partition} ({views.printable(rung.worst)})" if worst else ""
+    metric = rung.lowest if worst else rung.whole
+    ends = "" if metric.interval is None else f", interval {' to '.join(views.ends(metric.interval))}"
+    return f"Robust accuracy{of}, {found.kind}, {size_text(found)}, by {source_text(model)}{ends}"
+
+
+def headline_cells(model: ModelAudit, named: Callable[[str], str] = views.printable) -> list[str]:
+    """Of the whole, and which class is the worst with how much, at the eps of the headline."""
+    if model.robustness is None:
+        return ["–", "–"]
+    rung = model.robustness.headline
+    return [views.share_text(rung.whole), f"{named(rung.worst)}: {views.share_text(rung.lowest)}"]
+
+
 def limits_text(found: Robustness) -> str:
     """What robust accuracies of this kind are not."""
     return PROOF if found.kind == "certified" else NO_BOUND

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gfscore import views
 from gfscore.errors import OptionError, require
 from gfscore.metrics import Unit
-from gfscore.outputs import sentences
+from gfscore.outputs import robust_words, sentences
 from gfscore.outputs.escaping import markdown_cell, markdown_row, write_csv
 from gfscore.results import Audit, ClassResult, ModelAudit
 from gfscore.storage import atomic_file
@@ -69,14 +69,31 @@ def _models(audit: Audit) -> Content:
     keys, score = views.metric_keys(*audit.models), audit.models[0].score
     titles = [(views.metric_title(key, score, column=True), *(["WCR class"] if key == "wcr" else [])) for key in keys]
     tried = any(model.claim.radius_refuted_share is not None for model in audit.models)
-    headings = ("Model", "Accuracy", *chain(*titles), *(["Radii refuted"] if tried else []))
+    robust = _robust_headings(audit)
+    headings = ("Model", "Accuracy", *robust, *chain(*titles), *(["Radii refuted"] if tried else []))
 
     def row(model: ModelAudit) -> tuple[Cell, ...]:
         cells = [(_metric(model, key), *([model.wcr.class_] if key == "wcr" else [])) for key in keys]
         refuted = (model.claim.radius_refuted_share, model.claim.radius_refuted_interval)
-        return (model.name, model.accuracy, *chain(*cells), *([refuted] if tried else []))
+        beside = _robust_cells(model) if robust else ()
+        return (model.name, model.accuracy, *beside, *chain(*cells), *([refuted] if tried else []))
 
     return Content(headings, [row(model) for model in audit.models])
+
+
+def _robust_headings(audit: Audit) -> tuple[str, ...]:
+    """Of the columns of robust accuracy: of the whole, of the worst class, and which it is, where one is known."""
+    if all(model.robustness is None for model in audit.models):
+        return ()
+    title, part = robust_words.models_title(audit.models), audit.models[0].partition
+    return sentences.begin(title), f"Worst {part} {title}", f"Worst {part}"
+
+
+def _robust_cells(model: ModelAudit) -> tuple[Cell, ...]:
+    if model.robustness is None:
+        return (None, None), (None, None), None
+    rung = model.robustness.headline
+    return (rung.value, rung.interval), (rung.lowest.value, rung.lowest.interval), rung.worst
 
 
 def _metric(model: ModelAudit, key: str) -> Cell:
@@ -95,11 +112,14 @@ def _classes(audit: Audit) -> Content:
             (entry.refuted.value, entry.refuted.interval) if entry.refuted else (None, None)
         )
     part, several = audit.models[0].partition.capitalize(), len(audit.models) > 1
-    headings = (part, "n", "Score", "Std", "Accuracy", "Most confused with", *more)
+    robust = _robust_headings(audit)[:1]
+    headings = (part, "n", "Score", "Std", "Accuracy", *robust, "Most confused with", *more)
 
     def row(model: ModelAudit, entry: ClassResult) -> tuple[Cell, ...]:
         score = (_score(model, entry.score), entry.interval)
-        found = (entry.name, entry.n, score, entry.std, entry.accuracy, entry.confused_with)
+        known = entry.robust_accuracy
+        beside = [(None, None) if known is None else (known.value, known.interval)] if robust else []
+        found = (entry.name, entry.n, score, entry.std, entry.accuracy, *beside, entry.confused_with)
         return (*([model.name] if several else []), *found, *(column(entry) for column in more.values()))
 
     rows = [row(model, entry) for model in audit.models for entry in model.classes]
@@ -132,7 +152,15 @@ def _caption(audit: Audit) -> str:
     return views.printable(
         f"{views.score_name(model.score)}{how}, at most {model.score.range[1]:.3f}. Brackets: "
         f"{model.interval.method} intervals that hold together with probability {1 - model.interval.delta:g}. "
-        + " ".join([*sentences.weighed_notes(audit.models), certificate, *tried])
+        + " ".join([*sentences.weighed_notes(audit.models), certificate, *tried, *_robust_notes(audit)])
+    )
+
+
+def _robust_notes(audit: Audit) -> list[str]:
+    """What the robust accuracies are, and what they are not, once for all models that have them alike."""
+    known = [(model, model.robustness) for model in audit.models if model.robustness is not None]
+    return list(
+        dict.fromkeys(f"{robust_words.claim_text(model)} {robust_words.limits_text(rungs)}" for model, rungs in known)
     )
 
 

@@ -70,7 +70,7 @@ def reproduce(dataset: Dataset) -> Reproduction:
 
     >>> claim = reproduce("cifar10").claim("calibrated-rho")
     >>> claim.published, claim.recomputed, claim.verdict.value
-    ('ρ = 0.871', 'ρ = 0.520', 'fails')
+    ('rank correlation 0.871', 'rank correlation 0.520', 'fails')
     """
     return recompute(published(dataset))
 

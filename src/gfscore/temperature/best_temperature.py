@@ -206,8 +206,8 @@ def _flags(found: Calibration, undefined: str | None) -> Iterator[Flag]:
         if own is not None and alone is not None and alone >= own - SAME:
             yield Flag(
                 code="baseline_as_good",
-                message=f"Clean accuracy alone ranks the models like the reference with ρ = {alone:.3f}, "
-                f"the calibrated score with {own:.3f}.",
+                message=f"Clean accuracy alone ranks the models like the reference with a rank correlation of "
+                f"{alone:.3f}, the calibrated score with {own:.3f}.",
             )
 
 

@@ -147,3 +147,11 @@ def step_of_gradients(folder):
 @case("--temperature is about the GREAT score, and a radius has none. Leave it out.")
 def temperature_of_a_radius(folder):
     return [*RUN, "--score", "first-order", "--norm", "linf", "--temperature", "2"]
+
+
+@case(
+    "eps 0.3 is not between 0 and the largest radius, 0.12549. Give it in [0, 1] pixels, such as 0.00784 for 2/255, or "
+    "raise --max-radius."
+)
+def rule_at_an_eps_that_no_radius_reaches(folder):
+    return ["gate", *RUN[1:], "--robust-accuracy", "0.5@0.3"]

@@ -160,34 +160,39 @@ def in_batches(
     rows: Rows | None = None,
 ) -> Batched:
     """Anything that a model called ``name`` computes from slices of rows, on the terms of :func:`forward_batches`."""
-
-    def attempt(batch: slice) -> Iterator[FloatArray]:
-        """The batch in one part, or in as many as fit."""
-        try:
-            values = compute(batch)
-        except Exception as error:  # a forward pass may raise anything
-            if isinstance(error, GFScoreError) and not isinstance(error, InvalidInputError):
-                raise  # an extra that is missing, or a run that failed further inside
-            fatal = not out_of_memory(error)
-            if fatal or fixed_batch is not None or batch.stop - batch.start == 1:
-                where = f"{name} failed on {_name_rows(batch, rows)}"
-                raise _run_error(where, error, None if fatal else fixed_batch) from error
-        else:
-            yield values
-            return
-        # after the block above: the error would keep alive what the batch that failed has allocated
-        middle = (batch.start + batch.stop) // 2
-        yield from attempt(slice(batch.start, middle))
-        yield from attempt(slice(middle, batch.stop))
-
     parts: list[FloatArray] = []
     halved = 0
     step = fixed_batch or batch_size
     for start in range(0, n_rows, step):
         before = len(parts)
-        parts.extend(attempt(slice(start, min(start + step, n_rows))))
+        parts.extend(_attempt(compute, slice(start, min(start + step, n_rows)), name, fixed_batch, rows))
         halved += len(parts) > before + 1
     return Batched(parts[0] if len(parts) == 1 else np.concatenate(parts), halved)
+
+
+def _attempt(
+    compute: Callable[[slice], FloatArray], batch: slice, name: str, fixed_batch: int | None, rows: Rows | None
+) -> Iterator[FloatArray]:
+    """The batch in one part, or in as many as fit.
+
+    No inner function that calls itself: it would hold itself, and with it the inputs, until rubbish is collected.
+    """
+    try:
+        values = compute(batch)
+    except Exception as error:  # a forward pass may raise anything
+        if isinstance(error, GFScoreError) and not isinstance(error, InvalidInputError):
+            raise  # an extra that is missing, or a run that failed further inside
+        fatal = not out_of_memory(error)
+        if fatal or fixed_batch is not None or batch.stop - batch.start == 1:
+            where = f"{name} failed on {_name_rows(batch, rows)}"
+            raise _run_error(where, error, None if fatal else fixed_batch) from error
+    else:
+        yield values
+        return
+    # after the block above: the error would keep alive what the batch that failed has allocated
+    middle = (batch.start + batch.stop) // 2
+    for half in (slice(batch.start, middle), slice(middle, batch.stop)):
+        yield from _attempt(compute, half, name, fixed_batch, rows)
 
 
 def _run_error(where: str, error: Exception, fixed_batch: int | None) -> RunError:

@@ -39,7 +39,7 @@ def differentiable(model: Model, preprocessing: Preprocessing, pixels: Pixels) -
     has none raises :class:`~gfscore.errors.ModelError`, a missing package :class:`~gfscore.errors.MissingExtraError`.
     """
     torch = torch_for(PURPOSE, extra=EXTRA)
-    few = np.ascontiguousarray(pixels[:COMPARED])
+    few = np.array(pixels[:COMPARED], order="C")  # a copy: torch warns of arrays that nobody may write to
     expected = forward_batches(model, preprocessing.normalise(few, model.layout), len(few)).values
     inner, told = _torch_model(model, torch), ""
     for fixed_batch in dict.fromkeys((None, inner.fixed_batch)):  # any batch first: a converted graph often takes it

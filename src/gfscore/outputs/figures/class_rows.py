@@ -21,7 +21,9 @@ THRESHOLD_ROWS = 40  # classes; of more only the lowest have a row
 PICKER_ROW, ROWS_OF_MODELS = 19, 11  # pixels
 TITLE_WIDTH = 430
 PICKED = "picked"  # name of the selection; it holds the position of a class in the result
+OPEN = "not judged"
 VERDICT_LOOKS = {
+    OPEN: (style.BLUE, "circle"),
     "PASS": (style.BLUE, "circle"),
     "UNDECIDED": (style.GREY, "diamond"),
     "FAIL": (style.VERMILION, "triangle"),
@@ -112,16 +114,18 @@ def _forest_curve(model: ModelAudit, entries: Sequence[ClassResult]) -> style.Pa
     return alt.layer(band, line).properties(width=FOREST_WIDTH, height=190, title=title)
 
 
-def class_picker(model: ModelAudit, threshold: float, verdicts: Sequence[str]) -> ChartType:
+def class_picker(model: ModelAudit, threshold: float | None, verdicts: Sequence[str]) -> ChartType:
     """Score and interval of each class from the lowest up, coloured by its verdict; a click selects ``index``.
 
-    ``verdicts`` holds PASS, FAIL or UNDECIDED for each class of the model. With many classes, the lowest are shown.
+    ``verdicts`` holds PASS, FAIL or UNDECIDED for each class of the model, and nothing where there is no threshold.
+    With many classes, the lowest are shown.
     """
+    verdicts = verdicts or [OPEN] * len(model.classes)
     order = sorted(range(len(model.classes)), key=lambda index: model.classes[index].score)[:THRESHOLD_ROWS]
     table = [_entry(model.classes[index]) | {"index": index, "verdict": str(verdicts[index])} for index in order]
     given = [verdict for verdict in VERDICT_LOOKS if verdict in {row["verdict"] for row in table}]
     colors, shapes = zip(*(VERDICT_LOOKS[verdict] for verdict in given), strict=True)
-    legend = alt.Legend(**LEGEND)
+    legend = None if given == [OPEN] else alt.Legend(**LEGEND)
     picked = alt.selection_point(name=PICKED, fields=["index"], on="click", empty=True)
     base = style.chart_of(table).encode(
         y=alt.Y("name", **style.names_axis([row["name"] for row in table])),
@@ -136,16 +140,16 @@ def class_picker(model: ModelAudit, threshold: float, verdicts: Sequence[str]) -
     target = base.mark_rule(strokeWidth=PICKER_ROW, cursor="pointer").encode(  # a line is hard to hit: the row is not
         x=alt.value(0), x2=alt.value("width"), opacity=alt.value(0.001), color=alt.value(style.INK)
     )
-    chart = alt.layer(target, lines, points.add_params(picked), _rule(threshold, scale))
+    chart = alt.layer(target, lines, points.add_params(picked), *_rule(threshold, scale))
     chart = chart.properties(width="container", height=PICKER_ROW * len(table))
     parts = PLURALS[model.partition]
     shown = f"The {len(table)} lowest of {len(model.classes):,} {parts}." if len(table) < len(model.classes) else ""
-    notes = [*_interval_notes([model]), f"{shown} Dashed: the threshold, {threshold:g}.".strip()]
+    notes = [*_interval_notes([model]), *filter(None, [f"{shown} {_dashed(threshold)}".strip()])]
     title = f"Score of each {model.partition}, from the least protected up"
     return style.frame(chart, title, notes, models=[model], width=TITLE_WIDTH)
 
 
-def side_by_side(models: Sequence[ModelAudit], threshold: float) -> ChartType:
+def side_by_side(models: Sequence[ModelAudit], threshold: float | None) -> ChartType:
     """Classes of several models in the same rows, lowest of the first model first; with many classes, the lowest."""
     first = sorted(models[0].classes, key=lambda entry: entry.score)[:THRESHOLD_ROWS]
     shown = {entry.name for entry in first}
@@ -168,8 +172,8 @@ def side_by_side(models: Sequence[ModelAudit], threshold: float) -> ChartType:
     shape = style.looks(alt.Shape, "model", names, cycle(SHAPES), legend=legend)
     points = base.mark_point(filled=True, size=45, opacity=1).encode(x=alt.X("score:Q", scale=scale), shape=shape)
     height = len(first) * (8 + ROWS_OF_MODELS * len(names))
-    chart = alt.layer(lines, points, _rule(threshold, scale)).properties(width="container", height=height)
-    notes = [*_interval_notes(models), f"Dashed: the threshold, {threshold:g}.", *sentences.no_order(models)]
+    chart = alt.layer(lines, points, *_rule(threshold, scale)).properties(width="container", height=height)
+    notes = [*_interval_notes(models), *filter(None, [_dashed(threshold)]), *sentences.no_order(models)]
     title = f"Each {models[0].partition} in every model, from the least protected of {names[0]} up"
     return style.frame(chart, title, notes, models=models, width=TITLE_WIDTH)
 
@@ -186,18 +190,24 @@ def _tooltip(model: ModelAudit) -> list[alt.Tooltip]:
     return [alt.Tooltip("name:N", title=model.partition), style.tip("score"), *ends, *others]
 
 
-def _scale(table: Sequence[Mapping[str, Any]], threshold: float) -> alt.Scale:
-    ends = [end for row in table for end in (row["low"], row["high"])]
-    return alt.Scale(domain=[min(*ends, threshold), max(*ends, threshold)], nice=True, zero=False)
+def _scale(table: Sequence[Mapping[str, Any]], threshold: float | None) -> alt.Scale:
+    ends = [end for row in table for end in (row["low"], row["high"])] + ([] if threshold is None else [threshold])
+    return alt.Scale(domain=[min(ends), max(ends)], nice=True, zero=False)
 
 
 def _axis(model: ModelAudit, scale: alt.Scale) -> alt.X:
     return alt.X("low:Q", scale=scale, axis=alt.Axis(title=style.score_title(model)))
 
 
-def _rule(threshold: float, scale: alt.Scale) -> style.Part:
+def _dashed(threshold: float | None) -> str:
+    return "" if threshold is None else f"Dashed: the threshold, {threshold:g}."
+
+
+def _rule(threshold: float | None, scale: alt.Scale) -> list[style.Part]:
+    if threshold is None:
+        return []
     rule = style.chart_of([{"threshold": threshold}]).mark_rule(strokeDash=[4, 3], color=style.INK)
-    return rule.encode(x=alt.X("threshold:Q", scale=scale))
+    return [rule.encode(x=alt.X("threshold:Q", scale=scale))]
 
 
 def _interval_notes(models: Sequence[ModelAudit]) -> list[str]:

@@ -14,23 +14,27 @@ from typing import Any
 
 from gfscore import views
 from gfscore.errors import PLURALS
-from gfscore.outputs import sentences
+from gfscore.outputs import robust_words, sentences
 from gfscore.outputs.calibration_text import OBJECTIVE_MEANINGS, calibration_rows
 from gfscore.outputs.escaping import as_html, script_json, shorten
 from gfscore.outputs.report import report_words as words
-from gfscore.results import Audit, Curves, ModelAudit, Provenance
+from gfscore.outputs.report.page_numbers import CLASS_LINES, page_data
+from gfscore.results import Audit, ModelAudit, Provenance
 
-SCRIPTS = ("dom.js", "charts.js", "curves.js", "table.js", "main.js")  # in the order in which they build on each other
+# In the order in which they build on each other.
+SCRIPTS = ("dom.js", "charts.js", "curves.js", "robust.js", "table.js", "main.js")
 CHOICE = """\
 <nav aria-label="Models"><label for="model">Model</label><select id="model">{options}</select>
 <label for="beside">beside it</label><select id="beside"><option value="">none</option>{options}</select></nav>"""
 MODELS = """\
 <section aria-labelledby="h-models"><h2 id="h-models">Models side by side</h2>
-<p>From the worst {part} to the best; the dot is their mean.{warning}</p>
-<div id="spread" class="chart"></div>{table}</section>"""
+{table}<p>Scores, from the worst {part} to the best; the dot is their mean.{warning}</p>
+<div id="spread" class="chart"></div></section>"""
+ROBUST = """\
+<section aria-labelledby="h-robust"><h2 id="h-robust">Robust accuracy</h2>
+<div id="robust" class="chart"></div>{ladders}</section>"""
 COMMAND_LIMIT = 4000
 WITH_ENDS = ("wcr", "rdi", "nrgc")  # in the table of models, which must fit on paper: what is said of classes first
-DECIMALS = 6  # of what is drawn: at least two more than are shown
 
 
 def html(audit: Audit) -> str:
@@ -54,6 +58,7 @@ def html(audit: Audit) -> str:
         style=style,
         choice=CHOICE.format(options=options) if several else "",
         verdict=_per_model(audit, _verdict),
+        robust=_robustness(audit),
         models=MODELS.format(part=part, table=_models(audit), warning=warning) if several else "",
         part=part,
         parts=PLURALS[part],
@@ -103,6 +108,22 @@ def _verdict(model: ModelAudit) -> str:
     return f'<div class="verdict {said.tone}">{gate}<p class="headline">{headline}</p>{sentences}</div>'
 
 
+def _robustness(audit: Audit) -> str:
+    """A section with the picture that a script draws, and a table for each model; empty where nothing is known."""
+    if all(model.robustness is None for model in audit.models):
+        return ""
+    return ROBUST.format(ladders=_per_model(audit, _ladder))
+
+
+def _ladder(model: ModelAudit) -> str:
+    if model.robustness is None:
+        return "<p>Not measured.</p>"
+    about, _, drawn = robust_words.curve_notes(model, lines=len(model.classes) <= CLASS_LINES)
+    rows = robust_words.ladder_rows(model, named=shorten)
+    table = _table(robust_words.ladder_headings(model), rows, caption="By the size of the attack", kind="ladder")
+    return f"<p>{as_html(f'{about} {drawn}', words.TEXT_LIMIT)}</p>{table}"
+
+
 def _metrics(model: ModelAudit) -> str:
     """Every metric with its interval, what it means and what chance would give; also at T* when it was calibrated."""
     best = model.calibrated
@@ -141,14 +162,18 @@ def _claims(model: ModelAudit) -> str:
 def _models(audit: Audit) -> str:
     first, keys = audit.models[0], views.metric_keys(*audit.models, main=True)
     titles = [[views.metric_title(key, first.score), *(["which"] if key == "wcr" else [])] for key in keys]
-    headings = ["model", "accuracy", *chain(*titles), "flags"]
+    robust, part = any(model.robustness for model in audit.models), first.partition
+    beside = [robust_words.models_title(audit.models), f"worst {part}"] if robust else []
+    headings = ["model", "accuracy", *beside, *chain(*titles), "flags"]
     rows = []
     for model in audit.models:
-        values = {key: views.metric_text(model, key, interval=key in WITH_ENDS) for key in keys}
+        with_ends = () if robust else WITH_ENDS
+        values = {key: views.metric_text(model, key, interval=key in with_ends) for key in keys}
         cells = [[values[key], *([model.wcr.class_] if key == "wcr" else [])] for key in keys]
-        rows.append([model.name, views.percent(model.accuracy), *chain(*cells), str(len(model.flags))])
+        known = robust_words.headline_cells(model, named=shorten) if robust else []
+        rows.append([model.name, views.percent(model.accuracy), *known, *chain(*cells), str(len(model.flags))])
     caption = " ".join([sentences.brackets(first), *sentences.weighed_notes(audit.models)])
-    return _table(headings, rows, caption=caption, kind="models")
+    return _table(headings, rows, caption=caption, kind="models robust" if robust else "models")
 
 
 def _calibration(audit: Audit) -> str:
@@ -220,72 +245,3 @@ def _table(
         f'<div class="scroll" tabindex="0" role="group" aria-label="{label}"><table class="{kind}">'
         f"<caption>{label}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
     )
-
-
-def page_data(audit: Audit) -> dict[str, Any]:
-    """What ``assets/*.js`` read: columns instead of rows, every name once."""
-    places: dict[str, int] = {}
-    for model in audit.models:
-        for entry in model.classes:
-            for name in (entry.name, entry.confused_with):
-                if name is not None:
-                    places.setdefault(name, len(places))
-    calibration = audit.calibration
-    return {
-        "names": [shorten(name) for name in places],
-        "labels": {line.key: line.name for line in words.metric_lines(audit.models[0])},
-        "models": [_pack_model(model, places) for model in audit.models],
-        "plateau": [] if calibration is None else [list(interval) for interval in calibration.intervals],
-    }
-
-
-def _pack_model(model: ModelAudit, places: dict[str, int]) -> dict[str, Any]:
-    classes, worst = model.classes, set(model.worst_set)
-    intervals = [entry.interval or (None, None) for entry in classes]
-    return {
-        "name": shorten(model.name),
-        "part": model.partition,
-        "title": words.score_title(model.score),
-        "digits": views.digits_of(model.score),
-        "certified": views.is_certified(model),
-        "range": list(model.score.range),
-        "temperature": model.score.temperature,
-        "star": None if model.calibrated is None else model.calibrated.temperature,
-        "mean": model.class_mean,
-        "accuracy": views.accuracy_name(model.score),
-        "classes": {
-            "name": [places[entry.name] for entry in classes],
-            "n": [entry.n for entry in classes],
-            "score": _round((entry.score for entry in classes), views.floored if views.is_certified(model) else round),
-            "low": _round((low for low, _ in intervals), views.floored),
-            "high": _round((high for _, high in intervals), views.ceiled),
-            "std": _round(entry.std for entry in classes),
-            "accuracy": _round(entry.accuracy for entry in classes),
-            "shares": [
-                {
-                    "title": title,
-                    "value": _round(None if (found := share(entry)) is None else found.value for entry in classes),
-                    "text": [views.share_text(share(entry)) for entry in classes],
-                }
-                for title, share in sentences.class_shares(model).items()
-            ],
-            "confused": [None if entry.confused_with is None else places[entry.confused_with] for entry in classes],
-            "share": _round(entry.confused_share for entry in classes),
-            "worst": [int(entry.name in worst) for entry in classes],
-        },
-        "curves": None if model.curves is None else _pack_curves(model.curves, places),
-    }
-
-
-def _pack_curves(curves: Curves, places: dict[str, int]) -> dict[str, Any]:
-    return {
-        "temperature": list(curves.temperature),
-        "metrics": {"aggregate": _round(curves.aggregate)}
-        | {name: _round(values) for name, values in curves.metrics.items()},
-        "name": [places[name] for name in curves.scores if name in places],
-        "scores": [_round(values) for name, values in curves.scores.items() if name in places],
-    }
-
-
-def _round(values: Iterable[float | None], how: Callable[[float, int], float] = round) -> list[float | None]:
-    return [None if value is None else how(value, DECIMALS) for value in values]

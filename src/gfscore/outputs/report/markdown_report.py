@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from gfscore import views
-from gfscore.outputs import sentences
+from gfscore.outputs import robust_words, sentences
 from gfscore.outputs.escaping import markdown_row, markdown_text, shorten
 from gfscore.outputs.report import report_words as words
 from gfscore.results import Audit, ClassResult, ModelAudit, Provenance
@@ -35,7 +35,7 @@ def _model_parts(audit: Audit, *, level: int) -> list[str]:
 def _model(model: ModelAudit, mark: str) -> list[str]:
     said = words.verdict(model)
     flags = _list(shorten(flag.message, words.TEXT_LIMIT) for flag in model.flags)
-    sections = {
+    sections = _robustness(model) | {
         f"Score of each {model.partition}": _classes(model),
         "Metrics": _metrics(model),
         "Warnings": flags or ["None was raised."],
@@ -50,8 +50,18 @@ def _model(model: ModelAudit, mark: str) -> list[str]:
     return lines
 
 
+def _robustness(model: ModelAudit) -> dict[str, list[str]]:
+    """A section with the robust accuracies by eps, where there are some."""
+    if model.robustness is None:
+        return {}
+    rows = robust_words.ladder_rows(model, named=shorten)
+    about = f"By {robust_words.source_text(model)}; intervals: {robust_words.together_text([model])}."
+    said = markdown_text(f"{about} {robust_words.limits_text(model.robustness)}")
+    return {"Robust accuracy": [*_table(robust_words.ladder_headings(model), rows), "", said]}
+
+
 def _classes(model: ModelAudit) -> list[str]:
-    low, high = sentences.both_ends(sentences.by_score(model))
+    low, high = sentences.both_ends(robust_words.by_robustness(model))
     shares = sentences.class_shares(model)
     headings = [model.partition, "n", "score", views.accuracy_name(model.score), *shares, "most confused with"]
     gap = [["…", *[""] * (len(headings) - 1)]] if high else []
@@ -121,11 +131,19 @@ def _card_metrics(model: ModelAudit) -> Iterator[tuple[str, float, str]]:
     """Type, value and name of each number that exists."""
     how = words.settings(model.score)
     yield "accuracy", model.accuracy, f"{views.accuracy_name(model.score).capitalize()}{sentences.weighed(model)}"
+    if model.robustness is not None:
+        rung = model.robustness.headline
+        yield "gfscore_robust_accuracy", float(rung.value), robust_words.card_name(model)
+        yield (
+            "gfscore_class_robust_accuracy",
+            float(rung.lowest.value or 0.0),
+            robust_words.card_name(model, worst=True),
+        )
     for line in words.metric_lines(model):
-        found = model.robust_accuracy if line.key == words.ROBUST else model.metric(line.key)
+        found = None if line.key == words.ROBUST else model.metric(line.key)
         if found is None or found.value is None:
             continue
-        digits = 3 if line.key == words.ROBUST else views.metric_digits(line.key, model.score)
+        digits = views.metric_digits(line.key, model.score)
         ends = None if found.interval is None else f"interval {' to '.join(views.ends(found.interval, digits))}"
         yield f"gfscore_{line.key}", float(found.value), ", ".join(filter(None, (line.name, how, ends)))
 

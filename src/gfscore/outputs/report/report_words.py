@@ -7,7 +7,7 @@ from gfscore import views
 from gfscore.errors import PLURALS
 from gfscore.outputs import robust_words, sentences
 from gfscore.outputs.escaping import shorten
-from gfscore.results import ModelAudit, Null, ScoreInfo
+from gfscore.results import ModelAudit, Null, Robustness, ScoreInfo
 from gfscore.score_titles import title_of
 
 FEW = 4  # candidates for the worst that a sentence can name
@@ -15,6 +15,7 @@ ROBUST = "robust_accuracy"  # the key of a line that is about no metric of the t
 TEXT_LIMIT = 800  # characters of a flag's message or of a premise
 
 
+OTHER_ACCURACY = "by another accuracy, stop here: the labels or the preprocessing are wrong."
 Tone = Literal["uneven", "open", "broken"]
 
 
@@ -59,6 +60,8 @@ def verdict(model: ModelAudit) -> Verdict:
             (_accuracy(model), "Nothing else in this report means anything until that is explained."),
             "broken",
         )
+    if model.robustness is not None:
+        return _robust_verdict(model, model.robustness)
     explained = (_scores(model), *_gap(model), *_warned(model), _accuracy(model), *_attacked(model), _reading(model))
     said = sentences.chance_text(model)
     match sentences.chance(model):
@@ -68,6 +71,24 @@ def verdict(model: ModelAudit) -> Verdict:
             return Verdict(f"{_least(model)} {said}", explained, "open")
         case _:
             return Verdict(said, explained, "open")
+
+
+def _robust_verdict(model: ModelAudit, found: Robustness) -> Verdict:
+    """The verdict where accuracy under attack is known: that comes first, then what the score says."""
+    worst = robust_words.worst_text(model, named=lambda name: f"“{shorten(name)}”")
+    headline = f"{_decided(model)}; {robust_words.whole_text(model)}. Worst {model.partition}: {worst}"
+    said, title = sentences.chance_text(model), score_title(model.score)
+    least = f" {_least(model)}" if sentences.chance(model) is sentences.Chance.PROVED else ""
+    explained = (
+        f"By {robust_words.source_text(model)}. {robust_words.limits_text(found)}",
+        *_warned(model),
+        *([] if title_of(model.score.name).decider else [f"If you know the model {OTHER_ACCURACY}"]),
+        *_attacked(model),
+        f"By {title}: {said[:1].lower()}{said[1:]}{least} {_scores(model)}",
+        *_gap(model),
+        _reading(model),
+    )
+    return Verdict(headline, explained, "uneven" if len(found.headline.worst_set) < len(found.classes) else "open")
 
 
 def _least(model: ModelAudit) -> str:
@@ -115,14 +136,14 @@ def _warned(model: ModelAudit) -> tuple[str, ...]:
     return (f"Read the {'warning' if count == 1 else f'{count} warnings'} below first.",)
 
 
+def _decided(model: ModelAudit) -> str:
+    decider = title_of(model.score.name).decider or "The model"
+    return f"{decider} decides {views.percent(model.accuracy)} of {sentences.whole_of(model)} correctly"
+
+
 def _accuracy(model: ModelAudit) -> str:
-    decider = title_of(model.score.name).decider
-    if decider is not None:
-        return f"{decider} decides {views.percent(model.accuracy)} of {sentences.whole_of(model)} correctly."
-    return (
-        f"The model decides {views.percent(model.accuracy)} of {sentences.whole_of(model)} correctly. If you know "
-        "it by another accuracy, stop here: the labels or the preprocessing are wrong."
-    )
+    decided = f"{_decided(model)}."
+    return decided if title_of(model.score.name).decider is not None else f"{decided} If you know it {OTHER_ACCURACY}"
 
 
 def _attacked(model: ModelAudit) -> tuple[str, ...]:
@@ -199,6 +220,8 @@ def claimed(model: ModelAudit) -> list[str]:
     others = sentences.levels_beside(model)
     if others is not None:
         found.append(others)
+    if model.robustness is not None:
+        found.insert(0, robust_words.claim_text(model))
     if views.is_certified(model):
         found.append(f"A certificate. {shorten(model.claim.premise, TEXT_LIMIT)}")
     return found
@@ -220,6 +243,9 @@ def not_claimed(model: ModelAudit) -> list[str]:
         found.append("A search for counterexamples found none. That is no proof that there are none.")
     if claim.premise_violated_share is not None:
         found.append(f"The premise was found violated on {views.percent(claim.premise_violated_share)} of samples.")
+    unproven = robust_words.no_claim_text(model)
+    if unproven:
+        found.insert(0, unproven)
     if not title_of(model.score.name).orders_models:
         found.append("That a higher score makes a model more robust than one that was trained differently.")
     return found

@@ -10,6 +10,7 @@ function render() {
     if (place === 1) block.parentElement.append(block); // what stands beside comes second, also to be read aloud
   }
   hideTip();
+  robustness(models);
   profile(models);
   spread(chosen, choose);
   panel(models);
@@ -39,6 +40,7 @@ let waiting;
 addEventListener("resize", () => {
   clearTimeout(waiting);
   waiting = setTimeout(() => {
+    robustness(chosen.map((index) => DATA.models[index]));
     profile(chosen.map((index) => DATA.models[index]));
     spread(chosen, choose);
   }, 150);
