@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "scripts"))
 import notebooks  # noqa: E402
 
-BENCHMARKS = ("results.md", "attacks.md", "ray_engine.md")  # what `make bench` wrote last
+BENCHMARKS = ("results.md", "first_result.md", "attacks.md", "ray_engine.md")  # what `make bench` wrote last
 CONSOLE = re.compile(r"^```console run\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CONFIG_KEYS = "<!-- every key of gfscore.toml -->"
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
