@@ -58,6 +58,7 @@ def count_radii(
     shares, lower, upper = (np.stack(each) for each in zip(*found, strict=True))  # (eps, K + 1)
     lower = np.maximum.accumulate(lower[::-1])[::-1]
     upper = np.minimum.accumulate(upper)
+    overall = shares.mean(axis=0)  # which of several that are equally low at an eps is the lowest
     counts, names = np.bincount(codes), [entry.name for entry in model.classes]
     return Robustness(
         kind="certified" if local.certified else "estimated",
@@ -73,7 +74,7 @@ def count_radii(
             for name, n, total in zip(names, counts[counts > 0], totals, strict=True)
         ),
         rungs=tuple(
-            _rung(rung, *ends, names=names, weighed=model.samples.weighted_by != "unequal_draws")
+            _rung(rung, *ends, overall=overall, names=names, weighed=model.samples.weighted_by != "unequal_draws")
             for rung, *ends in zip(ladder, shares, lower, upper, strict=True)
         ),
     )
@@ -89,7 +90,14 @@ def _ladder(norm: Norm, eps: float, largest: float, also: Sequence[float]) -> li
 
 
 def _rung(
-    eps: float, shares: FloatArray, lower: FloatArray, upper: FloatArray, *, names: Sequence[str], weighed: bool
+    eps: float,
+    shares: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    *,
+    overall: FloatArray,
+    names: Sequence[str],
+    weighed: bool,
 ) -> Rung:
     *parts, whole = zip(shares.tolist(), lower.tolist(), upper.tolist(), strict=True)
     lowest_end = min(high for _, _, high in parts)
@@ -97,7 +105,7 @@ def _rung(
         eps=eps,
         value=whole[0],
         interval=whole[1:] if weighed else None,
-        worst=names[int(np.argmin(shares[:-1]))],
+        worst=names[int(np.lexsort((overall[:-1], shares[:-1]))[0])],
         worst_set=tuple(name for name, (_, low, _) in zip(names, parts, strict=True) if low <= lowest_end),
         classes=tuple(Metric(value=share, interval=(low, high)) for share, low, high in parts),
     )

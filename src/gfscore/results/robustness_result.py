@@ -28,7 +28,7 @@ class Rung(Result):
     interval: Interval | None = Field(
         default=None, description="null where the classes were drawn unequally and cannot be weighed"
     )
-    worst: str = Field(description="the lowest class, the first of several")
+    worst: str = Field(description="the lowest class; of several, the one that is lowest over all eps")
     worst_set: tuple[str, ...] = Field(description="classes whose interval allows them to be the lowest")
     classes: tuple[Metric, ...] = Field(description="in the order of the classes of the robustness")
 
