@@ -10,7 +10,7 @@ from gfscore.score_titles import digits_of_range, title_of
 SLACK = 1e-11  # by which an end may pass a digit: bounds are moved outward by 1e-12 for their own rounding
 INDEX_DIGITS = 3  # of a number without a unit
 ROUND_EPS = 1e-6  # of a quarter of 1/255: an eps that near to a multiple of it is one
-MOST_LEVELS = 32  # of 255, up to which people write a size of attack so
+MOST_LEVELS = 16  # of 255, up to which people write a size of attack so
 
 
 def number(value: float | None, digits: int = 3) -> str:
