@@ -535,7 +535,7 @@ def test_the_command_draws_all_that_apply(results, tmp_path, capsys):
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert "heatmap.svg" in names
     assert "forest-Wu2020.svg" in names
-    assert len(names) == 17 + len(FIGURES) - 3  # a forest for each model; no noise floor, no temperature
+    assert len(names) == 17 + len(FIGURES) - 5  # a forest for each model; no noise floor, temperature or radii
     assert "Left out: noise: this result has no noise floor" in printed
     assert "Left out: temperature of 17 models: there are no scores by temperature" in printed
     assert printed.count("Written: ") == len(names)
@@ -554,4 +554,6 @@ def test_model_names_cannot_leave_the_folder(tmp_path):
 def test_unknown_figures_are_named(results, tmp_path, capsys):
     results["cifar10"].save(tmp_path / "audit.json")
     assert run(["figures", str(tmp_path / "audit.json"), "--only", "pie"]) == 2
-    assert capsys.readouterr().err.startswith("gfscore: there is no figure 'pie'. Choose from: forest, heatmap,")
+    assert capsys.readouterr().err.startswith(
+        "gfscore: there is no figure 'pie'. Choose from: robustness, robustness-models, forest, heatmap,"
+    )

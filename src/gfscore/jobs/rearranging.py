@@ -64,7 +64,8 @@ def _other_orders(images: NDArray[np.generic], layout: Layout) -> Iterator[Order
 
     >>> images = np.arange(12).reshape(1, 2, 2, 3)
     >>> scattered = images.reshape(1, 3, 2, 2)
-    >>> [(done, cure, bool((moved == images).all())) for done, cure, moved, _ in _other_orders(scattered, "NCHW")][0]
+    >>> done, cure, moved, _ = next(_other_orders(scattered, "NCHW"))
+    >>> done, cure, np.array_equal(moved, images)
     ('reshaped from (2, 2, 3) to (3, 2, 2) instead of transposed', 'images.reshape(-1, 2, 2, 3)', True)
     """
     n, *shape = images.shape
