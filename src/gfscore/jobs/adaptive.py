@@ -233,7 +233,7 @@ def gate_adaptively(
     said = (*more_flags(seen.accuracy), *about_rules(score_info, policy))
     flags = (*(flag for flag in found if flag is not None), *said)
     refuse_void(flags, policy.allow)
-    judged = _adaptive_verdict(rule, drawn, how, delta, views.digits_of(score_info))
+    judged = _adaptive_verdict(rule, drawn, how, delta, score_info)
     if absent:
         judged = about_the_missing(judged, rule, absent, allowed=ABSENT in policy.allow)
     return ModelVerdict(
@@ -253,7 +253,7 @@ def gate_adaptively(
     )
 
 
-def _adaptive_verdict(rule: Rule, drawn: Drawn, run: AdaptiveRun, delta: float, digits: int) -> RuleVerdict:
+def _adaptive_verdict(rule: Rule, drawn: Drawn, run: AdaptiveRun, delta: float, score: ScoreInfo) -> RuleVerdict:
     """The rule on the WCR of the classes that have samples."""
     lowest = [entry.score for entry in run.classes if entry.score is not None]
     return RuleVerdict(
@@ -264,7 +264,7 @@ def _adaptive_verdict(rule: Rule, drawn: Drawn, run: AdaptiveRun, delta: float, 
         at_least=rule.threshold,
         value=min(lowest) if len(lowest) == len(run.classes) else None,
         verdict=drawn.verdict,
-        reason=explain_draws(drawn, run, delta, digits),
+        reason=explain_draws(drawn, run, delta, score),
     )
 
 

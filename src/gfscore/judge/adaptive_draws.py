@@ -18,7 +18,8 @@ from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.bounds import Evidence, check_level, log_average
 from gfscore.errors import OptionError, first_few
 from gfscore.judge.accuracies import Decisions
-from gfscore.results import AdaptiveClass, AdaptiveRun, Verdict
+from gfscore.results import AdaptiveClass, AdaptiveRun, ScoreInfo, Verdict
+from gfscore.score_titles import ROBUST
 
 ROUND = 16  # forward passes between two looks
 SURE_ROWS, SURE_PER_CLASS = 400, 4  # samples, at least, that tell a guess from more
@@ -235,17 +236,21 @@ def rows_to_make_sure(drawn: Drawn) -> IntArray:
     return np.concatenate([order[n : n + each] for order, n in zip(drawn.orders, drawn.evidence.counts, strict=True)])
 
 
-def explain_draws(drawn: Drawn, run: AdaptiveRun, delta: float, digits: int = 3) -> str:
-    """Why it ended as it did, in a sentence with numbers."""
+def explain_draws(drawn: Drawn, run: AdaptiveRun, delta: float, score: ScoreInfo | None = None) -> str:
+    """Why it ended as it did, in a sentence with numbers; ``score`` says what is judged."""
+    digits, of_shares = views.digits_of(score), score is not None and score.name == ROBUST
+    at = f" robust accuracy at {views.eps_text(score.eps or 0.0, score.norm)}" if score and of_shares else ""
     cost = f"{run.used:,} of {run.available:,} forward passes"
     if run.passes_per_sample > 1:
         cost = f"{run.used:,} of {run.available:,} samples (up to {run.passes_per_sample:,} passes each)"
-    level = f"{run.threshold:g} (error level {delta:g})"
+    level = f"{run.threshold:g}{at} (error level {delta:g})"
     if drawn.verdict is Verdict.PASS:
         return f"Every one of {len(run.classes):,} classes is shown to be at least {level} after {cost}."
     if drawn.verdict is Verdict.FAIL:
         worst = run.classes[int(drawn.evidence.below.argmax())]
         seen = f"its {worst.n:,} scores have a mean of {views.number(worst.score, digits)}"
+        if of_shares:
+            seen = f"{views.percent(worst.score)} of its {worst.n:,} samples have a larger radius"
         return f"A class is shown to be below {level} after {cost}, most of all {views.printable(worst.name)}: {seen}."
     unsure = [entry for entry, shown in zip(run.classes, drawn.passed, strict=True) if not shown]
     some = first_few([f"{views.printable(entry.name)} ({views.number(entry.score, digits)})" for entry in unsure])

@@ -27,9 +27,10 @@ from gfscore.results import (
     ModelAudit,
     ModelVerdict,
     RuleVerdict,
+    ScoreInfo,
     Verdict,
 )
-from gfscore.score_titles import GREAT, SCORES
+from gfscore.score_titles import GREAT, ROBUST, SCORES
 from gfscore.storage import redact
 
 COLOURS = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECIDED: "bold yellow"}
@@ -65,7 +66,7 @@ def _model(model: ModelVerdict, console: Console, *, alone: bool) -> RenderableT
         rules.add_row(Text(f" {rule.verdict.value}", style=COLOURS[rule.verdict]), Text(reason_text(model, rule)))
     lines.append(fit(console, rules))
     if model.adaptive is not None:
-        lines += [Text(), fit(console, _adaptive(model.adaptive, views.digits_of(model.score)), ("of", "accuracy"))]
+        lines += [Text(), fit(console, _adaptive(model.adaptive, model.score), ("of", "accuracy"))]
     lines.append(Text(grounds_text(model)))
     if alone:
         lines += [Text(f"! {flag_text(model, flag)}", style="yellow") for flag in model.flags]
@@ -95,16 +96,17 @@ def _level(model: ModelVerdict) -> str:
     return f"{text} It is about {about}; seed {model.adaptive.seed}.{stored}"
 
 
-def _adaptive(run: AdaptiveRun, digits: int) -> Table:
+def _adaptive(run: AdaptiveRun, score: ScoreInfo | None) -> Table:
     """Where the forward passes went: the classes that took most."""
-    table = column_table("class", "samples", "of", "mean score", "accuracy")
+    digits, robust = views.digits_of(score), score is not None and score.name == ROBUST
+    table = column_table("class", "samples", "of", "robust" if robust else "mean score", "accuracy")
     most = sorted(run.classes, key=lambda entry: -entry.n)
     for entry in most[: 2 * sentences.END_ROWS]:
         table.add_row(
             Text(views.printable(entry.name)),
             f"{entry.n:,}",
             f"{entry.available:,}",
-            views.number(entry.score, digits),
+            views.percent(entry.score) if robust else views.number(entry.score, digits),
             views.percent(entry.accuracy),
         )
     if len(most) > 2 * sentences.END_ROWS:
