@@ -138,7 +138,7 @@ def test_every_text_says_what_the_accuracy_is_of(unbalanced, capsys):
     assert "% (classes weighed as in the data set);" in printed
     assert f"mean over {of}" in printed
     assert run(["report", "out/audit.json", "--format", "md", "--out", "report.md"]) == 0
-    assert f"of {of} correctly." in Path("report.md").read_text(encoding="utf-8")
+    assert f"of {of} correctly" in Path("report.md").read_text(encoding="utf-8")
     capsys.readouterr()
     assert run(["table", "out/audit.json"]) == 0
     assert f"Score and accuracy of a model are of {of}." in capsys.readouterr().out.replace("\\", "")

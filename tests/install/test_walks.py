@@ -95,7 +95,7 @@ def test_an_engineer_with_an_onnx_file_goes_from_init_to_a_verdict(shell, realda
 
     gate = ("gate", "--config", "gfscore.toml")
     assert "FAIL  net" in shell(*gate, "--radii", "5", "--robust-accuracy", least, code=1)
-    assert "PASS  net" in shell(*gate, "--accuracy", "0.6")
+    assert "PASS  net" in shell(*gate, "--radii", "5", "--robust-accuracy", "0.02@0.5/255")
     assert "UNDECIDED  net" in shell(*gate, "--radii", "5", "--robust-accuracy", "0.5@0.5/255", code=3)
     assert "gfscore: " in shell(*gate, "--robust-accuracy", "30@2/255", code=2)
 

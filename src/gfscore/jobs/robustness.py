@@ -47,6 +47,7 @@ class MeasuredRadii:
     how: FirstOrder
     gradients: Gradients
     per_class: int | str | None = None  # None: as many as a default audit affords
+    gradients_are_said: bool = False
     is_asked: bool = False  # then what cannot be measured is an error, not a remark
     also: tuple[float, ...] = ()  # eps of rules, beside the ladder
 
@@ -67,7 +68,14 @@ class MeasuredRadii:
         for eps in also:
             replace(how, eps=eps)  # refuses one that no radius reaches
         asked = radii is not None or options.eps is not None or bool(also)
-        return cls(how=how, gradients=options.choice, per_class=radii, is_asked=asked, also=tuple(also))
+        return cls(
+            how=how,
+            gradients=options.choice,
+            gradients_are_said=options.gradients is not None,
+            per_class=radii,
+            is_asked=asked,
+            also=tuple(also),
+        )
 
     def of_class(self, n_classes: int, *, by_gradients: bool) -> int | None:
         """How many samples of each class have their radius measured; None: all; 0: none."""
@@ -98,7 +106,7 @@ def measure_robustness(
         why = f"{samples.n_classes:,} classes take many radii. Ask for them: --radii {LEAST}, or more."
         return with_robustness(model, None, (_without(why),))
     part = samples if rows is None else samples.rows(rows)
-    beside = () if radii.is_asked else ("no_gradients",)  # the result says so anyway
+    beside = () if radii.gradients_are_said else ("no_gradients",)  # the result says so anyway
     said = tuple(flag for flag in local.flags if flag.code not in (OF_MEANS, *beside))
     return with_robustness(model, count_radii(local, part, model, delta=delta, also=radii.also), said)
 
