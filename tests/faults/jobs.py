@@ -40,7 +40,7 @@ JOBS: dict[str, list[str]] = {
     "radii": ["audit", *RUN, "--force", "--out", "out", *RADII, "--n-per-class", "20", "--permutations", "20"],
     "votes": ["certify", *RUN, "--force", "--out", "out", *VOTES, "--n-per-class", "8", "--permutations", "0"],
     "gate": ["gate", "--adaptive", "--wcr", "0.35", *RUN, "--force", "--out", "out"],
-    "report": ["report", "audit.json", "--force", "-o", "out/report.html"],
+    "report": ["report", "audit.json", "--force", "-q", "-o", "out/report.html"],
 }
 WRITES = {
     "audit": ("audit.json", "rows.csv"),
