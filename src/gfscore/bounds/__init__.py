@@ -1,8 +1,10 @@
 """How sure: intervals around the estimates, each with the probability it holds with."""
 
+from gfscore.bounds.attack_intervals import AttackIntervals, attack_intervals
 from gfscore.bounds.betting import Evidence, log_average
 from gfscore.bounds.changes import ChangeIntervals, change_intervals
 from gfscore.bounds.class_means import PartScores, check_level
+from gfscore.bounds.few_attacks import Spared, attack_order, near_weights, place_bets
 from gfscore.bounds.methods import Method, class_intervals, lower_bounds
 from gfscore.bounds.noise import ShrunkenScores, holm, noise_floor, normal_floor, shrunken_scores
 from gfscore.bounds.sample_sizes import (
@@ -20,6 +22,7 @@ from gfscore.bounds.shares import Strata, clopper_pearson, share_intervals, stra
 from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals, summary_intervals
 
 __all__ = [
+    "AttackIntervals",
     "AuditIntervals",
     "ChangeIntervals",
     "Evidence",
@@ -28,7 +31,10 @@ __all__ = [
     "Pilot",
     "Plan",
     "ShrunkenScores",
+    "Spared",
     "Strata",
+    "attack_intervals",
+    "attack_order",
     "audit_intervals",
     "change_intervals",
     "check_level",
@@ -40,8 +46,10 @@ __all__ = [
     "holm",
     "log_average",
     "lower_bounds",
+    "near_weights",
     "noise_floor",
     "normal_floor",
+    "place_bets",
     "plan_radius",
     "plan_samples",
     "rdi_radius",
