@@ -10,7 +10,7 @@ import pytest
 
 from gfscore import Audit, audit, views
 from gfscore.cli.main import run
-from gfscore.jobs.file_names import model_names
+from gfscore.jobs.named_files import model_names
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from gfscore import Audit
 from gfscore.cli.main import run
 from gfscore.inputs import logits_files
-from gfscore.jobs import policy_words, sources, stream, version_reading
+from gfscore.jobs import policy_words, sources, stream, two_versions
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,7 @@ def replace_after(monkeypatch, module, name, path, *, when):
         (["gate", "a.npz", "--wcr", "0.1"], sources, "read_samples", "a.npz", 1),
         (["gate", "a.npz", "--policy", "policy.toml"], policy_words, "read_policy", "policy.toml", 1),
         (["gate", "a.npz", "--baseline", "b.npz", "--change", "wcr=-0.5"], sources, "read_samples", "b.npz", 1),
-        (["compare", "a.npz", "b.npz"], version_reading, "read_samples", "a.npz", 1),
+        (["compare", "a.npz", "b.npz"], two_versions, "read_samples", "a.npz", 1),
         (["certify", "a.npz", "--method", "lipschitz", "--lipschitz", "2"], sources, "read_samples", "a.npz", 1),
     ],
 )

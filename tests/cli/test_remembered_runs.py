@@ -10,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 from gfscore import audit, compare, gate
 from gfscore.cli.main import run
 from gfscore.inputs.array_files import remembered_run
-from gfscore.jobs.file_names import name_files
+from gfscore.jobs.named_files import name_files
 
 RUN = "gfscore.run"
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from gfscore import zoo
 from gfscore.cli.main import application, run
-from gfscore.jobs.word_values import HERE, WRITTEN
+from gfscore.jobs.given_words import HERE, WRITTEN
 from gfscore.results import Audit
 
 READ = {

@@ -22,7 +22,7 @@ from gfscore.bounds.changes import (
 )
 from gfscore.errors import InvalidInputError, OptionError, SamplesError
 from gfscore.jobs.compare import compare_audits
-from gfscore.jobs.matching import BY_ID, BY_ORDER
+from gfscore.jobs.two_versions import BY_ID, BY_ORDER
 from gfscore.judge import follows_order
 from gfscore.judge.versions import order_correlation
 from gfscore.metrics import formulas

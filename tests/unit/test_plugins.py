@@ -11,10 +11,10 @@ import pytest
 
 import gfscore
 from gfscore import plugins, score_titles, views
+from gfscore.assemble import at_temperature
 from gfscore.cli.main import run
 from gfscore.errors import OptionError, PluginError, ResultError
 from gfscore.integrations.sklearn_scorer import RobustnessScorer
-from gfscore.jobs.restate import at_temperature
 from gfscore.metrics import BUILT_IN, METRICS, ModelMetric, Unit, register
 from gfscore.outputs import report
 from gfscore.outputs.figures import disparity_bars

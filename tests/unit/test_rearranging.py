@@ -8,7 +8,7 @@ import pytest
 from gfscore.cli.main import run as command
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import CallableModel
-from gfscore.jobs.rearranging import rearranged_flags
+from gfscore.jobs.probing import rearranged_flags
 from gfscore.measures import Run
 
 LABELS = np.arange(200) % 4

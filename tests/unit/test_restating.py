@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from gfscore.assemble import at_temperature, reweighted
 from gfscore.errors import OptionError, ResultError
 from gfscore.jobs.calibrate import curve_of, with_calibration
 from gfscore.jobs.options import Options
-from gfscore.jobs.restate import at_temperature, reweighted
 from gfscore.jobs.stages import audit_scores, score_samples
 from gfscore.samples import Samples
 

@@ -11,10 +11,9 @@ import pytest
 
 import gfscore
 from gfscore import Audit, Comparison, GateResult, Options, Samples, audit, audit_models, compare, gate, results
-from gfscore.assemble import make_provenance
+from gfscore.assemble import at_temperature, make_provenance, reweighted
 from gfscore.errors import FileError, ResultError
 from gfscore.jobs.certify import certify_given
-from gfscore.jobs.restate import at_temperature, reweighted
 from gfscore.jobs.robustness import audit_first_order
 from gfscore.jobs.stream import StreamingAudit
 from gfscore.paper import published_audit

@@ -21,7 +21,7 @@ from gfscore.cli.screens import progress_bar
 from gfscore.jobs.calling import Face, Job
 from gfscore.jobs.calling import Progress as Moved
 from gfscore.jobs.config_files import Config
-from gfscore.jobs.word_values import local_path, takes_path, takes_paths, word_of
+from gfscore.jobs.given_words import local_path, takes_path, takes_paths, word_of
 from gfscore.storage import report
 
 METAVARS = {int: "N", float: "X", str: "TEXT", Path: "PATH"}

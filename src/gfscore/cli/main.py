@@ -141,7 +141,7 @@ def _likely(message: str, error: Any) -> str:
     options = {entry.name for entry in error.ctx.command.params} if found and error.ctx else set()
     if found is None or not {"model", "data"} <= options:
         return ""
-    from gfscore.jobs.given_files import likely_options
+    from gfscore.jobs.given_words import likely_options
 
     hint = likely_options(found[1].split())
     return "" if hint is None else f" {hint}"

@@ -17,7 +17,7 @@ from gfscore.cli.binding import Call, Quiet, command
 from gfscore.cli.screens import say, screen, write_data
 from gfscore.cli.written import Force, check_free, folder_of, say_replaced
 from gfscore.errors import FileError, OptionError
-from gfscore.jobs.joining import read_audits
+from gfscore.jobs.named_files import read_audits
 from gfscore.jobs.plan import audit_radii, plan
 from gfscore.outputs import report
 from gfscore.outputs.fitting import column_table, fit

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from gfscore import views, zoo
-from gfscore.assemble import make_provenance, ranking_of
+from gfscore.assemble import at_temperature, make_provenance, ranking_of, reweighted
 from gfscore.errors import FileError, GFScoreError, InvalidInputError, ResultError
 from gfscore.inputs.array_files import remembered_run
 from gfscore.inputs.logits_files import SUFFIXES, read_samples
@@ -21,7 +21,6 @@ from gfscore.jobs.calibrate import curve_of, with_calibration
 from gfscore.jobs.calling import SILENT
 from gfscore.jobs.compare import compare, compare_audits
 from gfscore.jobs.options import Options, RunOptions
-from gfscore.jobs.restate import at_temperature, reweighted
 from gfscore.jobs.sources import run_models
 from gfscore.jobs.stages import Origin, asked_score, audit_scores, score_samples
 from gfscore.results import Audit, Comparison, ModelAudit, RunInfo, ScoreInfo

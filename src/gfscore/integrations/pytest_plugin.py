@@ -8,9 +8,9 @@ import pytest
 
 from gfscore.errors import OptionError
 from gfscore.inputs.small_files import extend_policy, read_policy
-from gfscore.jobs.baselines import Baseline
 from gfscore.jobs.gate import gate
 from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.policy_words import Baseline
 from gfscore.jobs.sources import source_of
 from gfscore.outputs.ci_formats import flag_text, grounds_text
 from gfscore.results import GateResult, Verdict

@@ -14,7 +14,7 @@ from gfscore.errors import MissingExtraError, ModelError, OptionError, naming
 from gfscore.jobs.arranging import listed_data, listed_models
 from gfscore.jobs.calling import Face
 from gfscore.jobs.options import Options, RunOptions
-from gfscore.jobs.rearranging import input_flags
+from gfscore.jobs.probing import input_flags
 from gfscore.jobs.robustness import MeasuredRadii
 from gfscore.jobs.sources import open_runs
 from gfscore.jobs.stages import asked_score, score_samples

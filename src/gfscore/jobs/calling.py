@@ -1,25 +1,93 @@
-"""How a job is called: by one word for each field of its dataclasses, with paths that may be addresses."""
+"""How a job is called, and its help: by one word for each field of its dataclasses; paths may be addresses."""
 
 import functools
 import inspect
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
 from pathlib import Path
+from textwrap import fill
 from types import MappingProxyType
-from typing import Annotated, Any, Generic, TypeVar, get_type_hints
+from typing import Annotated, Any, Generic, TypeVar, get_args, get_type_hints
 
 from gfscore.errors import OptionError, WordError
-from gfscore.jobs.given_files import naming_option, refuse_misplaced
-from gfscore.jobs.word_help import describe, shorten_types
-from gfscore.jobs.word_values import local_path, plain_value, takes_path, takes_paths, word_of
+from gfscore.jobs.given_words import (
+    local_path,
+    naming_option,
+    plain_value,
+    refuse_misplaced,
+    takes_path,
+    takes_paths,
+    word_of,
+)
 from gfscore.results import Result
 from gfscore.words import Panel, Word
 
+OPTION = re.compile(r"--([a-z][a-z-]*)")
+LONGEST_TYPE = 40  # characters of a type that is shown
+# What Python alone can say: it has no word.
+NO_WORD = {
+    "labels": "True classes (N,), where logits are an array.",
+    "sample_ids": "A name per sample, where logits are an array.",
+    "class_sizes": "Samples of each class in the fixed set that arrays are a random part of.",
+    "finite": "With class_sizes: whether intervals are about that very set.",
+    "name": "What the model is called in the result.",
+    "names": "What the old and the new version are called in the result.",
+    "seen": "Called with each model when it is done.",
+    "face": "Who is told of progress: see gfscore.jobs.calling.Face.",
+    "gpu": "Whether models run on the GPU of this process.",
+    "folder": "Where pictures of witnesses are saved.",
+    "data": "What models are run on, as in gfscore.audit.",
+    "run": "How models are run: gfscore.RunOptions.",
+}
 Outcome = TypeVar("Outcome")
 Progress = Callable[[int, int], None]  # how much is done, and of how much
-
 ALONE: dict[str, Any] = {"seen": Callable, "name": str}  # what Python alone can say, and must be
+CONFIGURED = {  # jobs that take their words from a file too, and where each is
+    "audit": "audit",
+    "gate": "gate",
+    "compare": "compare",
+    "certify": "certify",
+    "check": "check",
+    "calibrate": "calibrate",
+    "logits": "sources",
+    "plan": "plan",
+}
+Configuration = Annotated[
+    Path | None,
+    Word(
+        metavar="FILE", help="A gfscore.toml, as gfscore init writes it: says what is not said here.  [default: none]"
+    ),
+]
+
+
+def describe(parameters: Iterable[inspect.Parameter]) -> str:
+    """An ``Args`` section: each parameter with what it is and what it is by default."""
+    return "\n".join(["Args:", *map(_line, parameters)])
+
+
+def _line(entry: inspect.Parameter) -> str:
+    word = word_of(entry.annotation)
+    told = NO_WORD.get(entry.name, "") if word is None else word.help
+    said = OPTION.sub(lambda found: found[1].replace("-", "_"), " ".join(told.split()))
+    default = entry.default.value if isinstance(entry.default, Enum) else entry.default
+    if "[default:" not in said and isinstance(default, bool | int | float | str):
+        said = f"{said}  [default: {default}]"
+    return fill(f"{entry.name}: {said}", 116, initial_indent="    ", subsequent_indent="        ")
+
+
+def shorten_types(signature: inspect.Signature) -> inspect.Signature:
+    """The signature with types that a person can read: what a word says is in the help, and long unions are any."""
+    return signature.replace(
+        parameters=[entry.replace(annotation=_short(entry.annotation)) for entry in signature.parameters.values()]
+    )
+
+
+def _short(annotation: Any) -> Any:
+    plain = annotation if word_of(annotation) is None else get_args(annotation)[0]
+    return plain if len(inspect.formatannotation(plain)) <= LONGEST_TYPE else Any
 
 
 class Face:
@@ -41,23 +109,6 @@ class Face:
 
 
 SILENT = Face()
-
-CONFIGURED = {  # jobs that take their words from a file too, and where each is
-    "audit": "audit",
-    "gate": "gate",
-    "compare": "compare",
-    "certify": "certify",
-    "check": "check",
-    "calibrate": "calibrate",
-    "logits": "sources",
-    "plan": "plan",
-}
-Configuration = Annotated[
-    Path | None,
-    Word(
-        metavar="FILE", help="A gfscore.toml, as gfscore init writes it: says what is not said here.  [default: none]"
-    ),
-]
 
 
 class Job(Generic[Outcome]):

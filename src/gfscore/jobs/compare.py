@@ -13,22 +13,22 @@ from gfscore.errors import PLURALS, OptionError, first_few
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.common_words import DataSpecs, Groups, Probabilities, Radii
-from gfscore.jobs.matching import (
+from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.robustness import MeasuredRadii, compare_robustness, refuse_radii
+from gfscore.jobs.sources import provenance_of
+from gfscore.jobs.stages import audit_scores, score_info, score_samples
+from gfscore.jobs.two_versions import (
     BY_ORDER,
     check_alike,
     check_alike_audits,
     check_same_truth,
     classes_lost,
     match_rows,
+    read_versions,
     refuse_sorted,
     take_rows,
     weigh_alike,
 )
-from gfscore.jobs.options import Options, RunOptions
-from gfscore.jobs.robustness import MeasuredRadii, compare_robustness, refuse_radii
-from gfscore.jobs.sources import provenance_of
-from gfscore.jobs.stages import audit_scores, score_info, score_samples
-from gfscore.jobs.version_reading import read_versions
 from gfscore.judge import (
     hidden_fall,
     judge_changes,

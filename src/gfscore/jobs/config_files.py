@@ -23,8 +23,7 @@ from gfscore.inputs.models import KINDS
 from gfscore.inputs.models.model_objects import is_model
 from gfscore.inputs.small_files import read_toml
 from gfscore.jobs.calling import CONFIGURED
-from gfscore.jobs.given_files import FILES
-from gfscore.jobs.word_values import kinds_of, takes_path, word_of
+from gfscore.jobs.given_words import FILES, kinds_of, takes_path, word_of
 from gfscore.judge.policy import ALLOW, TABLES
 from gfscore.score_titles import FIRST_ORDER
 from gfscore.storage import is_address, to_read

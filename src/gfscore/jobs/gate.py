@@ -12,12 +12,11 @@ from gfscore.errors import OptionError, naming
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.adaptive import gate_runs
 from gfscore.jobs.arranging import arrange, listed_models, refuse_unread, split_policy, with_name
-from gfscore.jobs.baselines import Baseline, compare_with, is_audit, read_baseline, refuse_void_baseline
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Probabilities, Radii
 from gfscore.jobs.compare import compare_samples
 from gfscore.jobs.options import Options, RunOptions, Target
-from gfscore.jobs.policy_words import PolicyWords
+from gfscore.jobs.policy_words import Baseline, PolicyWords, compare_with, is_audit, read_baseline, refuse_void_baseline
 from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, radii_of_rules, refuse_engine
 from gfscore.jobs.sources import Source, find_samples, find_sources, provenance_of, watch
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores

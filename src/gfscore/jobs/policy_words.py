@@ -1,6 +1,6 @@
-"""Rules of a gate as words, over those of a policy."""
+"""What a gate judges by: rules as words, over those of a policy, and the earlier version that changes are against."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -8,9 +8,21 @@ from typing import Annotated, Any, ClassVar
 
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.small_files import allow_also, extend_policy, read_policy
-from gfscore.jobs.word_values import kinds_of
-from gfscore.judge import Policy
+from gfscore.jobs.compare import compare_audits
+from gfscore.jobs.given_words import kinds_of
+from gfscore.jobs.options import Options
+from gfscore.jobs.sources import Source
+from gfscore.jobs.stages import score_samples
+from gfscore.judge import refuse_void
+from gfscore.judge.flags import Facts, audit_flags, known_flags
+from gfscore.judge.policy import Kind, Policy
+from gfscore.judge.robust_changes import unpaired_robust_change
+from gfscore.profile import class_profile
+from gfscore.results import Audit, Comparison, ModelAudit
+from gfscore.samples import Samples
 from gfscore.words import Panel, Word
+
+Baseline = Samples | ModelAudit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,3 +155,45 @@ def _pairs(entries: Sequence[str] | Mapping[str, Any] | None, option: str) -> di
         if not name:
             raise OptionError(f"{option} {text!r} is not a name and a number. Write {option} NAME=0.1.")
     return found
+
+
+def read_baseline(given: Any, read: Callable[[Source], Samples], options: Options) -> Baseline | None:
+    """The earlier version: as given, or from its file."""
+    if isinstance(given, Path):
+        with naming(given) if is_audit(given) else nullcontext():
+            given = Audit.load(given).model if is_audit(given) else read(Source(name=given.stem, path=given))
+    if options.radius is not None and isinstance(given, Samples):
+        raise OptionError("a radius cannot be compared with a baseline of logits. Give its audit.json instead.")
+    if not isinstance(given, Samples | ModelAudit | Audit | None):
+        raise OptionError(f"the baseline is {type(given).__name__}. Give a file, Samples, or an audit.")
+    return given.model if isinstance(given, Audit) else given
+
+
+def refuse_void_baseline(baseline: Baseline, policy: Policy, options: Options) -> None:
+    """A change against what is about nothing is about nothing."""
+    if isinstance(baseline, ModelAudit):
+        flags = known_flags(baseline)
+    else:
+        local = score_samples(baseline, options)
+        flags = audit_flags(Facts.of(baseline, local), class_profile(baseline, local), min_n=options.min_n)
+    with naming("baseline"):
+        refuse_void(flags, policy.allow)
+
+
+def compare_with(baseline: ModelAudit, model: ModelAudit, policy: Policy, levels: Mapping[Kind, float]) -> Comparison:
+    """The unpaired comparison, at the level of the baseline: that of the new audit is spent already.
+
+    Changes of robust accuracy are counted anew, at the level that is left for changes.
+    """
+    changes = [
+        unpaired_robust_change(baseline, model, eps, delta=levels[Kind.CHANGE] / len(policy.eps)) for eps in policy.eps
+    ]
+    known = tuple(change for change in changes if change is not None)
+    about_scores = any(rule.kind is Kind.CHANGE and rule.eps is None for rule in policy.rules)
+    delta = baseline.interval.delta if about_scores else levels[Kind.CHANGE]
+    return compare_audits(baseline, model).model_copy(update={"delta": delta, "robustness": known})
+
+
+def is_audit(path: Any) -> bool:
+    """Whether a path is that of an audit, which samples are not kept in."""
+    return isinstance(path, Path) and path.suffix.lower() == ".json"

@@ -28,9 +28,9 @@ from gfscore.jobs.arranging import are_specs, arrange, listed_data, listed_model
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.common_words import DataSpecs, ModelSpecs
 from gfscore.jobs.config_files import read_now
-from gfscore.jobs.file_names import name_files
+from gfscore.jobs.named_files import name_files
 from gfscore.jobs.options import Options, RunOptions
-from gfscore.jobs.rearranging import input_flags
+from gfscore.jobs.probing import input_flags
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
 from gfscore.measures import Logits, Run
 from gfscore.measures.run import facts_of

@@ -19,9 +19,9 @@ from gfscore.inputs.logits_files import Shards, find_shards, refuse_two_formats
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.arranging import are_specs, listed_data, listed_models
 from gfscore.jobs.calling import Face, listed_paths
-from gfscore.jobs.file_names import NamedFiles, model_names, name_models, refuse_repeated
+from gfscore.jobs.named_files import NamedFiles, model_names, name_models, refuse_repeated
 from gfscore.jobs.options import Options, RunOptions
-from gfscore.jobs.rearranging import input_flags
+from gfscore.jobs.probing import input_flags
 from gfscore.jobs.sources import LOGITS_FILES, open_runs
 from gfscore.jobs.stages import Origin, audit_summary, score_samples
 from gfscore.measures import Sums

@@ -31,9 +31,19 @@ from gfscore.results.calibration_result import (
     ModelRanking,
     ObjectiveSteps,
 )
-from gfscore.results.class_result import Atkinson, ClassResult, Disparity, NoiseFloor, Null, Penalised, WorstCase
+from gfscore.results.class_result import (
+    Atkinson,
+    ClassResult,
+    Disparity,
+    NoiseFloor,
+    Null,
+    Penalised,
+    Robustness,
+    RobustPart,
+    Rung,
+    WorstCase,
+)
 from gfscore.results.model_result import ModelAudit
-from gfscore.results.robustness_result import Robustness, RobustPart, Rung
 from gfscore.results.verdict_result import (
     AdaptiveClass,
     AdaptiveRun,

@@ -12,9 +12,8 @@ from pydantic import Field
 from gfscore.errors import NoSuchNameError, ResultError, require
 from gfscore.results.base_result import Flag, Metric, Provenance, ResultFile
 from gfscore.results.calibration_result import Calibration, ModelRanking
-from gfscore.results.class_result import Atkinson, ClassResult, Disparity, Penalised, WorstCase, find_named
+from gfscore.results.class_result import Atkinson, ClassResult, Disparity, Penalised, Robustness, WorstCase, find_named
 from gfscore.results.model_result import ModelAudit, check_consistent
-from gfscore.results.robustness_result import Robustness
 
 if TYPE_CHECKING:
     import pandas as pd

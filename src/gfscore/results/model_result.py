@@ -28,10 +28,10 @@ from gfscore.results.class_result import (
     MetricBlock,
     NoiseFloor,
     Penalised,
+    Robustness,
     WorstCase,
     find_named,
 )
-from gfscore.results.robustness_result import Robustness
 from gfscore.results.verdict_result import Claim, CrossCheck
 
 WHOLE_NUMBER = 1e-6  # of the samples of a class: how far the correct ones may be from a whole number, by rounding
