@@ -4,6 +4,7 @@ The theorem that each interval rests on is in :mod:`gfscore.bounds.few_attacks`;
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,30 +73,16 @@ def attack_intervals(
     check_level(delta)
     if target not in TARGETS:
         raise OptionError(f"target {target!r} is not known. Choose {' or '.join(TARGETS)}.")
-    guesses, of_part = np.asarray(predictions, dtype=np.float64), np.asarray(codes, dtype=np.int64)
-    rows, found = np.asarray(attacked, dtype=np.int64), np.asarray(outcomes, dtype=np.float64)
-    unknown = np.ones(len(guesses), dtype=bool) if broken is None else ~np.asarray(broken, dtype=bool)
-    rates = np.ones(len(guesses)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if not len(guesses) == len(of_part) == len(unknown) == len(rates):
-        raise SamplesError("predictions, codes, weights and known outcomes must be of the same samples.")
-    if not unknown[rows].all():
-        raise SamplesError("a sample that is known to be broken was attacked. Leave it out.")
+    given = _Given.of(predictions, codes, attacked, outcomes, broken, weights)
+    of_part = given.codes
 
-    def bet(members: BoolArray) -> Bets:
-        here, mine = members & unknown, members[rows]
-        place = np.cumsum(here) - 1
-        return place_bets(
-            Spared.of(guesses[here], place[rows[mine]], found[mine], weights=rates[here], size=int(members.sum()))
-        )
-
-    def ends(bets: Bets, alpha: float, upper_alpha: float | None = None) -> Interval:
-        levels = alpha, alpha if upper_alpha is None else upper_alpha
-        return bets.ends(*levels) if target == "finite" else bets.population_ends(*levels)
+    def ends(bets: Bets, alpha: float) -> Interval:
+        return bets.ends(alpha, alpha) if target == "finite" else bets.population_ends(alpha, alpha)
 
     parts = np.unique(of_part)
     if len(parts) == 0 or parts[0] < 0 or parts[-1] >= n_parts:
         raise SamplesError(f"codes must be whole numbers from 0 to {n_parts - 1}, one per sample.")
-    games = [bet(of_part == part) for part in parts]
+    games = [given.bet(of_part == part) for part in parts]
     lower, upper = np.array([ends(game, BOX_SHARE * delta / (2 * len(parts))) for game in games]).T
     lowest = min(ends(game, WORST_SHARE * delta)[0] for game in games)
     lower = np.maximum(lower, lowest)  # a bound of the worst part is one of all
@@ -103,7 +90,7 @@ def attack_intervals(
     shares = sizes / sizes.sum()
     whole, interval = float(shares @ estimates), (float(shares @ lower), float(shares @ upper))
     if one_order:
-        own = bet(np.ones(len(guesses), dtype=bool))
+        own = given.bet(np.ones(len(of_part), dtype=bool))
         low, high = ends(own, DIRECT_SHARE * delta / 2)
         whole, interval = own.estimate, (max(low, interval[0]), min(high, interval[1]))
         interval = min(interval[0], whole), max(interval[1], whole)
@@ -116,7 +103,53 @@ def attack_intervals(
         worst_set=parts[lower <= upper.min()],
         whole=whole,
         whole_interval=interval,
-        attacked=np.bincount(of_part[rows], minlength=n_parts)[parts].astype(np.int64),
+        attacked=np.bincount(of_part[given.rows], minlength=n_parts)[parts].astype(np.int64),
         delta=delta,
         target=target,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Given:
+    """What is known of all samples, checked."""
+
+    guesses: FloatArray  # (N,)
+    codes: IntArray  # (N,)
+    unknown: BoolArray  # (N,)
+    rates: FloatArray  # (N,)
+    rows: IntArray  # (n,)
+    outcomes: FloatArray  # (n,)
+
+    @classmethod
+    def of(
+        cls,
+        predictions: ArrayLike,
+        codes: ArrayLike,
+        attacked: ArrayLike,
+        outcomes: ArrayLike,
+        broken: BoolArray | None,
+        weights: ArrayLike | None,
+    ) -> Self:
+        guesses, of_part = np.asarray(predictions, dtype=np.float64), np.asarray(codes, dtype=np.int64)
+        rows = np.asarray(attacked, dtype=np.int64)
+        unknown = np.ones(len(guesses), dtype=bool) if broken is None else ~np.asarray(broken, dtype=bool)
+        rates = np.ones(len(guesses)) if weights is None else np.asarray(weights, dtype=np.float64)
+        if not len(guesses) == len(of_part) == len(unknown) == len(rates):
+            raise SamplesError("predictions, codes, weights and known outcomes must be of the same samples.")
+        if not unknown[rows].all():
+            raise SamplesError("a sample that is known to be broken was attacked. Leave it out.")
+        found = np.asarray(outcomes, dtype=np.float64)
+        return cls(guesses=guesses, codes=of_part, unknown=unknown, rates=rates, rows=rows, outcomes=found)
+
+    def bet(self, members: BoolArray) -> Bets:
+        """The bets against every accuracy that these samples could have."""
+        here, mine = members & self.unknown, members[self.rows]
+        places, size = np.cumsum(here) - 1, int(members.sum())
+        part = Spared.of(
+            self.guesses[here],
+            places[self.rows[mine]],
+            self.outcomes[mine],
+            weights=self.rates[here],
+            size=size,
+        )
+        return place_bets(part)
