@@ -83,13 +83,12 @@ def check(
     With ``autoattack`` and ``eps``: accuracy under attack per class instead, beside the scores. The strongest witness
     of each class is saved as a picture in ``folder``, if one is given.
     """
-    run.refuse_ray("what tries to refute a score")
     methods = None if method is None else [Refuter.named(name) for name in method]
     scoring, assault, models = options.scoring, options.assault, []
     for source in list(run_models(listed_models(model), listed_data(data), run, face)):  # all forward passes first
         subject, audited = audit_subject(source, scoring, face)
         if assault is None or methods is not None:
-            moved = face.bar(f"refuting {source.name}")
+            moved = face.bar(source.name, "refuters")
             found = refute(subject, methods, per_class=samples, seed=scoring.seed, progress=moved)
             audited = with_refutation(audited, subject, found, delta=scoring.delta, folder=folder)
         if assault is not None:

@@ -17,8 +17,8 @@ from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Probabiliti
 from gfscore.jobs.compare import compare_samples
 from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.policy_words import Baseline, PolicyWords, compare_with, is_audit, read_baseline, refuse_void_baseline
-from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, radii_of_rules, refuse_engine
-from gfscore.jobs.sources import Source, find_samples, find_sources, provenance_of, watch
+from gfscore.jobs.robustness import MeasuredRadii, begin_measures, measure_robustness, radii_of_rules
+from gfscore.jobs.sources import Source, Then, find_samples, find_sources, provenance_of, watch
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores
 from gfscore.judge import ROUND, check_thresholds
 from gfscore.judge.judging import judge
@@ -105,8 +105,6 @@ def gate(
     >>> result.verdict.value, [rule.verdict.value for rule in result.models[0].rules]
     ('PASS', ['PASS', 'PASS'])
     """
-    if options.radius is not None:
-        run.refuse_ray("a first-order radius")
     if not (model or data):
         run.refuse_ray("a gate on files")
     policy, labels = split_policy(inputs, policy, labels)
@@ -116,7 +114,7 @@ def gate(
     model, name = with_name(model, name)
     files = watch(inputs, baseline, policy, groups, words.label_names)
     kept = rules.over(policy, options.eps)
-    robust = refuse_engine(radii_of_rules(kept, options, radii), run)
+    robust = radii_of_rules(kept, options, radii)
     given = _listed(inputs)
     if model or not all(isinstance(each, ModelAudit) or is_audit(each) for each in given):
         with naming(policy) if isinstance(policy, Path) else nullcontext():
@@ -145,7 +143,11 @@ def gate(
     if seen is None:
         options = replace(options, permutations=0)  # no rule asks for the noise floor
     verdicts = []
-    for source in _sources(given, model, data, run, face, probabilities=probabilities):
+
+    def then(source: Source) -> None:
+        begin_measures(source, read(source), options, robust, face)
+
+    for source in _sources(given, model, data, run, face, probabilities=probabilities, then=then):
         audited, verdict = _judge(source, read, kept, options, robust, before, face, name)
         if seen is not None:
             seen(audited)
@@ -166,7 +168,7 @@ def _listed(inputs: Any) -> list[Any]:
 
 
 def _sources(
-    inputs: Sequence[Any], model: Any, data: Any, run: RunOptions, face: Face, *, probabilities: bool
+    inputs: Sequence[Any], model: Any, data: Any, run: RunOptions, face: Face, *, probabilities: bool, then: Then
 ) -> Iterator[Source | ModelAudit]:
     """Audits as they are, then logits, then models that are run."""
     files = [each for each in inputs if isinstance(each, Path)]
@@ -175,7 +177,7 @@ def _sources(
     yield from (each for each in inputs if not isinstance(each, Path))
     logits = [each for each in files if not is_audit(each)]
     if logits or model or data or not inputs:
-        yield from find_sources(logits, model, data, run, face, probabilities=probabilities)
+        yield from find_sources(logits, model, data, run, face, probabilities=probabilities, then=then)
 
 
 def _judge(
