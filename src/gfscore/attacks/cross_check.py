@@ -1,7 +1,6 @@
 """Accuracy under attack, class by class, beside scores that need none: how alike they rank, and the time each took."""
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,37 +8,18 @@ from numpy.typing import NDArray
 
 from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.attacks.claims import shares
-from gfscore.attacks.gradient_attacks import ATTACK_BATCH, autoattack, pgd
 from gfscore.attacks.refuting import ScoredRun
-from gfscore.errors import OptionError, naming
+from gfscore.errors import naming
 from gfscore.inputs.data import random_rows
 from gfscore.inputs.models.gradients import margin_gradients
 from gfscore.inputs.preprocessing import Pixels
+from gfscore.measures import Assault
+from gfscore.measures.sized_attacks import ATTACK_BATCH, autoattack, pgd
 from gfscore.ranking import agreement
 from gfscore.results import AttackAgreements, AttackFreeScores, CrossCheck, Flag, ModelAudit
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER
 from gfscore.scores import FirstOrder, first_order_radii, gradient_norms, great_scores, strongest_rivals
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assault:
-    """What the samples are attacked with."""
-
-    norm: str  # l2 or linf
-    eps: float  # in [0, 1] pixels
-    quick: bool = False  # PGD instead of AutoAttack
-
-    def __post_init__(self) -> None:
-        if self.norm not in ("l2", "linf"):
-            raise OptionError(f"norm {self.norm!r} is not known. Choose l2 or linf.")
-        if not 0 < self.eps < np.inf:
-            raise OptionError(f"eps {self.eps} is not the size of an attack. Give one in [0, 1] pixels, such as 2/255.")
-
-    @property
-    def name(self) -> str:
-        """For the record."""
-        return "pgd" if self.quick else "autoattack"
 
 
 def with_cross_check(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from gfscore.assemble import make_provenance
-from gfscore.attacks import PER_CLASS, Assault, Refuter, ScoredRun, refute, with_cross_check, with_refutation
+from gfscore.attacks import PER_CLASS, Refuter, ScoredRun, refute, with_cross_check, with_refutation
 from gfscore.errors import OptionError, naming
 from gfscore.jobs.arranging import listed_data, listed_models
 from gfscore.jobs.calling import SILENT, Face, Job
@@ -13,6 +13,7 @@ from gfscore.jobs.common_words import DataSpecs, ModelSpecs
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.sources import Source, run_models
 from gfscore.jobs.stages import audit_scores
+from gfscore.measures import Assault
 from gfscore.results import Audit, ModelAudit
 from gfscore.score_titles import FIRST_ORDER
 from gfscore.words import Panel, Word
