@@ -41,8 +41,8 @@ def summed(
 
 
 @contextmanager
-def shard_by_shard(run: Run, measure: RowMeasure) -> Iterator[Callable[[int], FloatArray]]:
-    """A function that gives one shard of a measure: from the store of the run, or computed and kept there at once.
+def shard_by_shard(run: Run, measure: RowMeasure) -> Iterator[Callable[[int], tuple[FloatArray, bool]]]:
+    """A function that gives one shard of a measure, and whether the store had it; else it is computed and kept.
 
     Who needs the rest never, or who decides by one shard which comes next, computes no more than that. No other process
     writes to the shards meanwhile.
@@ -50,13 +50,13 @@ def shard_by_shard(run: Run, measure: RowMeasure) -> Iterator[Callable[[int], Fl
     plan = Plan.of(run, measure)
     entry = run.store.entry(plan.recipe, plan.about)
 
-    def give(shard: int) -> FloatArray:
+    def give(shard: int) -> tuple[FloatArray, bool]:
         known = entry.read_shard(shard)
         if known is not None:
-            return known[0]
+            return known[0], True
         part, halved = compute_shard(run, measure, entry.shards[shard])
         entry.write_shard(shard, part, halved=halved)
-        return part
+        return part, False
 
     with entry.hold(or_read=True):
         run.refuse_changed()

@@ -5,7 +5,7 @@ finds counts only if the model itself agrees (:func:`~gfscore.measures.targets.v
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -19,6 +19,7 @@ from gfscore.measures.targets import Targets, Witnesses, verify
 
 EXTRA, PURPOSE = "attacks", "an attack"
 PIXEL_ROUNDING = 1e-6  # of float32 pixels: an attack goes to the very edge of its ball
+STANDARD = ("apgd-ce", "apgd-t", "fab-t", "square")  # the attacks of standard AutoAttack, one after the other
 LEAST_CLASSES = 4  # the targeted loss of AutoAttack compares four logits
 TARGET_CLASSES = 9  # other classes that standard AutoAttack aims at
 ATTACK_BATCH = 250  # images attacked together
@@ -32,12 +33,18 @@ def load_library(module: str) -> Any:
 
 
 def autoattack(
-    targets: Targets, module: Any, layout: Layout, *, n_classes: int, seed: int = 0
+    targets: Targets,
+    module: Any,
+    layout: Layout,
+    *,
+    n_classes: int,
+    seed: int = 0,
+    parts: Sequence[str] = STANDARD,
 ) -> tuple[Witnesses, tuple[str, ...]]:
     """Standard AutoAttack (APGD-CE, targeted APGD, targeted FAB, Square), and what it noticed on the way.
 
-    The radii of the targets are all the one size of the attack, as RobustBench runs it; ``layout`` is that of the
-    pixels. Croce and Hein, ICML 2020.
+    With ``parts`` only some of the four. The radii of the targets are all the one size of the attack, as RobustBench
+    runs it; ``layout`` is that of the pixels. Croce and Hein, ICML 2020.
     """
     if n_classes < LEAST_CLASSES:
         raise ModelError(
@@ -54,6 +61,7 @@ def autoattack(
     norm, eps = {"l2": "L2", "linf": "Linf"}[targets.norm], float(targets.radii[0])
     with torch_seed(seed), _remarks() as remarks:
         attack = library.AutoAttack(predict, norm=norm, eps=eps, seed=seed, device=images.device)
+        attack.attacks_to_run = list(parts)
         attack.apgd_targeted.n_target_classes = attack.fab.n_target_classes = min(TARGET_CLASSES, n_classes - 1)
         found, _ = attack.run_standard_evaluation(images, labels, batch_size=ATTACK_BATCH)
     return _verify_at_edge(targets, change_layout(found.cpu().numpy(), "NCHW", layout)), tuple(dict.fromkeys(remarks))
