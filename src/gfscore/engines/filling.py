@@ -7,12 +7,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from gfscore.arrays import IntArray
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.engines.homes import Home, Progress
 from gfscore.engines.workers import Job
 from gfscore.errors import GFScoreError
-from gfscore.measures import Measure
+from gfscore.measures import Measure, RowMeasure
 from gfscore.measures.row_lists import ListMeasure
+from gfscore.storage.store import Entry
 
 Part = TypeVar("Part")
 Whole = TypeVar("Whole")
@@ -83,6 +84,58 @@ class Shards(Filling, Generic[Part, Whole]):
     def close(self) -> None:
         """Let go of the lock."""
         self._lock.close()
+
+
+class Picking(Filling):
+    """Some shards of an entry of the store that this process has locked: those that are sure, and those picked."""
+
+    def __init__(self, *, job: Job, measure: RowMeasure, entry: Entry, sure: Sequence[int]) -> None:
+        self._measure, self._entry = measure, entry
+        self._given = dict[int, FloatArray]()
+        self._wanted, self._is_over = set[int](), False
+        super().__init__(job, [])
+        for shard in sure:
+            self.want(shard)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nobody picks any more."""
+        return self._is_over
+
+    def want(self, shard: int) -> None:
+        """Ask for a shard, unless it is there, on its way, or does not exist."""
+        if shard in self._wanted or shard >= len(self._entry.shards) or self._entry.read_shard(shard) is not None:
+            return
+        self._wanted.add(shard)
+        self.todo.append(shard)
+
+    def is_wanted(self, shard: int) -> bool:
+        """Whether a shard was not there when it was first asked for."""
+        return shard in self._wanted
+
+    def is_there(self, shard: int) -> bool:
+        """Whether a shard that was asked for has come."""
+        return shard in self._given
+
+    def give(self, shard: int) -> FloatArray:
+        """A shard that has come."""
+        return self._given[shard]
+
+    def message(self, part: int) -> tuple[dict[str, Any], bytes]:
+        """The rows of a shard."""
+        rows = self._entry.shards[part]
+        return {"start": rows.start, "stop": rows.stop}, self._measure.payload(rows)
+
+    def take(self, part: int, content: bytes, halved: int) -> None:
+        """Keep a shard; once it is over, nobody holds the lock any more."""
+        if not self._is_over:
+            self._given[part] = self._measure.from_bytes(content)
+            self._entry.write_shard(part, self._given[part], halved=halved)
+
+    def close(self) -> None:
+        """Pick no more."""
+        self._is_over = True
+        self.todo.clear()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

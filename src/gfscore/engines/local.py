@@ -3,7 +3,8 @@
 A run that was killed goes on where it was.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
@@ -74,6 +75,36 @@ def begin(
     """
     if run.engine is not None:
         run.engine.begin(run, measure, progress, look, then)
+
+
+@contextmanager
+def shard_by_shard(
+    run: Run, measure: RowMeasure, sure: Sequence[int] = ()
+) -> Iterator[Callable[[int], tuple[FloatArray, bool]]]:
+    """A function that gives one shard of a measure, and whether the store had it; else it is computed and kept.
+
+    Who needs the rest never, or who decides by one shard which comes next, computes no more than that. No other process
+    writes to the shards meanwhile. An engine that computes elsewhere begins with what is ``sure`` to be asked for, and
+    with what comes next after that.
+    """
+    if run.engine is not None:
+        with run.engine.shard_by_shard(run, measure, sure) as give_there:
+            yield give_there
+        return
+    plan = Plan.of(run, measure)
+    entry = run.store.entry(plan.recipe, plan.about)
+
+    def give(shard: int) -> tuple[FloatArray, bool]:
+        known = entry.read_shard(shard)
+        if known is not None:
+            return known[0], True
+        part, halved = compute_shard(run, measure, entry.shards[shard])
+        entry.write_shard(shard, part, halved=halved)
+        return part, False
+
+    with entry.hold(or_read=True):
+        run.refuse_changed()
+        yield give
 
 
 def compute_shard(

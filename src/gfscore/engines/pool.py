@@ -112,7 +112,7 @@ class Pool:
         self._numbers, self._jobs = itertools.count(), itertools.count()
         self._lock = threading.RLock()
         self._most, self._untaken, self._was_usable = FIRST_TASKS, 0, False
-        self._lost = 0
+        self.workers = 1  # that are known to be there
 
     def known(self, key: str) -> Shards[Any, Any] | None:
         """What is under way to the home of that name."""
@@ -126,13 +126,13 @@ class Pool:
             self._fillings.append(filling)
         self._hand_out()
 
-    def wait_for(self, filling: Filling) -> None:
-        """Take in what comes until nothing is missing from it; its parts are computed first."""
+    def wait_for(self, filling: Filling, until: Callable[[], bool] = lambda: False) -> None:
+        """Take in what comes until nothing is missing from it, or until something; its parts are computed first."""
         with self._lock:
             if filling in self._fillings:
                 self._fillings.remove(filling)
                 self._fillings.insert(0, filling)
-        while not filling.is_full and filling.error is None:
+        while not (filling.is_full or until()) and filling.error is None:
             self._hand_out()
             self._take_in()
         self.settle(filling)
@@ -153,6 +153,12 @@ class Pool:
                 filling.then = None
                 if then is not None:
                     then(whole)
+
+    def drop(self, filling: Filling) -> None:
+        """Let go of something that nobody needs any more; what workers are at is not taken in."""
+        with self._lock:
+            filling.close()
+        self.settle(filling)
 
     def finish_all(self) -> None:
         """Compute everything that is under way, so that no lock is held."""
@@ -237,7 +243,7 @@ class Pool:
             case "failed", _:
                 raise RunError(f"Ray failed ({said['why']}). {RESUMES}")
             case _, {"workers": workers, "lost": lost}:
-                self._was_usable = True
+                self._was_usable, self.workers = True, max(1, workers)
                 self._news(workers, lost)
             case _, {"of": tuple(of)}:
                 self._back(*of, said, content)

@@ -3,14 +3,14 @@
 This process plans, holds the locks and writes every shard; workers compute, and know nothing of the store.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from gfscore.arrays import IntArray
-from gfscore.engines.filling import Gathering, ListRows, Shards
+from gfscore.arrays import FloatArray, IntArray
+from gfscore.engines.filling import Gathering, ListRows, Picking, Shards
 from gfscore.engines.homes import Home, Plan, Progress, Stored, rows_home, sum_home
 from gfscore.engines.loading import Loading
 from gfscore.engines.pool import Cluster, Pool
@@ -95,6 +95,33 @@ class OnRay:
         filling.then = then
         self.pool.settle(filling)
 
+    @contextmanager
+    def shard_by_shard(
+        self, run: Run, measure: RowMeasure, sure: Sequence[int]
+    ) -> Iterator[Callable[[int], tuple[FloatArray, bool]]]:
+        """What :func:`~gfscore.engines.local.shard_by_shard` does, with as many shards at once as there are workers.
+
+        Those that follow the one that is asked for are computed too, and kept, whether or not somebody needs them.
+        """
+        there = self._there(run)
+        plan = Plan.of(there, measure)
+        entry = run.store.entry(plan.recipe, plan.about)
+        with ExitStack() as lock:
+            self._locked(lock, lambda wait: entry.hold(or_read=True, wait=wait))
+            picked = Picking(job=self._job(there, measure), measure=measure, entry=entry, sure=sure)
+            lock.callback(self.pool.drop, picked)
+            self.pool.add(picked)
+
+            def give(shard: int) -> tuple[FloatArray, bool]:
+                for soon in range(shard, shard + self.pool.workers):
+                    picked.want(soon)
+                if not picked.is_wanted(shard):
+                    return cast("tuple[FloatArray, int]", entry.read_shard(shard))[0], True
+                self.pool.wait_for(picked, until=lambda: picked.is_there(shard))
+                return picked.give(shard), False
+
+            yield give
+
     def gathered(self, run: Run, measure: ListMeasure[Part], rows: IntArray, progress: Progress) -> list[Part]:
         """What is found in each piece of a list of rows, in their order."""
         there = self._there(run)
@@ -124,32 +151,38 @@ class OnRay:
         *,
         wait: bool = True,
     ) -> Shards[Any, Any]:
-        """What is under way already, or begins now.
-
-        A lock that others hold is waited for only once this process holds none, so that two never wait for each other.
-        """
+        """What is under way already, or begins now."""
         there = self._there(run)
         plan = Plan.of(there, measure)
         known = self.pool.known(plan.recipe.key)
         if known is not None:
             return known
 
-        def home(*, wait: bool) -> AbstractContextManager[Home[Any, Any]]:
+        def home(wait: bool) -> AbstractContextManager[Home[Any, Any]]:
             if isinstance(measure, RowMeasure):
                 return rows_home(plan, run.store, progress, wait=wait)
             return sum_home(plan, run.store, progress, look, wait=wait)
 
         job, lock = self._job(there, measure), ExitStack()
-        try:
-            opened = lock.enter_context(home(wait=False))
-        except BlockingIOError:
-            if not wait:
-                raise
-            self.pool.finish_all()
-            opened = lock.enter_context(home(wait=True))
+        opened = self._locked(lock, home, wait=wait)
         filling = Shards(job=job, key=plan.recipe.key, measure=measure, home=opened, lock=lock)
         self.pool.add(filling)
         return filling
+
+    def _locked(
+        self, lock: ExitStack, hold: Callable[[bool], AbstractContextManager[Whole]], *, wait: bool = True
+    ) -> Whole:
+        """What ``hold`` gives; a lock that others hold is waited for only once this process holds no other.
+
+        So two processes never wait for each other.
+        """
+        try:
+            return lock.enter_context(hold(False))
+        except BlockingIOError:
+            if not wait:
+                raise
+        self.pool.finish_all()
+        return lock.enter_context(hold(True))
 
     def _whole(self, filling: Shards[Any, Whole]) -> Whole:
         self.pool.wait_for(filling)

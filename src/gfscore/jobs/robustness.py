@@ -184,8 +184,11 @@ def begin_radii(run: Run | None, samples: Samples, radii: MeasuredRadii | None, 
 
 def begin_measures(source: Source, samples: Samples, options: Options, radii: MeasuredRadii | None, face: Face) -> None:
     """Let an engine begin with what the audit of a model will ask for once its logits are there."""
-    source.begin(samples, options, face)
-    begin_radii(source.run, samples, radii, face)
+    run = source.run
+    if options.radius is not None and run is not None and run.engine is not None:
+        slopes, _ = choose_slopes(run, samples, options.radius, options.choice)
+        begin(run, slopes, face.bar(run.name, RADII))
+    begin_radii(run, samples, radii, face)
 
 
 def _radii(run: Run, samples: Samples, radii: MeasuredRadii, face: Face) -> tuple[LocalScores | None, IntArray | None]:

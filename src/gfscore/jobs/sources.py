@@ -14,7 +14,7 @@ from gfscore.engines.handed import Handed
 from gfscore.engines.homes import Stored
 from gfscore.engines.in_turn import InTurn, loader_of
 from gfscore.engines.loading import pairs
-from gfscore.engines.local import begin, score_first_order
+from gfscore.engines.local import score_first_order
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.array_files import remembered_run
 from gfscore.inputs.data import random_rows
@@ -37,7 +37,6 @@ from gfscore.jobs.probing import input_flags
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
 from gfscore.measures import Logits, Run
 from gfscore.measures.run import facts_of
-from gfscore.measures.slopes import choose_slopes
 from gfscore.results import Flag, Provenance, RunInfo
 from gfscore.samples import Groups, Samples
 from gfscore.scores import LocalScores
@@ -123,12 +122,6 @@ class Source:
         moved = face.bar(self.run.name, RADII)
         found = score_first_order(self.run, samples, radius, gradients=options.choice, progress=moved)
         return self.flagged(found, samples)
-
-    def begin(self, samples: Samples, options: Options, face: Face) -> None:
-        """Let an engine begin with what :meth:`score` will ask for."""
-        if options.radius is not None and self.run is not None and self.run.engine is not None:
-            slopes, _ = choose_slopes(self.run, samples, options.radius, options.choice)
-            begin(self.run, slopes, face.bar(self.run.name, RADII))
 
     def flagged(self, local: LocalScores, samples: Samples) -> LocalScores:
         """Scores with what is to be said of how they were made: also that another normalisation fits better."""

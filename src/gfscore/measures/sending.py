@@ -4,6 +4,7 @@ import json
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from importlib import import_module
 from typing import Any, Generic, Protocol, Self, TypeVar, get_args, get_origin, get_type_hints
@@ -66,6 +67,9 @@ class Engine(Protocol):
 
     def gathered(self, run: Any, measure: Any, rows: Any, progress: Progress) -> Any:
         """What is found in each piece of a list of rows."""
+
+    def shard_by_shard(self, run: Any, measure: Any, sure: Sequence[int]) -> AbstractContextManager[Any]:
+        """What gives one shard of a measure after the other."""
 
     def begin(self, run: Any, measure: Any, progress: Progress, look: Any, then: Callable[[Any], None]) -> None:
         """Begin with a measure that will be asked for, and call ``then`` once what it makes is there."""
