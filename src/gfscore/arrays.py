@@ -18,6 +18,7 @@ _Array = TypeVar("_Array", bound=NDArray[Any])
 _Result = TypeVar("_Result")
 
 CHUNK_VALUES = 1 << 18  # values looked at together: 2 MB in float64, which stays in a core's cache
+_limit: list[int | None] = [None]  # threads that this process may use at most
 
 
 def row_chunks(n_rows: int, n_columns: int, *, values: int = CHUNK_VALUES, shared: bool = False) -> Iterator[slice]:
@@ -38,6 +39,11 @@ def row_chunks(n_rows: int, n_columns: int, *, values: int = CHUNK_VALUES, share
     return (slice(n_rows * chunk // chunks, n_rows * (chunk + 1) // chunks) for chunk in range(chunks))
 
 
+def limit_threads(threads: int | None) -> None:
+    """Let :func:`map_chunks` use so many threads at most in this process; None: one a core."""
+    _limit[0] = threads
+
+
 def map_chunks(
     function: Callable[[slice], _Result], chunks: Sequence[slice], threads: int | None = None
 ) -> Iterator[_Result]:
@@ -46,7 +52,7 @@ def map_chunks(
     Threads suffice, since NumPy releases the interpreter's lock. This one works as well: to start another costs as much
     as scoring thousands of samples.
     """
-    threads = min(threads or os.cpu_count() or 1, len(chunks))
+    threads = min(threads or _limit[0] or os.cpu_count() or 1, len(chunks))
     if threads == 1:
         yield from map(function, chunks)
         return

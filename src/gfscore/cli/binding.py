@@ -13,7 +13,7 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 from typer.models import OptionInfo, ParameterInfo
 
 from gfscore import views
@@ -47,11 +47,29 @@ class Terminal(Face):
     def __init__(self, bar: Progress, *, quiet: bool) -> None:
         self.command = shlex.join(["gfscore", *sys.argv[1:]])
         self._bar, self._quiet = bar, quiet
+        self._tasks, self._measured = dict[str, TaskID](), dict[str, str]()
+        self._status: TaskID | None = None
 
-    def bar(self, name: str) -> Moved:
-        """What moves the bar of a piece of work."""
-        task = self._bar.add_task(views.printable(name), total=None)
-        return lambda done, total: self._bar.update(task, completed=done, total=total)
+    def bar(self, name: str, what: str = "") -> Moved:
+        """What moves the bar of a model; it begins anew when something else is measured of that model."""
+        if name not in self._tasks:
+            self._tasks[name] = self._bar.add_task("", total=None)
+        task, text = self._tasks[name], views.printable(f"{name}: {what}" if what else name)
+        if self._measured.get(name) != what:
+            self._measured[name] = what
+            self._bar.reset(task, total=None, description=text)
+
+        def moved(done: int, total: int) -> None:
+            if self._measured[name] == what:
+                self._bar.update(task, completed=done, total=total)
+
+        return moved
+
+    def status(self, text: str) -> None:
+        """Show it in a line below the bars."""
+        if self._status is None:
+            self._status = self._bar.add_task("", total=None, is_text=True)
+        self._bar.update(self._status, description=views.printable(text))
 
     def tell(self, text: str) -> None:
         """Say it above the bars."""

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any, Final
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.table import Column
 from rich.text import Text
@@ -88,15 +88,27 @@ class Rate(ProgressColumn):
         return Text("" if speed is None else f"{speed:,.0f}/s")
 
 
+class OfWork(ProgressColumn):
+    """A column that only work has: a line that says how things stand is its text alone."""
+
+    def __init__(self, inner: ProgressColumn) -> None:
+        super().__init__(inner.get_table_column())
+        self._inner = inner
+
+    def render(self, task: Task) -> RenderableType:
+        """What the column shows of a piece of work."""
+        return "" if task.fields.get("is_text") else self._inner.render(task)
+
+
 def progress_bar(*, quiet: bool) -> Progress:
     """Rate and time left; nothing in logs, where a bar would be noise, even where colours are wanted."""
     console = screen(stderr=True, quiet=quiet)
     return Progress(
         TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=None, table_column=Column(max_width=BAR_WIDTH)),  # gives way to what is beside it
-        MofNCompleteColumn(),
-        Rate(),
-        TimeRemainingColumn(),
+        OfWork(BarColumn(bar_width=None, table_column=Column(max_width=BAR_WIDTH))),  # gives way to what is beside it
+        OfWork(MofNCompleteColumn()),
+        OfWork(Rate()),
+        OfWork(TimeRemainingColumn()),
         console=console,
         disable=quiet or not (console.is_interactive and console.file.isatty()),
         transient=True,

@@ -142,15 +142,15 @@ class SumHome(Home[Summary, Summary]):
 
 
 @contextmanager
-def rows_home(plan: Plan, store: Store, progress: Progress) -> Iterator[RowsHome]:
+def rows_home(plan: Plan, store: Store, progress: Progress, *, wait: bool = True) -> Iterator[RowsHome]:
     """The entry of a plan in the store, which no other process writes to meanwhile."""
     entry = store.entry(plan.recipe, plan.about)
-    with entry.hold(or_read=True):
+    with entry.hold(or_read=True, wait=wait):
         yield RowsHome(plan, progress, entry)
 
 
 @contextmanager
-def sum_home(plan: Plan, store: Store, progress: Progress, look: Look) -> Iterator[SumHome]:
+def sum_home(plan: Plan, store: Store, progress: Progress, look: Look, *, wait: bool = True) -> Iterator[SumHome]:
     """The sum of a plan in the store, which no other process adds to meanwhile."""
-    with SumLog(store.root, plan.recipe, look, class_names=plan.data.class_names).open() as log:
+    with SumLog(store.root, plan.recipe, look, class_names=plan.data.class_names).open(wait=wait) as log:
         yield SumHome(plan, progress, log)

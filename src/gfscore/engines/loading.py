@@ -3,24 +3,25 @@
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+from gfscore.engines.handed import Handed, as_it_takes
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.data import load_data
-from gfscore.inputs.data.data_objects import holds_pixels, open_pile, read_pile
-from gfscore.inputs.data.piles import Pile
+from gfscore.inputs.data.data_objects import holds_pixels, open_pile
 from gfscore.inputs.generators import GENERATOR
 from gfscore.inputs.model_specs import NORMALISING, PREPROCESSING, over_general, split_spec
-from gfscore.inputs.models import CallableModel, load_model, on_gpu
+from gfscore.inputs.models import load_model, on_gpu
 from gfscore.inputs.models.model_objects import Classifier, is_session, open_object
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.protocols import CHANNEL_AXIS, Dataset, Layout, Model
+from gfscore.inputs.protocols import Dataset, Layout, Model
 from gfscore.measures.run import DEFAULT_BATCH, Run
+from gfscore.measures.sending import Engine
 from gfscore.storage.store import Store
 from gfscore.words import Panel, Word
 
@@ -150,34 +151,21 @@ class Loading:
         return over_general({}, {name: value for name, value in said.items() if value not in (None, False)})
 
 
-class Handed:
-    """A model or data that Python holds, where others are a spec; data are read once, whoever asks."""
-
-    def __init__(self, value: Any, name: str | None = None) -> None:
-        self.value, self.name = value, name  # of a model
-        self._piles = dict[Any, Pile]()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether these are data that gfscore opened itself."""
-        return hasattr(type(self.value), "class_sizes")
-
-    def pile(self, shape: Preprocessing) -> Pile:
-        """All that is in some data; Pillow images in the shape that is asked for."""
-        key = (shape.resize, shape.crop, shape.interpolation, shape.grey)
-        found = self._piles.get(key) or next((each for each in self._piles.values() if not each.fitted), None)
-        if found is None:
-            found = self._piles[key] = read_pile(self.value, shape)
-        return found
-
-
 class Loader:
     """Opens models and data, and keeps the last few of each: what is asked for again is not opened again."""
 
     def __init__(
-        self, how: Loading, store: Store | None = None, *, models: int = 1, data: int = 1, several: bool = False
+        self,
+        how: Loading,
+        store: Store | None = None,
+        *,
+        models: int = 1,
+        data: int = 1,
+        several: bool = False,
+        engine: Callable[[str, str], Engine] | None = None,
     ) -> None:
         self.how, self.store, self.several = how, store or Store(), several  # several data sets: names tell them apart
+        self._engine = engine  # of a run, by its specs; None: this process
         self._called = dict[str, tuple[str, str]]()  # which model spec on which data has a name
         self._run = lru_cache(maxsize=models)(self._open_run)
         self._model = lru_cache(maxsize=models)(self._open_model)
@@ -219,7 +207,7 @@ class Loader:
         objects = [each for each in (model_spec, data_spec) if isinstance(each, Handed)]
         data = self._data(data_spec, preprocessing, model.layout if isinstance(data_spec, Handed) else "NCHW")
         if len(objects) == 2 and not data_spec.is_open and not is_session(model_spec.value):
-            model = _as_it_takes(model, data, data_spec.pile(preprocessing))
+            model = as_it_takes(model, data, data_spec.pile(preprocessing))
         source = data.source if isinstance(data_spec, Handed) else data_spec
         found = Run(
             name=self._name_of(model.name, model_spec, source),
@@ -230,6 +218,7 @@ class Loader:
             store=Store(Path(tempfile.mkdtemp(prefix="gfscore-"))) if objects else self.store,
             gpu=self.how.gpu,
             told=self._is_told(model_spec),
+            engine=None if self._engine is None else self._engine(model_spec, data_spec),
         )
         if objects:
             weakref.finalize(found, shutil.rmtree, found.store.root, ignore_errors=True)
@@ -279,23 +268,6 @@ class Loader:
             n_classes=how.classes if generated else None,
             **drawn,
         )
-
-
-def _as_it_takes(model: Model, data: Dataset, pile: Pile) -> Model:
-    """A model; one that is a function gets images in the order and with the axes they were handed over with."""
-    if not isinstance(model, CallableModel):
-        return model
-    if len(pile.shape) == 3:
-        return replace(model, layout=data.layout)
-    function, axis = model.function, CHANNEL_AXIS[data.layout]  # of images without channels, which have one here
-    return replace(model, layout=data.layout, function=lambda inputs: function(inputs.squeeze(axis)))
-
-
-def load(models: Sequence[Any], data: Sequence[Any], how: Loading, store: Store | None = None) -> Iterator[Run]:
-    """Every model on every data set, one after the other."""
-    loader = Loader(how, store, data=len(data), several=len(data) > 1)
-    for model_spec, data_spec in pairs(models, data):
-        yield loader.open(model_spec, data_spec)
 
 
 def pairs(models: Sequence[Any], data: Sequence[Any]) -> list[tuple[Any, Any]]:

@@ -1,4 +1,4 @@
-"""What a worker of a cluster does: opens models and data by their specs, and computes shards of them."""
+"""What a worker of a cluster does: opens models and data by their specs, and computes measures of some rows."""
 
 import os
 import socket
@@ -10,43 +10,41 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from gfscore.__about__ import __version__
+from gfscore.arrays import IntArray, limit_threads
 from gfscore.engines.loading import Loader, Loading
 from gfscore.engines.local import compute_shard
 from gfscore.errors import GFScoreError, ModelError, OptionError, RunError
 from gfscore.inputs.probes import GPU_TOLERANCE, TOLERANCE, distance, from_bytes
-from gfscore.measures import Logits, Measure, Run, Sums
-from gfscore.storage.store import Recipe
+from gfscore.measures import Run
+from gfscore.measures.row_lists import ListMeasure
+from gfscore.measures.sending import from_plain
 
 KEPT = 4  # models and data sets that a worker holds at once
-TRIES = 3  # of a shard on one node, each of which ended with the death of the worker
-
-Column = NDArray[Any]
+TRIES = 3  # of some rows on one node, each of which ended with the death of the worker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A model on a data set, by their specs, and the recipe that says whether a worker has the same ones."""
+    """A measure of a model on a data set, and what says whether a worker has the same model and data."""
 
     model: str
     data: str
-    recipe: Recipe
-    probe: str  # what the model makes of a few images where the run was started, in hexadecimal digits
+    parts: Mapping[str, Any]  # as :meth:`Run.parts` gives them where the run was started
+    probe: str  # what the model makes of a few images there, in hexadecimal digits
+    measure: Mapping[str, Any]  # as :func:`~gfscore.measures.sending.to_plain` gives it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Everything that a worker must know."""
+    """What is the same for all jobs."""
 
-    jobs: tuple[Job, ...]
     how: Loading
-    sums: Sums | None = None  # then shards are summarised, and their logits not sent
     folder: str  # in which relative paths and the user's modules are found
-    run: str  # tells this run from all others
-    notes: str | None = None  # a folder for the tries of shards, of this run alone; None: among the temporary files
+    run: str  # tells this command from all others
+    notes: str | None = None  # a folder for the tries, of this command alone; None: among the temporary files
     version: str = __version__
 
     def to_plain(self) -> dict[str, Any]:
@@ -64,63 +62,73 @@ class Work:
         return TypeAdapter(cls).validate_python(said)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a worker computed, or why it did not."""
+
+    content: bytes = b""
+    halved: int = 0  # batches that did not fit into its memory
+    error: str = ""
+    kind: str = ""  # of the error: the name of its class
+
+
 class ShardWorker:
-    """Computes shards, a row of a Ray Data batch each: which job, which shard of it."""
+    """Computes measures of some rows."""
 
     def __init__(self, work: Mapping[str, Any]) -> None:
         self._refused: GFScoreError | None = None
         try:
             self.work = Work.from_plain(work)
-        except GFScoreError as error:  # to be told as an answer: Ray would start a worker that fails here for ever
+        except GFScoreError as error:  # to be told as an answer: a worker that fails here would be started for ever
             self._refused = error
             return
         if Path(self.work.folder).is_dir():
             os.chdir(self.work.folder)
+        limit_threads(self.work.how.threads)
         self._loader = Loader(self.work.how, models=KEPT, data=KEPT)
-        self._measure: Measure[Any] = self.work.sums or Logits()
-        self._rows = [job.recipe.shards() for job in self.work.jobs]
 
-    def __call__(self, batch: dict[str, Column]) -> dict[str, Column]:
-        """The shards that are asked for: their bytes, or in ``error`` why there are none."""
-        asked = list(zip(batch["job"].tolist(), batch["shard"].tolist(), strict=True))
-        answers = [self._answer(job, shard) for job, shard in asked]
-        columns = zip(*answers, strict=True)
-        names = ("content", "halved", "error", "unusable")
-        made = {name: np.array(values, dtype=object) for name, values in zip(names, columns, strict=True)}
-        return {"job": batch["job"], "shard": batch["shard"], **made}
+    def ready(self) -> bool:
+        """Whether it is there: yes."""
+        return True
 
-    def _answer(self, number: int, shard: int) -> tuple[bytes, int, str, bool]:
-        """Content, halved batches, error, and whether the error is about the input."""
+    def answer(self, job: Mapping[str, Any], task: int, rows: list[int] | tuple[int, int], payload: bytes) -> Answer:
+        """The measure of some rows, ``(start, stop)`` or a list of them; ``task`` is their number."""
         try:
             if self._refused is not None:
                 raise self._refused
-            with self._counted(number, shard):
-                content, halved = self._shard(number, shard)
+            asked = slice(*rows) if isinstance(rows, tuple) else np.array(rows, dtype=np.int64)
+            with self._counted(Job(**job), task, asked):
+                content, halved = self._compute(Job(**job), asked, payload)
         except GFScoreError as error:  # in a line, and not as Ray would say it
-            return b"", 0, f"on worker {socket.gethostname()}: {error}", not isinstance(error, RunError)
-        return content, halved, "", False
+            return Answer(error=f"on worker {socket.gethostname()}: {error}", kind=_kind(error))
+        return Answer(content=content, halved=halved)
 
-    def _shard(self, number: int, shard: int) -> tuple[bytes, int]:
-        job = self.work.jobs[number]
+    def _compute(self, job: Job, rows: slice | IntArray, payload: bytes) -> tuple[bytes, int]:
         run = self._loader.open(job.model, job.data)
         self._check(job, run)
-        part, halved = compute_shard(run, self._measure, self._rows[number][shard])
-        return self._measure.to_bytes(part), halved
+        measure = from_plain(job.measure, run, rows, payload)
+        if isinstance(measure, ListMeasure) and not isinstance(rows, slice):
+            run.notes.take()
+            part = measure.compute(run, rows)
+            run.refuse_changed()
+            return measure.to_bytes(part), run.notes.take()
+        part, halved = compute_shard(run, measure, rows)
+        return measure.to_bytes(part), halved
 
     @contextmanager
-    def _counted(self, number: int, shard: int) -> Iterator[None]:
-        """Refuse a shard over which workers on this node have died again and again: Ray would try it for ever.
+    def _counted(self, job: Job, task: int, rows: slice | IntArray) -> Iterator[None]:
+        """Refuse rows over which workers on this node have died again and again: they would be tried for ever.
 
         A try is an empty folder that stays when the process is killed: making one follows no link and overwrites
         nothing, whatever others have put into a folder that is shared.
         """
         place = Path(self.work.notes or tempfile.gettempdir())
-        tries = [place / f"gfscore-{self.work.run}-{number}-{shard}-{n}" for n in range(TRIES)]
+        tries = [place / f"gfscore-{self.work.run}-{task}-{n}" for n in range(TRIES)]
         try:
             if not any(map(_made, tries)):
-                job, rows = self.work.jobs[number], self._rows[number][shard]
+                first, last = (rows.start, rows.stop - 1) if isinstance(rows, slice) else (rows[0], rows[-1])
                 raise RunError(
-                    f"{job.model}: {TRIES} processes died over rows {rows.start} to {rows.stop - 1} of {job.data}. "
+                    f"{job.model}: {TRIES} processes died over rows {first} to {last} of {job.data}. "
                     "Look for a lack of memory there; what was finished before is kept."
                 )
             yield
@@ -133,7 +141,7 @@ class ShardWorker:
         """Refuse to compute anything else than what was planned."""
         found = run.parts()
         parts = {"model": f"model {job.model}", "data": f"data {job.data}", "preprocessing": "preprocessing"}
-        others = [what for part, what in parts.items() if found[part] != getattr(job.recipe, part)]
+        others = [what for part, what in parts.items() if found[part] != job.parts[part]]
         if not others:  # a fingerprint does not see everything
             planned = from_bytes(bytes.fromhex(job.probe))
             off = distance(planned, run.check().probe)
@@ -143,6 +151,10 @@ class ShardWorker:
                 f"{others[0]} is not the same here as where the run was started. Give every node the same files, and "
                 "the same versions of what runs them."
             )
+
+
+def _kind(error: GFScoreError) -> str:
+    return next(kind.__name__ for kind in (ModelError, OptionError, RunError, GFScoreError) if isinstance(error, kind))
 
 
 def _made(folder: Path) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gfscore import views
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.engines.local import first_order_rows
+from gfscore.engines.local import first_order_rows, logits_of_rows
 from gfscore.errors import MissingExtraError, ModelError, OptionError, naming
 from gfscore.jobs.arranging import listed_data, listed_models
 from gfscore.jobs.calling import Face
@@ -36,7 +36,6 @@ from gfscore.judge.flags import absent_flag, bounded_flag, chance_flag
 from gfscore.judge.judging import about_rules, about_the_missing
 from gfscore.judge.policy import EVERY, Policy, Rule
 from gfscore.measures import Run
-from gfscore.measures.logits import forward_rows
 from gfscore.measures.slopes import Gradients
 from gfscore.results import AdaptiveRun, Flag, Metric, ModelVerdict, RuleVerdict, RunInfo, ScoreInfo
 from gfscore.samples import Samples
@@ -58,7 +57,6 @@ def gate_runs(
 ) -> list[ModelVerdict]:
     """Judge every model on every data set; a run that was stopped goes on where it was."""
     adaptive_rule(policy)  # before anything is loaded
-    run.refuse_ray("--adaptive")
     models, sets = listed_models(model), listed_data(data)
     if not (models and sets):
         raise OptionError("--adaptive runs a model, and only as far as it must. Give --model and --data.")
@@ -69,7 +67,7 @@ def gate_runs(
     verdicts = []
     for each in open_runs(models, sets, run):
         with naming(each.name):
-            moved = face.bar(each.name)
+            moved = face.bar(each.name, "samples drawn")
             verdicts.append(_judge_run(each, policy, options, size=round, finite=finite, progress=moved))
     return verdicts
 
@@ -83,15 +81,18 @@ def _judge_run(
     finite: bool,
     progress: Progress,
 ) -> ModelVerdict:
-    data, (radius, module) = run.data, radius_of(run, policy, options)
+    data, (radius, gradients) = run.data, radius_of(run, policy, options)
     if finite and data.seed is not None:
         raise OptionError("the target finite is for a fixed data set, and a generator draws without end.")
-    recipe = {**run.identity(), "score": _about(options, radius, gradients=module is not None)}
+    recipe = {**run.identity(), "score": _about(options, radius, gradients=gradients)}
     if policy.allow:  # scores that were allowed are not found by who does not allow them
         recipe["allowed"] = sorted(policy.allow)
     with ScoreLog(run.store.root, recipe).open() as log:
         run.refuse_changed()
-        score, eps = log.remember(_unchanged(run, _scorer(run, options, radius, module, policy.allow))), policy.eps
+        score, eps = (
+            log.remember(_unchanged(run, _scorer(run, options, radius, policy.allow, gradients=gradients))),
+            policy.eps,
+        )
         return gate_adaptively(
             above(score, eps[0]) if eps else score,
             data.labels,
@@ -105,7 +106,7 @@ def _judge_run(
             finite=finite,
             class_sizes=data.class_sizes,
             size=size,
-            passes=1 if radius is None else 1 + (radius.rivals if module is not None else 2 * radius.count),
+            passes=1 if radius is None else 1 + (radius.rivals if gradients else 2 * radius.count),
             progress=progress,
             from_store=lambda: log.reused,
             run=run.about,
@@ -124,20 +125,21 @@ def _unchanged(run: Run, score: Score) -> Score:
     return checked
 
 
-def radius_of(run: Run, policy: Policy, options: Options) -> tuple[FirstOrder | None, Any]:
-    """How radii are found where rule or score is about them, and the model with its gradients, if it has any."""
+def radius_of(run: Run, policy: Policy, options: Options) -> tuple[FirstOrder | None, bool]:
+    """How radii are found where rule or score is about them, and whether by gradients."""
     radius = options.radius
     if policy.eps:
         found = MeasuredRadii.of(options, None, policy.eps)
         radius = None if found is None else found.how
     if radius is None or options.choice is Gradients.NO:
-        return radius, None
+        return radius, False
     try:
-        return radius, run.differentiable()
+        run.differentiable()
     except (ModelError, MissingExtraError):
         if options.choice is Gradients.YES:
             raise
-        return radius, None
+        return radius, False
+    return radius, True
 
 
 def above(score: Score, eps: float) -> Score:
@@ -167,13 +169,13 @@ def _about(options: Options, radius: FirstOrder | None, *, gradients: bool) -> d
     return {"name": FIRST_ORDER, "norm": str(radius.kind), "cap": radius.largest, **radius.measure(gradients=gradients)}
 
 
-def _scorer(run: Run, options: Options, radius: FirstOrder | None, module: Any, allow: Sequence[str]) -> Score:
+def _scorer(run: Run, options: Options, radius: FirstOrder | None, allow: Sequence[str], *, gradients: bool) -> Score:
     """The local score of any rows, each from as many passes as it takes."""
     if radius is None:
-        return row_scores(partial(forward_rows, run), run.data.labels, options, allow=allow)
+        return row_scores(partial(logits_of_rows, run), run.data.labels, options, allow=allow)
 
     def measure(rows: IntArray) -> tuple[FloatArray, IntArray]:
-        local = first_order_rows(run, rows, radius, module)
+        local = first_order_rows(run, rows, radius, gradients=gradients)
         return local.values, local.predicted
 
     return measure

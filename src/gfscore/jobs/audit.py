@@ -23,7 +23,7 @@ from gfscore.jobs.common_words import (
     Reference,
 )
 from gfscore.jobs.options import Options, RunOptions, Target
-from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, wanted_radii
+from gfscore.jobs.robustness import MeasuredRadii, begin_measures, measure_robustness, wanted_radii
 from gfscore.jobs.sources import Source, find_sources, provenance_of, source_of, watch
 from gfscore.jobs.stages import audit_scores, score_samples, with_curves
 from gfscore.jobs.stream import audit_streams
@@ -112,12 +112,10 @@ def audit(
     >>> result.wcr.class_, round(result.wcr.value, 3), round(result.rdi.value, 3)
     ('dog', 0.29, 0.755)
     """
-    if options.radius is not None:
-        run.refuse_ray("a first-order radius")
     logits, labels, model, data = arrange(logits, labels, model, data)
     refuse_unread(words, logits)
     model, name = with_name(model, name)
-    robust = wanted_radii(options, radii, run, model=model or data, stream=stream or pieces)
+    robust = wanted_radii(options, radii, model=model or data, stream=stream or pieces)
     arrays = {"labels": labels, "sample_ids": sample_ids, "class_sizes": class_sizes, "name": name}
     _refuse_array_words([word for word, value in arrays.items() if value is not None], logits, stream=stream or pieces)
     _ = run.names  # a file that cannot be read is refused before anything else is
@@ -146,7 +144,10 @@ def audit(
             _refuse_unknown_sizes(samples, source)
         return samples
 
-    sources = find_sources(logits, model, data, run, face, probabilities=probabilities)
+    def then(source: Source) -> None:
+        begin_measures(source, read(source), options, robust, face)
+
+    sources = find_sources(logits, model, data, run, face, probabilities=probabilities, then=then)
     about_the_set = target == Target.FINITE or (finite and class_sizes is not None)
     models, calibration = _audit_sources(sources, read, options, robust, outside, face, finite=about_the_set, seen=seen)
     return _result(models, outside, provenance_of(face, files), calibration)

@@ -12,6 +12,7 @@ from textwrap import fill
 from types import MappingProxyType
 from typing import Annotated, Any, Generic, TypeVar, get_args, get_type_hints
 
+from gfscore.engines.ray import one_cluster
 from gfscore.errors import OptionError, WordError
 from gfscore.jobs.given_words import (
     local_path,
@@ -95,9 +96,12 @@ class Face:
 
     command: str | None = None  # as it was written, for the provenance
 
-    def bar(self, name: str) -> Progress:  # noqa: ARG002
-        """What is told how far a piece of work is."""
+    def bar(self, name: str, what: str = "") -> Progress:  # noqa: ARG002
+        """What is told how far a piece of work is: the bar of a model, and what is being measured of it."""
         return lambda _done, _total: None
+
+    def status(self, text: str) -> None:
+        """Show how things stand beside the bars, until the next such text."""
 
     def tell(self, text: str) -> None:
         """Say something while the work goes on."""
@@ -193,7 +197,8 @@ class Job(Generic[Outcome]):
             name: whole.get(name) or group(**{field.name: values[field.name] for field in fields(group)})
             for name, group in self._groups.items()
         }
-        return self.function(**{name: values[name] for name in self._given}, **groups)
+        with one_cluster(getattr(values.get("face"), "status", lambda _text: None)):
+            return self.function(**{name: values[name] for name in self._given}, **groups)
 
     def _by_new_names(self, words: dict[str, Any]) -> dict[str, Any]:
         found = dict[str, Any]()

@@ -1,6 +1,6 @@
 """``certify``: the class profile of a true certificate, over radii that are proven; by a function each for arrays."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gfscore.assemble import make_provenance
-from gfscore.engines.local import measured
+from gfscore.engines.local import begin, measured
 from gfscore.errors import ModelError, OptionError, naming
 from gfscore.inputs.chains import chain_bound
 from gfscore.inputs.small_files import read_radii
 from gfscore.inputs.table_columns import ReadingWords
-from gfscore.jobs.arranging import arrange, listed_models, refuse_unread
+from gfscore.jobs.arranging import arrange, refuse_unread
 from gfscore.jobs.audit import Seen
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Seed
 from gfscore.jobs.options import ProfileOptions, RunOptions
-from gfscore.jobs.sources import Source, find_sources, provenance_of, watch
+from gfscore.jobs.sources import VOTES, Source, find_sources, provenance_of, watch
 from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Run, Votes
 from gfscore.measures.slopes import PLACES, measured_slope
@@ -155,10 +155,13 @@ def certify(
     certificate.check()
     refuse_unread(words, logits)
     logits, model, data = arrange(logits, labels, model, data).checked(run.names, words)
-    if certificate.method == Certificate.SMOOTHING:
-        run.refuse_ray("--method smoothing")
     files, models = watch(logits, certificate.radii, groups, run.class_names), list[Any]()
-    for source in _sources(logits, model, data, run, face):
+
+    def then(source: Source) -> None:
+        if source.run is not None and certificate.method == Certificate.SMOOTHING:
+            begin(source.run, Votes.of(source.run, certificate.noise), face.bar(source.run.name, VOTES))
+
+    for source in find_sources(logits, model, data, run, face, then=then):
         samples = source.read(class_names=run.names, groups=groups, words=words)
         with source.naming():
             local = source.flagged(_radii(samples, source, certificate, face), samples)
@@ -168,15 +171,6 @@ def certify(
         if seen is not None:
             seen(source.name, samples, local)
     return Audit(models=tuple(models), provenance=provenance_of(face, files))
-
-
-def _sources(logits: Any, model: Any, data: Any, run: RunOptions, face: Face) -> Iterator[Source]:
-    """As for an audit, but a model's forward passes are over before its radii are computed."""
-    models = listed_models(model)
-    if logits is not None or not models:
-        yield from find_sources(logits, (), () if models else data, run, face)
-    for spec in models:
-        yield from list(find_sources((), [spec], data, run, face))
 
 
 def _radii(samples: Samples, source: Source, certificate: CertificateWords, face: Face) -> LocalScores:
@@ -193,7 +187,7 @@ def _radii(samples: Samples, source: Source, certificate: CertificateWords, face
             if run is None:
                 raise OptionError("smoothing runs the model on noisy images. Give --model and --data, not logits.")
             noise, alpha = certificate.noise, certificate.failure_rate
-            return smoothed_scores(run, samples, noise=noise, alpha=alpha, progress=face.bar(run.name))
+            return smoothed_scores(run, samples, noise=noise, alpha=alpha, progress=face.bar(run.name, VOTES))
     constant, how = certificate.lipschitz, "given"
     if run is not None:
         constant, how = pixel_constant(run, constant, of_inputs=certificate.of_inputs)

@@ -17,8 +17,9 @@ from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Probabiliti
 from gfscore.jobs.compare import compare_samples
 from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.policy_words import Baseline, PolicyWords, compare_with, is_audit, read_baseline, refuse_void_baseline
-from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, radii_of_rules, refuse_engine
-from gfscore.jobs.sources import Source, find_samples, find_sources, provenance_of, watch
+from gfscore.jobs.referee import RefereeWords, referee
+from gfscore.jobs.robustness import MeasuredRadii, begin_measures, measure_robustness, radii_of_rules
+from gfscore.jobs.sources import Source, Then, find_samples, find_sources, provenance_of, watch
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores
 from gfscore.judge import ROUND, check_thresholds
 from gfscore.judge.judging import judge
@@ -74,12 +75,13 @@ def gate(
             help="Forward passes between two looks at the rule, with --adaptive.",
         ),
     ] = ROUND,
+    refereeing: RefereeWords,
     target: Annotated[
         Target,
         Word(
             panel=Panel.RULES,
             expert=True,
-            help="What --adaptive decides about: the population behind the data, or this finite data set.",
+            help="What --adaptive or --referee decides about: the population behind the data, or this finite data set.",
         ),
     ] = Target.POPULATION,
     probabilities: Probabilities = False,
@@ -105,8 +107,6 @@ def gate(
     >>> result.verdict.value, [rule.verdict.value for rule in result.models[0].rules]
     ('PASS', ['PASS', 'PASS'])
     """
-    if options.radius is not None:
-        run.refuse_ray("a first-order radius")
     if not (model or data):
         run.refuse_ray("a gate on files")
     policy, labels = split_policy(inputs, policy, labels)
@@ -116,24 +116,21 @@ def gate(
     model, name = with_name(model, name)
     files = watch(inputs, baseline, policy, groups, words.label_names)
     kept = rules.over(policy, options.eps)
-    robust = refuse_engine(radii_of_rules(kept, options, radii), run)
+    robust = radii_of_rules(kept, options, radii)
     given = _listed(inputs)
     if model or not all(isinstance(each, ModelAudit) or is_audit(each) for each in given):
         with naming(policy) if isinstance(policy, Path) else nullcontext():
             check_scale(kept, options)
+    refereeing.refuse(kept, files=bool(given) or baseline is not None, radii=radii, adaptive=adaptive)
     if adaptive:
-        _refuse_files(given, baseline, groups)
-        if radii is not None:
-            raise OptionError(
-                "--adaptive draws samples until it is sure, so it is not said of how many. Leave --radii."
-            )
+        _refuse_files(given, baseline, groups, radii=radii)
         words.refuse("--adaptive runs a model", labels_too=True)
         verdicts = gate_runs(model, data, kept, options, run, face, round=round, finite=target == Target.FINITE)
         return gate_result(verdicts, provenance_of(face, files))
-    if target == Target.FINITE:
+    if target == Target.FINITE and refereeing.referee is None:
         raise OptionError(
-            "--target finite is for --adaptive. Otherwise make the audit with it (gfscore audit --target finite), "
-            "and gate the audit.json."
+            "--target finite is for --adaptive and --referee. Otherwise make the audit with it (gfscore audit --target "
+            "finite), and gate the audit.json."
         )
 
     def read(source: Source) -> Samples:
@@ -145,8 +142,16 @@ def gate(
     if seen is None:
         options = replace(options, permutations=0)  # no rule asks for the noise floor
     verdicts = []
-    for source in _sources(given, model, data, run, face, probabilities=probabilities):
-        audited, verdict = _judge(source, read, kept, options, robust, before, face, name)
+
+    def then(source: Source) -> None:
+        begin_measures(source, read(source), options, robust if refereeing.referee is None else None, face)
+
+    for source in _sources(given, model, data, run, face, probabilities=probabilities, then=then):
+        if refereeing.referee is not None and isinstance(source, Source):
+            finite = target == Target.FINITE
+            audited, verdict = referee(source, read, kept, options, refereeing, face, name=name, finite=finite)
+        else:
+            audited, verdict = _judge(source, read, kept, options, robust, before, face, name)
         if seen is not None:
             seen(audited)
         verdicts.append(verdict)
@@ -166,7 +171,7 @@ def _listed(inputs: Any) -> list[Any]:
 
 
 def _sources(
-    inputs: Sequence[Any], model: Any, data: Any, run: RunOptions, face: Face, *, probabilities: bool
+    inputs: Sequence[Any], model: Any, data: Any, run: RunOptions, face: Face, *, probabilities: bool, then: Then
 ) -> Iterator[Source | ModelAudit]:
     """Audits as they are, then logits, then models that are run."""
     files = [each for each in inputs if isinstance(each, Path)]
@@ -175,7 +180,7 @@ def _sources(
     yield from (each for each in inputs if not isinstance(each, Path))
     logits = [each for each in files if not is_audit(each)]
     if logits or model or data or not inputs:
-        yield from find_sources(logits, model, data, run, face, probabilities=probabilities)
+        yield from find_sources(logits, model, data, run, face, probabilities=probabilities, then=then)
 
 
 def _judge(
@@ -272,7 +277,9 @@ def _levels(policy: Policy, delta: float, baseline: Baseline | None) -> dict[Kin
     return policy.levels(delta, also=(Kind.PROFILE,) if unpaired else ())
 
 
-def _refuse_files(inputs: Sequence[Any], *files: Any) -> None:
+def _refuse_files(inputs: Sequence[Any], *files: Any, radii: Any) -> None:
+    if radii is not None:
+        raise OptionError("--adaptive draws samples until it is sure, so it is not said of how many. Leave --radii.")
     if inputs or any(file is not None for file in files):
         raise OptionError(
             "--adaptive runs a model, and only as far as it must: give --model and --data, and no files, baseline or "

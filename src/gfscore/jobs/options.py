@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from gfscore.bounds import Method, check_level
 from gfscore.engines.loading import Loading
-from gfscore.engines.ray import Cluster
+from gfscore.engines.pool import Cluster
 from gfscore.errors import OptionError
 from gfscore.inputs.small_files import read_class_names
 from gfscore.jobs.common_words import ClassNames, Seed, StoreFolder
@@ -93,9 +93,9 @@ class RunOptions(Loading):
         return None
 
     def refuse_ray(self, what: str) -> None:
-        """Refuse to run on a cluster what runs on this machine only."""
+        """Refuse a cluster where no model is run."""
         if self.cluster is not None:
-            raise OptionError(f"{what} runs on this machine only; --engine ray computes logits. Leave --engine out.")
+            raise OptionError(f"{what} runs no model, and --engine says where models run. Leave --engine out.")
 
     @property
     def names(self) -> Sequence[str] | None:

@@ -10,17 +10,18 @@ from numpy.typing import ArrayLike
 
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.assemble import make_provenance
-from gfscore.engines.local import score_first_order
+from gfscore.engines.local import begin, score_first_order
 from gfscore.errors import ModelError, OptionError, first_line
 from gfscore.jobs.calling import Face
 from gfscore.jobs.common_words import ALL_RADII, NO_RADII
-from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.options import Options
+from gfscore.jobs.sources import RADII, Source
 from gfscore.jobs.stages import audit_scores
 from gfscore.judge.policy import Policy
 from gfscore.judge.robust_accuracy import count_radii, default_eps, with_robustness
 from gfscore.judge.robust_changes import paired_robust_change
 from gfscore.measures import Run
-from gfscore.measures.slopes import Gradients
+from gfscore.measures.slopes import Gradients, choose_slopes
 from gfscore.results import Audit, Flag, ModelAudit, RobustChange
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER
@@ -127,6 +128,8 @@ def compare_robustness(
     if eps is None or samples[0].n_samples != len(labels) or not np.array_equal(samples[0].labels, labels):
         return None
     try:
+        for run, each in zip(runs, samples, strict=True):
+            begin_radii(run, each, radii, face)
         found = [_radii(run, each, radii, face) for run, each in zip(runs, samples, strict=True)]
     except (ModelError, OptionError):
         if radii.is_asked:
@@ -155,8 +158,8 @@ def _all(rows: IntArray | None, labels: IntArray) -> IntArray:
     return np.arange(len(labels)) if rows is None else rows
 
 
-def _radii(run: Run, samples: Samples, radii: MeasuredRadii, face: Face) -> tuple[LocalScores | None, IntArray | None]:
-    """The radii of the part that is asked for, and its rows; None where all were measured."""
+def _rows_of(run: Run, samples: Samples, radii: MeasuredRadii) -> tuple[bool, IntArray | None]:
+    """Whether radii are measured at all, and the rows of the part that is asked for; None for all."""
     choice, by_gradients = radii.gradients, False
     if choice is not Gradients.NO:
         try:
@@ -166,11 +169,35 @@ def _radii(run: Run, samples: Samples, radii: MeasuredRadii, face: Face) -> tupl
             by_gradients = choice is Gradients.YES
     codes, n_parts = samples.partition
     count = radii.of_class(n_parts, by_gradients=by_gradients)
-    if count == 0:
+    return count != 0, None if not count else draw_part(samples, codes, count, radii.how.seed)
+
+
+def begin_radii(run: Run | None, samples: Samples, radii: MeasuredRadii | None, face: Face) -> None:
+    """Let an engine begin with the radii that will be asked for."""
+    if run is None or run.engine is None or radii is None:
+        return
+    some, rows = _rows_of(run, samples, radii)
+    if some:
+        slopes, _ = choose_slopes(run, samples, radii.how, radii.gradients, only=rows)
+        begin(run, slopes, face.bar(run.name, RADII))
+
+
+def begin_measures(source: Source, samples: Samples, options: Options, radii: MeasuredRadii | None, face: Face) -> None:
+    """Let an engine begin with what the audit of a model will ask for once its logits are there."""
+    run = source.run
+    if options.radius is not None and run is not None and run.engine is not None:
+        slopes, _ = choose_slopes(run, samples, options.radius, options.choice)
+        begin(run, slopes, face.bar(run.name, RADII))
+    begin_radii(run, samples, radii, face)
+
+
+def _radii(run: Run, samples: Samples, radii: MeasuredRadii, face: Face) -> tuple[LocalScores | None, IntArray | None]:
+    """The radii of the part that is asked for, and its rows; None where all were measured."""
+    some, rows = _rows_of(run, samples, radii)
+    if not some:
         return None, None
-    rows = None if count is None else draw_part(samples, codes, count, radii.how.seed)
-    progress = face.bar(f"{run.name}, radii")
-    return score_first_order(run, samples, radii.how, gradients=choice, only=rows, progress=progress), rows
+    progress = face.bar(run.name, RADII)
+    return score_first_order(run, samples, radii.how, gradients=radii.gradients, only=rows, progress=progress), rows
 
 
 def draw_part(samples: Samples, codes: IntArray, count: int, seed: int) -> IntArray | None:
@@ -196,12 +223,12 @@ def _without(why: str) -> Flag:
     return Flag(code="no_radii", message=message)
 
 
-def wanted_radii(options: Options, radii: Any, run: RunOptions, *, model: Any, stream: bool) -> MeasuredRadii | None:
+def wanted_radii(options: Options, radii: Any, *, model: Any, stream: bool) -> MeasuredRadii | None:
     """The radii that an audit measures; asked for where there is no model, or only sums are kept, they are refused."""
     why = "" if model else "which take the model itself. Say --model and --data."
     why = "and a stream keeps only sums. Leave --stream out." if stream else why
     if not why:
-        return refuse_engine(MeasuredRadii.of(options, radii), run)
+        return MeasuredRadii.of(options, radii)
     refuse_radii(options, radii, why)
     return None
 
@@ -211,15 +238,6 @@ def refuse_radii(options: Options, radii: Any, why: str) -> None:
     options.refuse_radii(why)
     if radii not in (None, NO_RADII):
         raise OptionError(f"--radii asks for first-order radii, {why}")
-
-
-def refuse_engine(radii: MeasuredRadii | None, run: RunOptions) -> MeasuredRadii | None:
-    """Radii are measured on this machine: on a cluster they are refused where asked for, and else left out."""
-    if radii is not None and run.cluster is not None:
-        if radii.is_asked:
-            run.refuse_ray("a first-order radius")
-        return None
-    return radii
 
 
 def radii_of_rules(policy: Policy, options: Options, radii: Any) -> MeasuredRadii | None:

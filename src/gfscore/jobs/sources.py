@@ -1,17 +1,20 @@
 """Where samples come from: arrays, files, or models that are run on data; and ``logits``, which only runs them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from itertools import starmap
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
 from gfscore.assemble import make_provenance
-from gfscore.engines.loading import Handed, Loader, pairs
-from gfscore.engines.local import measured, score_first_order
-from gfscore.engines.ray import logits_on_ray
+from gfscore.engines.handed import Handed
+from gfscore.engines.homes import Stored
+from gfscore.engines.in_turn import InTurn, loader_of
+from gfscore.engines.loading import pairs
+from gfscore.engines.local import score_first_order
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.array_files import remembered_run
 from gfscore.inputs.data import random_rows
@@ -24,7 +27,7 @@ from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Model
 from gfscore.inputs.small_files import read_groups
 from gfscore.inputs.table_columns import NOTHING_SAID, ReadingWords
-from gfscore.jobs.arranging import are_specs, arrange, listed_data, listed_models
+from gfscore.jobs.arranging import arrange, listed_data, listed_models
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.common_words import DataSpecs, ModelSpecs
 from gfscore.jobs.config_files import read_now
@@ -43,6 +46,7 @@ from gfscore.words import Word
 
 LOGITS_FILES = "an audit of logits files"
 SAY_BOTH = "Say --model and --data."
+LOGITS, RADII, VOTES = "logits", "radii", "votes"  # what is being measured, for a bar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +119,8 @@ class Source:
         if self.run is None:
             with naming(self.name if self.path is None else self.path):
                 raise OptionError(self.no_run or f"holds logits, and a radius takes the model itself. {SAY_BOTH}")
-        found = score_first_order(self.run, samples, radius, gradients=options.choice, progress=face.bar(self.run.name))
+        moved = face.bar(self.run.name, RADII)
+        found = score_first_order(self.run, samples, radius, gradients=options.choice, progress=moved)
         return self.flagged(found, samples)
 
     def flagged(self, local: LocalScores, samples: Samples) -> LocalScores:
@@ -125,10 +130,23 @@ class Source:
         return local if flags == local.flags else replace(local, flags=flags)
 
 
+Then = Callable[[Source], None]  # called with a model whose logits are there
+
+
 def find_sources(
-    logits: Any, model: Any, data: Any, run: RunOptions, face: Face, *, probabilities: bool = False
+    logits: Any,
+    model: Any,
+    data: Any,
+    run: RunOptions,
+    face: Face,
+    *,
+    probabilities: bool = False,
+    then: Then = lambda _source: None,
 ) -> Iterator[Source]:
-    """Samples, logits files, then the models that are run; one at a time, so that one is held at a time."""
+    """Samples, logits files, then the models that are run; one at a time, so that one is held at a time.
+
+    ``then`` is called with a model's logits as in :func:`run_models`.
+    """
     models, sets = listed_models(model), listed_data(data)
     in_memory = logits if isinstance(logits, Mapping) else {"model": logits} if isinstance(logits, Samples) else {}
     files = [] if in_memory else listed_paths(logits)
@@ -142,7 +160,7 @@ def find_sources(
     for found in name_files(files, beside_runs=bool(models)):
         yield Source(name=found.name, path=found.files[0], remembered=found.run)
     if models or sets:
-        yield from run_models(models, sets, run, face, probabilities=probabilities)
+        yield from run_models(models, sets, run, face, probabilities=probabilities, then=then)
 
 
 def find_samples(by_name: Mapping[str, Any]) -> Iterator[Source]:
@@ -192,30 +210,37 @@ def samples_of(model: Any, data: Any = None, *, probabilities: bool = False, run
 
 
 def run_models(
-    models: Sequence[Any], data: Sequence[Any], options: RunOptions, face: Face, *, probabilities: bool = False
+    models: Sequence[Any],
+    data: Sequence[Any],
+    options: RunOptions,
+    face: Face,
+    *,
+    probabilities: bool = False,
+    then: Then = lambda _source: None,
 ) -> Iterator[Source]:
-    """Every model on every data set, with the file of its logits."""
-    store, how, cluster = options.kept, options.loading, options.cluster
-    if cluster is not None and are_specs(models, data):
-        for run, stored in logits_on_ray(models, data, how, store, cluster, face.bar):
-            yield Source(name=run.name, path=stored.path, run=run)
-        return
-    if not are_specs(models, data):
-        options.refuse_ray("a model or data in memory")
-    loader = Loader(how, store, data=len(data), several=len(data) > 1)
+    """Every model on every data set, with the file of its logits.
+
+    An engine that computes elsewhere begins with the next models meanwhile, and ``then`` is called with each as soon as
+    its logits are there, so that what follows from them can be begun too.
+    """
+    loader = loader_of(models, data, options.loading, options.kept, options.cluster)
+
+    def found(run: Run, stored: Stored) -> Source:
+        gives = getattr(run.model, "gives_probabilities", False)
+        return Source(name=run.name, path=stored.path, run=run, probabilities=gives)
+
+    in_turn = InTurn(lambda run: (Logits(), face.bar(run.name, LOGITS)), then=lambda *told: then(found(*told)))
     for model_spec, data_spec in pairs(models, data):
-        if not loader.are_pixels(model_spec, data_spec):
+        if loader.are_pixels(model_spec, data_spec):
+            yield from starmap(found, in_turn.add(loader.open(model_spec, data_spec)))
+        else:
             yield _run_inputs(loader.open_model(model_spec), data_spec, options, probabilities=probabilities)
-            continue
-        opened = loader.open(model_spec, data_spec)
-        stored = measured(opened, Logits(), face.bar(opened.name))
-        gives = getattr(opened.model, "gives_probabilities", False)
-        yield Source(name=opened.name, path=stored.path, run=opened, probabilities=gives)
+    yield from starmap(found, in_turn.rest())
 
 
 def open_runs(models: Sequence[Any], data: Sequence[Any], options: RunOptions) -> Iterator[Run]:
     """Every model on every data set, opened and not run yet; refused where inputs are no pixels."""
-    loader = Loader(options.loading, options.kept, data=len(data), several=len(data) > 1)
+    loader = loader_of(models, data, options.loading, options.kept, options.cluster)
     for model_spec, data_spec in pairs(models, data):
         if not loader.are_pixels(model_spec, data_spec):
             raise OptionError(f"data: {why_no_pixels(data_spec.pile(Preprocessing()))}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 from gfscore import views
 from gfscore.arrays import IntArray
 from gfscore.bounds import Method
+from gfscore.engines.in_turn import InTurn
 from gfscore.engines.local import summed
-from gfscore.engines.ray import summaries_on_ray
 from gfscore.errors import FileError, GFScoreError, OptionError, naming
 from gfscore.inputs.logits_files import Shards, find_shards, refuse_two_formats
 from gfscore.inputs.table_columns import ReadingWords
-from gfscore.jobs.arranging import are_specs, listed_data, listed_models
+from gfscore.jobs.arranging import listed_data, listed_models
 from gfscore.jobs.calling import Face, listed_paths
 from gfscore.jobs.named_files import NamedFiles, model_names, name_models, refuse_repeated
 from gfscore.jobs.options import Options, RunOptions
@@ -222,16 +222,10 @@ def _stream_runs(
         probabilities=probabilities,
         seed=options.seed,
     )
-    store, cluster, how, looks = run.kept, run.cluster, run.loading, partial(_looks, face, options)
-    if cluster is not None and are_specs(models, data):
-        found = summaries_on_ray(models, data, how, store, cluster, face.bar, sums, looks)
-    else:
-        if not are_specs(models, data):
-            run.refuse_ray("a model or data in memory")
-        opened = open_runs(models, data, run)
-        found = ((each, summed(each, sums, face.bar(each.name), looks(each.name))) for each in opened)
+    in_turn = InTurn(lambda each: (sums, face.bar(each.name, "sums"), _looks(face, options, each.name)), measure=summed)
+    found = chain.from_iterable(map(in_turn.add, open_runs(models, data, run)))
     audits = []
-    for each, summary in found:
+    for each, summary in chain(found, in_turn.rest()):
         origin = Origin(each.data.source, each.data.seed, each.about)
         with naming(each.name):
             sizes = each.data.class_sizes

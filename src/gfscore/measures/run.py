@@ -1,12 +1,12 @@
 """A model on data, which everything that is asked of a model goes through; and what a measure must say."""
 
 import uuid
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from gfscore.inputs.models.forward_passes import (
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
 from gfscore.inputs.probes import NOISE, name_of, noise_inputs
 from gfscore.inputs.protocols import Dataset, Model, change_layout
+from gfscore.measures.sending import Engine, Sendable
 from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo
 from gfscore.samples import Samples
 from gfscore.storage import refuse_changed
@@ -98,6 +99,7 @@ class Run:
     store: Store = field(default_factory=Store)
     gpu: bool = False  # the model runs on a GPU: its logits differ there in their last digits
     told: bool = False  # whether somebody, or the model itself, said how pixels are normalised
+    engine: Engine | None = None  # what computes elsewhere; None: this process
     notes: Notes = field(default_factory=Notes, init=False)
 
     def __post_init__(self) -> None:
@@ -166,7 +168,7 @@ class Run:
         settings = measure.settings
         return Recipe(
             **self.identity(),
-            n_samples=self.n_samples,
+            n_samples=measure.n_rows(self),
             batch_size=self.batch_size,
             shard_rows=measure.rows_per_shard(self),
             measure=None if settings is None else {"name": measure.name, **settings},
@@ -226,7 +228,7 @@ class Run:
         return done.values
 
 
-class Measure(ABC, Generic[Part]):
+class Measure(Sendable[Part]):
     """Something that is asked of a model on data, shard by shard."""
 
     name: ClassVar[str]  # of what is stored
@@ -236,6 +238,10 @@ class Measure(ABC, Generic[Part]):
     def settings(self) -> Mapping[str, Any] | None:
         """What decides its values beside the run, for JSON; None for the logits, which the run alone decides."""
 
+    def n_rows(self, run: Run) -> int:
+        """Rows in all: one for each sample, unless a measure is about something else."""
+        return run.n_samples
+
     @abstractmethod
     def rows_per_shard(self, run: Run) -> int:
         """Rows after which something is kept."""
@@ -243,14 +249,6 @@ class Measure(ABC, Generic[Part]):
     @abstractmethod
     def compute(self, run: Run, rows: slice, done: RowsDone = lambda _rows: None) -> Part:
         """Its values for some rows; what went on meanwhile is in the notes of the run."""
-
-    @abstractmethod
-    def to_bytes(self, part: Part) -> bytes:
-        """What was computed, for the way from a worker."""
-
-    @abstractmethod
-    def from_bytes(self, content: bytes) -> Part:
-        """What :meth:`to_bytes` gave."""
 
 
 class RowMeasure(Measure[FloatArray]):

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -12,6 +12,7 @@ from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import MissingExtraError, ModelError, OptionError
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.measures.run import RowMeasure, RowsDone, Run, rows_together
+from gfscore.measures.sending import pack, unpack
 from gfscore.samples import Samples
 from gfscore.scores import FirstOrder, Norm, forward_only_norms, gradient_norms, is_leading, strongest_rivals
 
@@ -43,15 +44,17 @@ class Gradients(StrEnum):
 class Slopes(RowMeasure):
     """Norms of the gradients of the margins to the strongest rivals, (n, R); NaN for misclassified samples.
 
-    Without a ``module`` they are estimated from forward passes, with those of half the step beside them: (n, 2R).
+    Without ``gradients`` they are estimated from forward passes, with those of half the step beside them: (n, 2R).
     Where only some rows are asked for, the others are NaN too.
     """
 
     name = "gradient_norms"
     samples: Samples  # the model's logits on the data
     how: FirstOrder
-    module: Any = None  # the model as a differentiable module; None: forward passes alone
+    gradients: bool = False  # of the differentiable model; otherwise forward passes alone
     only: IntArray | None = None  # the rows to measure, ascending; None: all
+    first: int = 0  # row of the data that the samples begin with
+    whole: int | None = None  # rows of the data, where the samples are a part of them
     rivals: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -62,7 +65,7 @@ class Slopes(RowMeasure):
     def settings(self) -> Mapping[str, Any]:
         """The norm, and how slopes are found."""
         rows = {} if self.only is None else {"rows": hashlib.sha256(self.only.astype("<i8").tobytes()).hexdigest()}
-        return {"norm": str(self.how.kind), **self.how.measure(gradients=self.module is not None), **rows}
+        return {"norm": str(self.how.kind), **self.how.measure(gradients=self.gradients), **rows}
 
     def rows_per_shard(self, run: Run) -> int:
         """Whole batches, unless images are large."""
@@ -71,27 +74,50 @@ class Slopes(RowMeasure):
     def columns(self, run: Run) -> int:
         """One for each rival, twice where they are estimated."""
         del run
-        return int(self.rivals.shape[1]) * (1 if self.module is not None else 2)
+        return int(self.rivals.shape[1]) * (1 if self.gradients else 2)
 
     def compute(self, run: Run, rows: slice, done: RowsDone = lambda _rows: None) -> FloatArray:
         """Norms for some rows."""
         asked = np.arange(rows.start, rows.stop) if self.only is None else _within(self.only, rows)
         norms = np.full((rows.stop - rows.start, self.columns(run)), np.nan)
-        leading = is_leading(self.samples.logits[asked], self.samples.labels[asked], self.rivals[asked])
-        correct = asked[leading]
+        at = asked - self.first
+        correct = asked[is_leading(self.samples.logits[at], self.samples.labels[at], self.rivals[at])]
         if len(correct):
-            norms[correct - rows.start] = (self._estimate if self.module is None else self._differentiate)(run, correct)
+            norms[correct - rows.start] = (self._differentiate if self.gradients else self._estimate)(run, correct)
         done(rows.stop - rows.start)
         with np.errstate(over="ignore"):  # infinite, then: a slope that is beyond float32 is no slope
             return norms.astype(np.float32)
 
     def _estimate(self, run: Run, rows: IntArray) -> FloatArray:
-        norms = forward_only_norms(run.logits_of, run.pixels(rows), self.samples, self.rivals, self.how, rows=rows)
+        at, pixels = rows - self.first, run.pixels(rows)
+        norms = forward_only_norms(
+            run.logits_of, pixels, self.samples, self.rivals, self.how, rows=at, whole=self.whole
+        )
         return np.concatenate(norms, axis=1)
 
     def _differentiate(self, run: Run, rows: IntArray) -> FloatArray:
-        labels, rivals = self.samples.labels[rows], self.rivals[rows]
-        return exact_norms(run, self.module, run.pixels(rows), labels, rivals, self.how.kind, rows)
+        labels, rivals = self.samples.labels[rows - self.first], self.rivals[rows - self.first]
+        return exact_norms(run, run.differentiable(), run.pixels(rows), labels, rivals, self.how.kind, rows)
+
+    def sent(self) -> dict[str, Any]:
+        """How slopes are found; what the samples are goes with each shard."""
+        return {"how": asdict(self.how), "gradients": self.gradients, "whole": self.samples.n_samples}
+
+    def payload(self, rows: slice) -> bytes:
+        """Logits and labels of some rows, their ids, and which of them are asked for."""
+        samples = self.samples
+        ids = samples.sample_ids[rows] if samples.sample_ids is not None else map(str, range(rows.start, rows.stop))
+        asked = np.arange(rows.start, rows.stop) if self.only is None else _within(self.only, rows)
+        return pack({"logits": samples.logits[rows], "labels": samples.labels[rows], "asked": asked}, list(ids))
+
+    @classmethod
+    def received(cls, said: Mapping[str, Any], run: Run, rows: slice, payload: bytes) -> "Slopes":
+        """The slopes of these rows, from the very logits that the sender had."""
+        del run
+        arrays, ids = unpack(payload)
+        samples = Samples(logits=arrays["logits"], labels=arrays["labels"], class_names=(), sample_ids=tuple(ids))
+        how, others = FirstOrder(**said["how"]), {name: said[name] for name in ("gradients", "whole")}
+        return cls(samples=samples, how=how, only=arrays["asked"], first=rows.start, **others)
 
 
 def exact_norms(
@@ -125,7 +151,8 @@ def choose_slopes(
     if choice is Gradients.NO:
         return Slopes(samples=samples, how=how, only=only), None
     try:
-        return Slopes(samples=samples, how=how, module=run.differentiable(), only=only), None
+        run.differentiable()  # or an error that says why not
+        return Slopes(samples=samples, how=how, gradients=True, only=only), None
     except (ModelError, MissingExtraError) as error:
         if choice is Gradients.YES:
             raise

@@ -188,9 +188,9 @@ class SumLog(Journal):
         self._look = look
 
     @contextmanager
-    def open(self) -> Iterator[Self]:
+    def open(self, *, wait: bool = True) -> Iterator[Self]:
         """Go on from what an earlier run left, and leave what there is in the end."""
-        with self.hold():
+        with self.hold(wait=wait):
             self._read()
             self._saved = time.monotonic()
             try:

@@ -67,6 +67,16 @@ class Votes(RowMeasure):
         """The noise, and whose it is."""
         return {**asdict(self.noise), "ids": hashlib.sha256("\n".join(self.ids).encode()).hexdigest()}
 
+    def sent(self) -> dict[str, Any]:
+        """The noise; a worker knows the names."""
+        return asdict(self.noise)
+
+    @classmethod
+    def received(cls, said: Mapping[str, Any], run: Run, rows: slice, payload: bytes) -> "Votes":
+        """The votes of the run's samples."""
+        del rows, payload
+        return cls.of(run, Noise(**said))
+
     def rows_per_shard(self, run: Run) -> int:
         """As many as take some ten thousand forward passes, unless images are large."""
         return rows_together(run.data, SHARD_PASSES // (self.noise.n0 + self.noise.n))

@@ -104,11 +104,12 @@ def remove_held(path: Path, lock: str) -> None:
             raise FileError(f"cannot be deleted ({error.strerror}). Check its permissions.").found_in(path) from error
 
 
-def hold_file(path: Path, mode: str = "r+b", *, or_read: bool = False) -> IO[bytes]:
+def hold_file(path: Path, mode: str = "r+b", *, or_read: bool = False, wait: bool = True) -> IO[bytes]:
     """A file opened for this process alone, made with its folder where it is not: others wait, and soon say so.
 
     The lock ends with the process. A file that was deleted while we waited for it is made again. One that may only be
-    read is held for that, where ``or_read`` says that it will do.
+    read is held for that, where ``or_read`` says that it will do. Without ``wait`` one that others hold is a
+    :class:`BlockingIOError`.
     """
     while True:
         try:
@@ -122,7 +123,7 @@ def hold_file(path: Path, mode: str = "r+b", *, or_read: bool = False) -> IO[byt
             continue  # the folder was deleted since it was made
         except OSError as error:
             raise cannot_write(path, error) from error
-        _wait(file, path)
+        _lock(file, path, wait=wait)
         if _stands_at(file, path):
             return file
         file.close()  # what we hold is no lock of what stands there now
@@ -132,7 +133,7 @@ def _open_or_make(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_CREAT, 0o666)
 
 
-def _wait(file: IO[bytes], path: Path) -> None:
+def _lock(file: IO[bytes], path: Path, *, wait: bool) -> None:
     import fcntl  # which not every system has: only a store needs it
 
     try:
@@ -141,9 +142,14 @@ def _wait(file: IO[bytes], path: Path) -> None:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
             except BlockingIOError:
+                if not wait:
+                    raise
                 time.sleep(PAUSE)
         logger.warning("gfscore: waiting for another run that works on the same, in %s", path.parent)
         fcntl.flock(file, fcntl.LOCK_EX)
+    except BlockingIOError:
+        file.close()
+        raise
     except OSError as error:  # as on shared disks without a lock service
         file.close()
         told = f"cannot be locked ({error.strerror}), so two runs could mix. Choose a --store on another disk."

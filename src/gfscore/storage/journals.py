@@ -39,12 +39,13 @@ class Journal:
         self.info = info  # what the label says
 
     @contextmanager
-    def hold(self, *, or_read: bool = False) -> Iterator[IO[bytes]]:
+    def hold(self, *, or_read: bool = False, wait: bool = True) -> Iterator[IO[bytes]]:
         """The lock of the folder, which is made where it is missing; a second process waits here.
 
-        The lock ends with the process, however it ends. ``or_read``: a folder that may only be read will do.
+        The lock ends with the process, however it ends. ``or_read``: a folder that may only be read will do. Without
+        ``wait`` a folder that another process holds is a :class:`BlockingIOError`.
         """
-        with hold_file(self.path / self.lock, self.mode, or_read=or_read) as file:
+        with hold_file(self.path / self.lock, self.mode, or_read=or_read, wait=wait) as file:
             sweep(self.path, self.label, *self.files)
             if not self.is_labelled():
                 write_text(self.path / self.label, json.dumps(self.info, indent=1) + "\n")
