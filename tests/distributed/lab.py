@@ -11,7 +11,7 @@ import time
 import warnings
 from pathlib import Path
 
-WORKER = b"ray::MapWorker"
+WORKER = b"ray::ShardWorker"
 
 
 def processes(title: bytes = b"") -> list[int]:

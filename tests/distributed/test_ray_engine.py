@@ -19,7 +19,7 @@ from gfscore.storage.store import Store
 ZOO = ("--model", "zoo:trades", "--model", "zoo:noise")
 MANY = (*ZOO, "--model", "zoo:awp", "--model", "zoo:pgd-large", "--data", "generator:zoo", "--n-per-class", "1600")
 SHARDS = 8  # of 16,000 images
-QUICK = ("--permutations", "0", "--quiet")
+QUICK = ("--permutations", "0", "--radii", "none", "--quiet")
 
 
 def local(folder: Path, *arguments: object) -> Path:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from gfscore.arrays import FloatArray, IntArray
@@ -72,7 +73,7 @@ class OnRay:
     """The engine of a run whose model and data workers open by their specs."""
 
     pool: Pool
-    model: str
+    model: str | Path
     data: str
     ahead: int = AHEAD
 
@@ -140,7 +141,8 @@ class OnRay:
 
     def _job(self, run: Run, measure: Any) -> Job:
         probe = to_bytes(run.check().probe).hex()
-        return Job(model=self.model, data=self.data, parts=run.parts(), probe=probe, measure=to_plain(measure))
+        specs = {"model": str(self.model), "data": str(self.data)}
+        return Job(**specs, parts=run.parts(), probe=probe, measure=to_plain(measure))
 
     def _filling(
         self,

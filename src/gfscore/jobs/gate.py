@@ -107,10 +107,10 @@ def gate(
     >>> result.verdict.value, [rule.verdict.value for rule in result.models[0].rules]
     ('PASS', ['PASS', 'PASS'])
     """
-    if not (model or data):
-        run.refuse_ray("a gate on files")
     policy, labels = split_policy(inputs, policy, labels)
     asked = arrange(inputs, labels, model, data)
+    if not (asked.model or asked.data):
+        run.refuse_ray("a gate on files")
     refuse_unread(words, inputs, baseline)
     inputs, model, data = asked.checked(run.names, words, probabilities=probabilities)
     model, name = with_name(model, name)
