@@ -39,7 +39,9 @@ def differentiable(model: Model, preprocessing: Preprocessing, pixels: Pixels) -
     expected = forward_batches(model, preprocessing.normalise(few, model.layout), len(few)).values
     told = ""
     for inner in _torch_models(model, torch):
-        for fixed_batch in dict.fromkeys((None, inner.fixed_batch)):  # any batch first: a converted graph often takes it
+        for fixed_batch in dict.fromkeys(
+            (None, inner.fixed_batch)
+        ):  # any batch first: a converted graph often takes it
             module = _pixel_module(torch, preprocessing, inner, fixed_batch)
             try:
                 off = _deviation(torch, module, few, expected)

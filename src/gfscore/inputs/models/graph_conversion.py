@@ -31,13 +31,13 @@ def convert_graph(model: OnnxModel) -> Iterator[Any]:
     onnx = require("onnx", extra=EXTRA, purpose=PURPOSE)
     with no_deprecations():
         onnx2torch = require("onnx2torch", extra=EXTRA, purpose=PURPOSE)
-    graph = _open_batch(onnx.load(model.path), model)
+    graph = open_batch(onnx.load(model.path), model)
     newer = any(entry.domain == "" and entry.version > KNOWN_OPSET for entry in graph.opset_import)
     converted, why = 0, None
     for folded in (True, False) if newer else (False, True):
         try:
             with no_deprecations():
-                module = onnx2torch.convert(in_older_words(_fold(graph, onnx), onnx) if folded else graph)
+                module = onnx2torch.convert(in_older_words(fold_graph(graph, onnx), onnx) if folded else graph)
         except Exception as error:  # it raises anything, from a missing operator to a missing key
             why = error if folded or why is None else why  # a newer graph as it is fails at its first operator
             continue
@@ -54,7 +54,7 @@ def _reason(error: Exception | None) -> str:
     return told if missing is None else f"it does not know {missing[1]} of opset {missing[2]}"
 
 
-def _open_batch(graph: Any, model: OnnxModel) -> Any:
+def open_batch(graph: Any, model: OnnxModel) -> Any:
     """The graph with the chosen output alone and any number of images; shapes noted inside it are dropped."""
     kept = [entry for entry in graph.graph.output if entry.name == model.output]
     del graph.graph.output[:], graph.graph.value_info[:]
@@ -65,7 +65,7 @@ def _open_batch(graph: Any, model: OnnxModel) -> Any:
     return graph
 
 
-def _fold(graph: Any, onnx: Any) -> Any:
+def fold_graph(graph: Any, onnx: Any) -> Any:
     """What onnxruntime's basic optimisation makes of the graph: constants computed, nothing of its own operators."""
     options = quiet_options()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC

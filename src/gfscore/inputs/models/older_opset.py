@@ -18,6 +18,7 @@ AXES_MOVED = (  # to an input, in opset 18
     *("ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2"),
     *("ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"),
 )
+PADS_AS_INPUT = 11  # opset from which Pad has them so
 PER_CHANNEL = 21  # opset from which GroupNormalization scales each channel; before, each group
 
 
@@ -138,6 +139,36 @@ def _resize(node: Any, rewriter: Rewriter) -> list[Any]:
     return [node]
 
 
+def _padded_by_name(node: Any, rewriter: Rewriter) -> list[Any]:
+    """Pads in numbers where they are asked for by name (``SAME_UPPER``), as keras does: as many outputs as strides fit.
+
+    A convolution is padded with zeros before it, since the two sides often differ.
+    """
+    said, shape = rewriter.attributes(node), rewriter.shapes.get(node.input[0])
+    how = said.get("auto_pad", b"NOTSET")
+    if how not in (b"SAME_UPPER", b"SAME_LOWER") or shape is None or not all(shape[2:]):
+        return [node]
+    sizes = np.array(shape[2:])
+    kernel = np.array(said.get("kernel_shape") or rewriter.shapes[node.input[1]][2:])
+    strides, dilations = (np.array(said.get(name) or np.ones_like(sizes)) for name in ("strides", "dilations"))
+    needed = np.maximum((-(-sizes // strides) - 1) * strides + (kernel - 1) * dilations + 1 - sizes, 0)
+    fewer = needed // 2
+    first, last = (fewer, needed - fewer) if how == b"SAME_UPPER" else (needed - fewer, fewer)
+    rewriter.remove(node, "auto_pad", "pads")
+    if node.op_type != "Conv":
+        node.attribute.append(rewriter.onnx.helper.make_attribute("pads", [*first.tolist(), *last.tolist()]))
+        return [node]
+    out = node.output[0]
+    both = [0, 0, *first.tolist(), 0, 0, *last.tolist()]
+    if rewriter.opset < PADS_AS_INPUT:
+        padded = rewriter.node("Pad", [node.input[0]], f"{out}_padded", pads=both)
+    else:
+        pads = rewriter.constant(f"{out}_pads", both, np.int64)
+        padded = rewriter.node("Pad", [node.input[0], pads], f"{out}_padded")
+    node.input[0] = f"{out}_padded"
+    return [padded, node]
+
+
 def _split(node: Any, rewriter: Rewriter) -> list[Any]:
     """Without the number of outputs, which is that of its names."""
     rewriter.remove(node, "num_outputs")
@@ -215,6 +246,7 @@ def _group_norm(node: Any, rewriter: Rewriter) -> list[Any]:
 
 REWRITTEN: dict[str, Callable[[Any, Rewriter], list[Any]]] = {
     **dict.fromkeys(AXES_MOVED, _reduce),
+    **dict.fromkeys(("Conv", "MaxPool", "AveragePool"), _padded_by_name),
     "Reshape": _reshape,
     "Pad": _pad,
     "Resize": _resize,
