@@ -290,8 +290,12 @@ def _of_keras(opset: int) -> bytes:
         node("Add", ["g", "few"], ["logits"]),
     ]
     constants = {
-        "first": _weights(4, 3, 3, 3), "bias": _weights(4), "last": _weights(4, CLASSES), "few": _weights(CLASSES),
-        "shape": np.array([-1, 4]), **({"axes": np.array([1, 2])} if opset >= 18 else {}),
+        "first": _weights(4, 3, 3, 3),
+        "bias": _weights(4),
+        "last": _weights(4, CLASSES),
+        "few": _weights(CLASSES),
+        "shape": np.array([-1, 4]),
+        **({"axes": np.array([1, 2])} if opset >= 18 else {}),
     }
     return _graph(nodes, constants, opset=opset, shape=("n", SIZE, SIZE, 3))
 
@@ -310,8 +314,12 @@ def _padded(opset: int) -> bytes:
     ]
     channels = 4 if opset >= 21 else 2  # that are scaled: each channel, or each group
     constants = {
-        "pads": np.array([1, 1, 1, 1]), "axes": np.array([2, 3]), "first": _weights(4, 3, 3, 3),
-        "scale": 1 + _weights(channels), "shift": _weights(channels), "last": _weights(256, CLASSES),
+        "pads": np.array([1, 1, 1, 1]),
+        "axes": np.array([2, 3]),
+        "first": _weights(4, 3, 3, 3),
+        "scale": 1 + _weights(channels),
+        "shift": _weights(channels),
+        "last": _weights(256, CLASSES),
     }
     return _graph(nodes, constants, opset=opset)
 

@@ -5,21 +5,22 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+from gfscore.engines.handed import Handed, as_it_takes
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.data import load_data
-from gfscore.inputs.data.data_objects import holds_pixels, open_pile, read_pile
-from gfscore.inputs.data.piles import Pile
+from gfscore.inputs.data.data_objects import holds_pixels, open_pile
 from gfscore.inputs.generators import GENERATOR
 from gfscore.inputs.model_specs import NORMALISING, PREPROCESSING, over_general, split_spec
-from gfscore.inputs.models import CallableModel, load_model, on_gpu
+from gfscore.inputs.models import load_model
+from gfscore.inputs.models.devices import AUTO, check_device, check_precision, in_precision, place
 from gfscore.inputs.models.model_objects import Classifier, is_session, open_object
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.protocols import CHANNEL_AXIS, Dataset, Layout, Model
+from gfscore.inputs.protocols import Dataset, Layout, Model
 from gfscore.measures.run import DEFAULT_BATCH, Run
 from gfscore.storage.store import Store
 from gfscore.words import Panel, Word
@@ -98,6 +99,23 @@ class Loading:
     batch_size: Annotated[
         int, Word(least=1, help="Images in one forward pass; a model with a fixed batch size keeps its own.")
     ] = DEFAULT_BATCH
+    device: Annotated[
+        str,
+        Word(
+            any_case=True,
+            help="Where models and their gradients run: cpu, cuda (cuda:1 is the second GPU), mps (a Mac's GPU), "
+            "directml (Windows, ONNX alone), or auto: the best there is.",
+        ),
+    ] = AUTO
+    precision: Annotated[
+        str,
+        Word(
+            any_case=True,
+            expert=True,
+            help="In what torch models compute: float32, or where torch allows it float16 or bfloat16, with a flag on "
+            "how far logits are off.",
+        ),
+    ] = "float32"
     split: Annotated[
         str | None,
         Word(
@@ -141,34 +159,17 @@ class Loading:
             help="Seed of everything that is drawn at random: the same seed gives the same result.",
         ),
     ] = 0
-    gpu: bool = False
+    gpu: bool = False  # of a worker that Ray gave one: then the device is that
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "device", check_device(self.device))
+        check_precision(self.precision)
 
     @property
     def preprocessing(self) -> dict[str, Any]:
         """What was said about preprocessing, as ``Preprocessing.from_options`` takes it."""
         said = {name: getattr(self, name) for name in PREPROCESSING}
         return over_general({}, {name: value for name, value in said.items() if value not in (None, False)})
-
-
-class Handed:
-    """A model or data that Python holds, where others are a spec; data are read once, whoever asks."""
-
-    def __init__(self, value: Any, name: str | None = None) -> None:
-        self.value, self.name = value, name  # of a model
-        self._piles = dict[Any, Pile]()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether these are data that gfscore opened itself."""
-        return hasattr(type(self.value), "class_sizes")
-
-    def pile(self, shape: Preprocessing) -> Pile:
-        """All that is in some data; Pillow images in the shape that is asked for."""
-        key = (shape.resize, shape.crop, shape.interpolation, shape.grey)
-        found = self._piles.get(key) or next((each for each in self._piles.values() if not each.fitted), None)
-        if found is None:
-            found = self._piles[key] = read_pile(self.value, shape)
-        return found
 
 
 class Loader:
@@ -219,7 +220,7 @@ class Loader:
         objects = [each for each in (model_spec, data_spec) if isinstance(each, Handed)]
         data = self._data(data_spec, preprocessing, model.layout if isinstance(data_spec, Handed) else "NCHW")
         if len(objects) == 2 and not data_spec.is_open and not is_session(model_spec.value):
-            model = _as_it_takes(model, data, data_spec.pile(preprocessing))
+            model = as_it_takes(model, data, data_spec.pile(preprocessing))
         source = data.source if isinstance(data_spec, Handed) else data_spec
         found = Run(
             name=self._name_of(model.name, model_spec, source),
@@ -250,7 +251,7 @@ class Loader:
         how = self.how
         if isinstance(spec, Handed):
             opened = open_object(spec.value, name=spec.name or "model", output=_position(how.output))
-            return on_gpu(opened) if how.gpu else opened
+            return self._placed(opened, held=True)
         spec, own = split_spec(spec)
         model = load_model(
             spec,
@@ -261,7 +262,14 @@ class Loader:
             model_dir=how.model_dir,
             threads=how.threads,
         )
-        return on_gpu(model) if how.gpu else model
+        return self._placed(model)
+
+    def _placed(self, model: Model, *, held: bool = False) -> Model:
+        """A model where, and in the precision in which, it is to run."""
+        how = self.how
+        word = "cuda" if how.gpu else how.device
+        placed = place(model, word, held=held, threads=how.threads, on_ray=how.gpu)
+        return in_precision(placed, check_precision(how.precision))
 
     def _open_data(self, spec: Any, preprocessing: Preprocessing, layout: Layout) -> Dataset:
         how = self.how
@@ -279,16 +287,6 @@ class Loader:
             n_classes=how.classes if generated else None,
             **drawn,
         )
-
-
-def _as_it_takes(model: Model, data: Dataset, pile: Pile) -> Model:
-    """A model; one that is a function gets images in the order and with the axes they were handed over with."""
-    if not isinstance(model, CallableModel):
-        return model
-    if len(pile.shape) == 3:
-        return replace(model, layout=data.layout)
-    function, axis = model.function, CHANNEL_AXIS[data.layout]  # of images without channels, which have one here
-    return replace(model, layout=data.layout, function=lambda inputs: function(inputs.squeeze(axis)))
 
 
 def load(models: Sequence[Any], data: Sequence[Any], how: Loading, store: Store | None = None) -> Iterator[Run]:

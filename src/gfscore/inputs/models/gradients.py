@@ -6,17 +6,20 @@ An ONNX graph becomes one through onnx2torch: :mod:`~gfscore.inputs.models.graph
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gfscore.arrays import FloatArray, IntArray, map_chunks, row_chunks
 from gfscore.errors import ModelError, first_line, naming
+from gfscore.inputs.models.devices import torch_device
 from gfscore.inputs.models.forward_passes import forward_batches
 from gfscore.inputs.models.graph_conversion import EXTRA, WITHOUT, convert_graph
 from gfscore.inputs.models.onnx_model import OnnxModel
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.torch_model import TorchModel, pick_output
+from gfscore.inputs.models.transfers import computing, to_device
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
 from gfscore.inputs.protocols import Model, along_channels
 
@@ -31,12 +34,14 @@ def differentiable(model: Model, preprocessing: Preprocessing, pixels: Pixels) -
     """A ``torch.nn.Module`` from [0, 1] pixels in the model's layout to logits, checked on ``pixels`` (n, ...) first.
 
     Torch models are used as they are, ONNX graphs are converted. The module must give the logits that the model itself
-    gives on the first images, within ``TOLERANCE`` of the largest: another network has other gradients. A model that
-    has none raises :class:`~gfscore.errors.ModelError`, a missing package :class:`~gfscore.errors.MissingExtraError`.
+    gives on the first images, within ``TOLERANCE`` of the largest: another network has other gradients. It runs on the
+    model's device, in the precision of the weights even where forward passes are in another. A model that has none
+    raises :class:`~gfscore.errors.ModelError`, a missing package :class:`~gfscore.errors.MissingExtraError`.
     """
     torch = torch_for(PURPOSE, extra=EXTRA)
     few = np.array(pixels[:COMPARED], order="C")  # a copy: torch warns of arrays that nobody may write to
-    expected = forward_batches(model, preprocessing.normalise(few, model.layout), len(few)).values
+    exact = replace(model, precision=None) if isinstance(model, TorchModel) else model  # gradients are in float32
+    expected = forward_batches(exact, preprocessing.normalise(few, model.layout), len(few)).values
     told = ""
     for inner in _torch_models(model, torch):
         for fixed_batch in dict.fromkeys(
@@ -56,7 +61,7 @@ def differentiable(model: Model, preprocessing: Preprocessing, pixels: Pixels) -
 
 def _deviation(torch: Any, module: Any, few: Pixels, expected: FloatArray) -> float:
     """How far the logits of a module, which must have gradients, are from those expected: a share of the largest."""
-    inputs = torch.from_numpy(few).to(module.scale.device).requires_grad_(requires_grad=True)
+    inputs = to_device(torch, few, module.scale.device).requires_grad_(requires_grad=True)
     logits = module(inputs)
     torch.autograd.grad(logits.sum(), inputs)
     largest = max(np.abs(expected).max(), np.finfo(np.float32).tiny)  # zeros everywhere are matched by zeros
@@ -75,7 +80,7 @@ def rounding_errors(module: Any, pixels: Pixels, logits: FloatArray) -> FloatArr
         wide = copy.deepcopy(module).double()
         with torch.no_grad():
             for rows in row_chunks(len(pixels), pixels[0].size, values=PIECE_PIXELS):
-                images = torch.from_numpy(pixels[rows].astype(np.float64)).to(wide.scale.device)
+                images = to_device(torch, pixels[rows].astype(np.float64), wide.scale.device)
                 exact[rows] = wide(images).cpu().numpy()
     except Exception:  # a layer may insist on its precision, a device may not have this one
         exact[:] = np.nan
@@ -133,12 +138,13 @@ def _torch_models(model: Model, torch: Any) -> Iterator[TorchModel]:
             f"has no gradients: it is a function that nobody can look into. Go without them: {WITHOUT}"
         ).found_in(model.name)
     with naming(model.name):
+        device = torch_device(torch, model.gradients_on)
         for module in convert_graph(model):
             yield TorchModel(
-                module=module,
+                module=module.to(device),
                 name=model.name,
                 fingerprint=model.fingerprint,
-                device=torch.device("cpu"),
+                device=device,
                 dtype=torch.from_numpy(np.empty(0, model.dtype)).dtype,
                 layout=model.layout,
                 fixed_batch=model.fixed_batch,
@@ -166,7 +172,7 @@ def _pixel_module(torch: Any, preprocessing: Preprocessing, inner: TorchModel, f
             filled = piece
             if fixed_batch is not None:  # copies of the last row, as forward_passes.pad has it
                 filled = torch.cat([piece, piece[-1:].expand(fixed_batch - len(piece), *piece.shape[1:])])
-            with no_deprecations():
+            with no_deprecations(), computing(torch, filled.device):
                 returned = pick_output(self.inner(filled), inner.output, torch.Tensor)
             return returned.flatten(1)[: len(piece)]  # (n, K, 1, 1) from a convolutional head becomes (n, K)
 
