@@ -10,6 +10,7 @@ from gfscore.bounds import Method, check_level
 from gfscore.engines.loading import Loading
 from gfscore.engines.pool import Cluster
 from gfscore.errors import OptionError
+from gfscore.inputs.models.devices import AUTO, CPU
 from gfscore.inputs.small_files import read_class_names
 from gfscore.jobs.common_words import ClassNames, Seed, StoreFolder
 from gfscore.judge import check_expectation
@@ -74,6 +75,12 @@ class RunOptions(Loading):
     def loading(self) -> Loading:
         """How models and data are opened, here or on a worker."""
         said = {field.name: getattr(self, field.name) for field in fields(Loading)}
+        if self.engine == Engine.RAY:  # which says itself who has a GPU
+            if self.device not in (AUTO, CPU):
+                raise OptionError(
+                    f"--device {self.device} is about this machine. Give Ray's workers GPUs: --gpus-per-actor 1."
+                )
+            said["device"] = CPU
         return Loading(**said | {"class_names": self.names})
 
     @property

@@ -16,6 +16,7 @@ from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import naming
 from gfscore.inputs.data import take
 from gfscore.inputs.logits_files import read_samples
+from gfscore.inputs.models.devices import CPU, device_of
 from gfscore.inputs.models.forward_passes import (
     Batched,
     check_batch_independence,
@@ -25,13 +26,13 @@ from gfscore.inputs.models.forward_passes import (
     logits_of_few,
 )
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
-from gfscore.inputs.probes import NOISE, name_of, noise_inputs
+from gfscore.inputs.probes import NOISE, as_run, name_of, noise_inputs
 from gfscore.inputs.protocols import Dataset, Model, change_layout
 from gfscore.measures.sending import Engine, Sendable
 from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo
 from gfscore.samples import Samples
 from gfscore.storage import refuse_changed
-from gfscore.storage.store import ON_GPU, RUN, Recipe, Store
+from gfscore.storage.store import RUN, Recipe, Store
 
 DEFAULT_BATCH = 128
 READ_ROWS = 256  # images that are read and preprocessed together, unless they are large
@@ -97,7 +98,7 @@ class Run:
     name: str = ""  # the model's, unless said
     batch_size: int = DEFAULT_BATCH  # a model with a fixed batch keeps its own
     store: Store = field(default_factory=Store)
-    gpu: bool = False  # the model runs on a GPU: its logits differ there in their last digits
+    gpu: bool = False  # workers of Ray run the model on a GPU; else it runs where it is
     told: bool = False  # whether somebody, or the model itself, said how pixels are normalised
     engine: Engine | None = None  # what computes elsewhere; None: this process
     notes: Notes = field(default_factory=Notes, init=False)
@@ -120,7 +121,19 @@ class Run:
             data=DataInfo(source=data.source, fingerprint=data.fingerprint, seed=data.seed),
             preprocessing=PreprocessingInfo.model_validate(self.preprocessing, from_attributes=True),
             batch_size=self.batch_size,
+            device=None if self.device == CPU else self.device,
+            precision=self.precision,
         )
+
+    @property
+    def device(self) -> str:
+        """Where the model runs."""
+        return "cuda" if self.gpu else device_of(self.model)
+
+    @property
+    def precision(self) -> str | None:
+        """The precision of forward passes that was asked for; None: that of the weights."""
+        return getattr(self.model, "precision", None)
 
     def check(self) -> Checked:
         """What the model makes of the first images, looked at once; refused where its numbers would mean nothing."""
@@ -151,7 +164,7 @@ class Run:
         """
         fingerprint = self.model.fingerprint or f"unknown-{uuid.uuid4().hex}"
         return {
-            "model": f"{fingerprint}{ON_GPU}" if self.gpu else fingerprint,
+            "model": as_run(fingerprint, self.device, self.precision),
             "data": self.data.fingerprint,
             "preprocessing": self.preprocessing.describe(),
         }
@@ -171,8 +184,14 @@ class Run:
             n_samples=measure.n_rows(self),
             batch_size=self.batch_size,
             shard_rows=measure.rows_per_shard(self),
-            measure=None if settings is None else {"name": measure.name, **settings},
+            measure=None if settings is None else {"name": measure.name, **settings, **self._elsewhere(measure)},
         )
+
+    def _elsewhere(self, measure: "Measure[Any]") -> dict[str, str]:
+        """Where the gradients of a measure are computed, unless that is where the model runs."""
+        module = getattr(measure, "module", None)  # of a graph: onnxruntime and torch may not find the same devices
+        there = None if module is None else str(module.scale.device.type)
+        return {} if there in (None, self.device.partition(":")[0]) else {"gradients_on": there}
 
     def read(self, logits: Path, *, probabilities: bool = False, groups: Path | None = None) -> Samples:
         """The model's logits on the data from a file: classes are named as here, whatever an earlier run said."""

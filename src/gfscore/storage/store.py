@@ -32,7 +32,6 @@ LENGTH_BYTES = 8  # a safetensors file begins with the length of its JSON header
 # Metadata of a finished file: the checksum of each shard's rows, of all that is not in a shard, and for each shard the
 # batches that did not fit into memory.
 DIGESTS, REST, HALVED = "shard_sha256", "rest_sha256", "halved_batches"
-ON_GPU = " on a GPU"  # after the fingerprint of a model: its logits differ there in their last digits
 # metadata that makes it a logits file by itself: names, which part of which data its rows are, what made them
 RUN = "gfscore.run"  # the name of a key that nobody else writes
 FACTS = ("class_names", "sample_ids", "class_sizes", "data", RUN)
