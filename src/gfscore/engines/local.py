@@ -102,5 +102,5 @@ def first_order_rows(run: Run, rows: IntArray, how: FirstOrder, module: Any = No
     norms, correct = np.full(rivals.shape, np.nan), is_leading(samples.logits, samples.labels, rivals)
     if correct.any():
         few = (pixels[correct], samples.labels[correct], rivals[correct])
-        norms[correct] = exact_norms(run, module, *few, how.kind, rows[correct])
+        norms[correct] = exact_norms(run, module, *few, how, rows[correct])
     return first_order_scores(samples, norms, how, gradients=True)
