@@ -20,10 +20,11 @@ from gfscore.metrics import formulas
 from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
 from gfscore.scores import Activation, FirstOrder, scores_of_samples
 from gfscore.scores.great import check_activation, check_temperature
+from gfscore.scores.margin_slopes import REFINE
 from gfscore.storage.store import Store, default_root
 from gfscore.words import Panel, Word, read_size
 
-RADIUS_WORDS = ("norm", "eps", "rivals", "directions", "step", "max_radius", "gradients")
+RADIUS_WORDS = ("norm", "eps", "rivals", "refine", "directions", "step", "max_radius", "gradients")
 RADIUS_DEFAULTS = FirstOrder(norm="linf")
 
 
@@ -205,6 +206,14 @@ class Options(ProfileOptions):
             help=f"Strongest other classes that a first-order radius looks at.  [default: {RADIUS_DEFAULTS.rivals}]",
         ),
     ] = None
+    refine: Annotated[
+        int | None,
+        Word(
+            expert=True,
+            help="Points half-way to the boundary from which a radius by gradients is found again; 0: first-order.  "
+            f"[default: {REFINE}]",
+        ),
+    ] = None
     directions: Annotated[
         int | None,
         Word(
@@ -276,10 +285,12 @@ class Options(ProfileOptions):
     def first_order(self, norm: str | None) -> FirstOrder:
         """How first-order radii in a norm are found."""
         said: dict[str, Any] = {name: value for name in RADIUS_WORDS if (value := getattr(self, name)) is not None}
-        unused = ("directions", "step") if self.choice is Gradients.YES else ()
+        unused = {Gradients.YES: ("directions", "step"), Gradients.NO: ("refine",)}.get(self.choice, ())
         for name in unused:
             if name in said:
-                raise OptionError(f"--{name} is about radii without gradients. Leave it or --gradients yes out.")
+                others = f"with{'out' if self.choice is Gradients.YES else ''} gradients"
+                also = f"--gradients {self.choice}" if self.gradients is not None else "--directions and --step"
+                raise OptionError(f"--{name} is about radii {others}. Leave it or {also} out.")
         said |= {"norm": norm, "seed": self.seed}
         return FirstOrder(**{name: said[name] for name in said.keys() - {"gradients"}})
 

@@ -31,13 +31,14 @@ from gfscore.scores import (
     Norm,
     first_order_scores,
     forward_only_norms,
-    gradient_norms,
     strongest_rivals,
 )
 from gfscore.scores.margin_slopes import Forward
+from gfscore.scores.midpoints import MIDPOINT_RIVALS, margins_to, refined_norms
 
 IN_ALL = {True: 1000, False: 500}  # samples with a radius by default: with gradients, and by forward passes alone
 OF_MEANS = "capped_radii"  # a flag about mean radii, which no share above eps rests on
+GivenGradients = Callable[[FloatArray, IntArray, IntArray], FloatArray]  # of images, labels and rivals: (n, R, D)
 LEAST = 5  # of a class, below which a default would say nothing of it: then nothing is measured unasked
 
 
@@ -259,7 +260,7 @@ def audit_first_order(
     *,
     norm: str,
     eps: float | None = None,
-    gradients: Callable[[FloatArray, IntArray, IntArray], FloatArray] | None = None,
+    gradients: GivenGradients | None = None,
     class_names: Sequence[str] | None = None,
     sample_ids: Sequence[object] | None = None,
     name: str = "model",
@@ -271,23 +272,40 @@ def audit_first_order(
     ``logits`` is a function from pixels (n, ...) in [0, 1] to logits (n, K), ``pixels`` are the images and ``labels``
     (N,) their classes; all of it is held in memory. ``gradients``, if there is such a function, gives the gradients
     (n, R, D) of :math:`f_y - f_j` with respect to the pixels for images, labels (n,) and rivals j (n, R); without it
-    the radii are forward-only estimates. ``settings`` are the other fields of :class:`FirstOrder`. With ``eps``,
-    ``robust_accuracy`` is the share of radii above it.
+    the radii are forward-only estimates. ``settings`` are the other fields of :class:`FirstOrder`, such as ``refine``:
+    both functions are also asked about midpoints on the way to the boundary. With ``eps``, ``robust_accuracy`` is the
+    share of radii above it.
 
     >>> weights, images = 4 * np.eye(2), np.array([[0.8, 0.2], [0.6, 0.5], [0.1, 0.9], [0.5, 0.4]])
     >>> found = audit_first_order(lambda x: x @ weights, images, [0, 0, 1, 1], norm="linf", max_radius=1, eps=0.2,
     ...                           gradients=lambda x, y, rivals: weights[y][:, None] - weights[rivals])
-    >>> [(entry.name, round(entry.score, 2), entry.robust_accuracy.value) for entry in found.classes]
-    [('0', 0.18, 0.5), ('1', 0.2, 0.5)]
+    >>> [(entry.name, round(entry.score, 3), entry.robust_accuracy.value) for entry in found.classes]
+    [('0', 0.175, 0.5), ('1', 0.2, 0.5)]
     """
     how, images = FirstOrder(norm=norm, eps=eps, **settings), np.asarray(pixels)
     samples = Samples.of(logits(images), labels, class_names=class_names, sample_ids=sample_ids)
     rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
     halved = None
     if gradients is not None:
-        norms = gradient_norms(gradients(images, samples.labels, rivals), how.kind)
+        norms = _given_norms(logits, gradients, images, samples, rivals, how)
     else:
         norms, halved = forward_only_norms(logits, images, samples, rivals, how)
     local = first_order_scores(samples, norms, how, gradients=gradients is not None, halved=halved)
     audited = audit_scores(samples, local, options or Options(), name=name)
     return Audit(models=(audited,), provenance=make_provenance())
+
+
+def _given_norms(
+    logits: Forward, gradients: GivenGradients, images: FloatArray, samples: Samples, rivals: IntArray, how: FirstOrder
+) -> FloatArray:
+    """Norms of the gradients that a function gives, refined at midpoints."""
+    labels = samples.labels
+
+    def look(moved: FloatArray) -> tuple[FloatArray, FloatArray]:
+        found = logits(moved)
+        chosen = strongest_rivals(found, labels, MIDPOINT_RIVALS)
+        return margins_to(found, labels, chosen), gradients(moved, labels, chosen)
+
+    return refined_norms(
+        look, images, margins_to(samples.logits, labels, rivals), gradients(images, labels, rivals), how
+    )

@@ -13,7 +13,8 @@ from gfscore.scores.sample_scores import LocalScores
 
 PREMISE = (
     "The first-order radius is an estimate: the distance at which a rival would win if the logits went on as steeply "
-    "as they do at the sample. It bounds nothing, and a network that hides its gradients (masking) fools it."
+    "as they do at the sample, or half-way there where it is refined. It bounds nothing, and a network that hides "
+    "its gradients (masking) fools it."
 )
 RESOLUTION = float(np.finfo(np.float32).eps) / 2  # 6e-8, between neighbouring float32 numbers in [1/2, 1)
 MISSING_SHARE = 0.01  # of the correct samples without a radius: then no share is lowered by more than a point

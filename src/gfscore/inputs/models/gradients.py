@@ -90,7 +90,14 @@ def rounding_errors(module: Any, pixels: Pixels, logits: FloatArray) -> FloatArr
 
 
 def margin_gradients(module: Any, pixels: Pixels, labels: IntArray, rivals: IntArray) -> FloatArray:
-    """Gradients of ``f_y - f_j`` with respect to the pixels, (n, R, D), for the rivals j (n, R) of each of n images.
+    """Gradients of ``f_y - f_j`` with respect to the pixels, (n, R, D), for the rivals j (n, R) of each of n images."""
+    return margins_and_gradients(module, pixels, labels, rivals)[1]
+
+
+def margins_and_gradients(
+    module: Any, pixels: Pixels, labels: IntArray, rivals: IntArray | int
+) -> tuple[FloatArray, FloatArray]:
+    """Margins ``f_y - f_j``, (n, R), and their gradients, (n, R, D), for rivals j: given ones, or so many strongest.
 
     The images of a batch must not depend on each other, as in eval mode they do not: on a processor each core takes a
     few at a time, whose activations stay in its cache, and no core waits for another within an operation.
@@ -98,23 +105,29 @@ def margin_gradients(module: Any, pixels: Pixels, labels: IntArray, rivals: IntA
     torch = torch_for(PURPOSE, extra=EXTRA)
     device = module.scale.device
 
-    def few(rows: slice) -> FloatArray:
+    def few(rows: slice) -> tuple[FloatArray, FloatArray]:
         inputs = torch.from_numpy(np.ascontiguousarray(pixels[rows])).to(device).requires_grad_(requires_grad=True)
         logits = module(inputs)
-        own, others = (
-            logits.gather(1, torch.from_numpy(np.array(classes[rows])).to(device))
-            for classes in (labels[:, None], rivals)
-        )
-        sums = (own - others).sum(dim=0)
+        own_class = torch.from_numpy(np.array(labels[rows, None])).to(device)
+        if isinstance(rivals, int):
+            others = logits.detach().scatter(1, own_class, -torch.inf)
+            chosen = others.topk(min(rivals, others.shape[1] - 1), dim=1).indices
+        else:
+            chosen = torch.from_numpy(np.array(rivals[rows])).to(device)
+        margins = logits.gather(1, own_class) - logits.gather(1, chosen)
+        sums = margins.sum(dim=0)
         gradients = [torch.autograd.grad(one, inputs, retain_graph=True)[0].flatten(1) for one in sums]
-        return np.asarray(torch.stack(gradients, dim=1).cpu().numpy())
+        stacked = torch.stack(gradients, dim=1)
+        return tuple(found.detach().cpu().numpy() for found in (margins, stacked))
 
     if device.type != "cpu":
         return few(slice(None))
     columns = max(pixels[0].size, PIECE_PIXELS // MOST_IMAGES)
     pieces = list(row_chunks(len(pixels), columns, values=PIECE_PIXELS, shared=True))
     with _one_thread_each(torch):
-        return np.concatenate(list(map_chunks(few, pieces)))
+        found = list(map_chunks(few, pieces))
+    margins, gradients = (np.concatenate(each) for each in zip(*found, strict=True))
+    return margins, gradients
 
 
 @contextmanager
