@@ -35,7 +35,8 @@ JOBS: dict[str, list[str]] = {
         "--radii",
         "none",
     ],
-    "stream": ["audit", "--stream", *RUN, "--force", "--out", "out", "--permutations", "20"],
+    "stream": ["audit", "--stream", *RUN, "--force", "--out", "out", "--permutations", "20", "--radii", "none"],
+    "sums": ["audit", "--stream", *RUN, "--force", "--out", "out", *RADII, "--permutations", "20"],
     "logits": ["logits", *RUN, "-o", "out/net.safetensors"],
     "radii": ["audit", *RUN, "--force", "--out", "out", *RADII, "--n-per-class", "20", "--permutations", "20"],
     "votes": ["certify", *RUN, "--force", "--out", "out", *VOTES, "--n-per-class", "8", "--permutations", "0"],
@@ -45,6 +46,7 @@ JOBS: dict[str, list[str]] = {
 WRITES = {
     "audit": ("audit.json", "rows.csv"),
     "stream": ("audit.json",),
+    "sums": ("audit.json",),
     "logits": ("net.safetensors",),
     "radii": ("audit.json",),
     "votes": ("audit.json",),

@@ -1,17 +1,15 @@
 """Any measure on this machine, shard by shard into the store; a run that was killed goes on where it was."""
 
 from dataclasses import replace
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import TypeVar
 
 from gfscore.arrays import IntArray
 from gfscore.engines.homes import Home, Plan, Progress, Stored, rows_home, sum_home
-from gfscore.measures import Measure, RowMeasure, Run, Sums
+from gfscore.measures import Measure, RowMeasure, Run
 from gfscore.measures.run import RowsDone
-from gfscore.measures.slopes import Gradients, choose_slopes, exact_norms
+from gfscore.measures.slopes import Gradients, choose_slopes
 from gfscore.samples import Samples
-from gfscore.scores import FirstOrder, LocalScores, first_order_scores, forward_only_norms, is_leading, strongest_rivals
+from gfscore.scores import FirstOrder, LocalScores, first_order_scores
 from gfscore.summaries import Look, Summary
 
 Part = TypeVar("Part")
@@ -29,7 +27,7 @@ def measured(run: Run, measure: RowMeasure, progress: Progress = lambda _done, _
 
 def summed(
     run: Run,
-    measure: Sums,
+    measure: Measure[Summary],
     progress: Progress = lambda _done, _total: None,
     look: Look = lambda _so_far: None,
 ) -> Summary:
@@ -85,22 +83,3 @@ def score_first_order(
         fallback=fallback,
     )
     return replace(local, halved_batches=halved_batches)
-
-
-def first_order_rows(run: Run, rows: IntArray, how: FirstOrder, module: Any = None) -> LocalScores:
-    """First-order radii of some rows in any order, by gradients of a ``module`` or forward passes; nothing is kept.
-
-    Directions belong to a sample, so a row has the same radius whatever rows it comes with.
-    """
-    pixels, data = run.pixels(rows), run.data
-    ids = [str(row) if data.sample_ids is None else data.sample_ids[row] for row in rows.tolist()]
-    samples = Samples.of(run.logits_of(pixels), data.labels[rows], sample_ids=ids)
-    rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
-    if module is None:
-        norms, with_half_the_step = forward_only_norms(run.logits_of, pixels, samples, rivals, how)
-        return first_order_scores(samples, norms, how, gradients=False, halved=with_half_the_step)
-    norms, correct = np.full(rivals.shape, np.nan), is_leading(samples.logits, samples.labels, rivals)
-    if correct.any():
-        few = (pixels[correct], samples.labels[correct], rivals[correct])
-        norms[correct] = exact_norms(run, module, *few, how.kind, rows[correct])
-    return first_order_scores(samples, norms, how, gradients=True)

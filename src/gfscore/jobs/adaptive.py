@@ -9,7 +9,6 @@ import numpy as np
 
 from gfscore import views
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.engines.local import first_order_rows
 from gfscore.errors import MissingExtraError, ModelError, OptionError, naming
 from gfscore.jobs.arranging import listed_data, listed_models
 from gfscore.jobs.calling import Face
@@ -37,6 +36,7 @@ from gfscore.judge.judging import about_rules, about_the_missing
 from gfscore.judge.policy import EVERY, Policy, Rule
 from gfscore.measures import Run
 from gfscore.measures.logits import forward_rows
+from gfscore.measures.radii import first_order_rows
 from gfscore.measures.slopes import Gradients
 from gfscore.results import AdaptiveRun, Flag, Metric, ModelVerdict, RuleVerdict, RunInfo, ScoreInfo
 from gfscore.samples import Samples

@@ -30,7 +30,7 @@ from gfscore.jobs.stream import audit_streams
 from gfscore.judge import judge_interval
 from gfscore.results import Audit, Calibration, ModelAudit, Provenance, Verdict
 from gfscore.samples import Samples
-from gfscore.score_titles import GREAT
+from gfscore.score_titles import FIRST_ORDER, GREAT
 from gfscore.scores import (
     LocalScores,
 )
@@ -117,7 +117,7 @@ def audit(
     logits, labels, model, data = arrange(logits, labels, model, data)
     refuse_unread(words, logits)
     model, name = with_name(model, name)
-    robust = wanted_radii(options, radii, run, model=model or data, stream=stream or pieces)
+    robust = wanted_radii(options, radii, run, model=model or data)
     arrays = {"labels": labels, "sample_ids": sample_ids, "class_sizes": class_sizes, "name": name}
     _refuse_array_words([word for word, value in arrays.items() if value is not None], logits, stream=stream or pieces)
     _ = run.names  # a file that cannot be read is refused before anything else is
@@ -126,7 +126,7 @@ def audit(
     if stream or pieces:
         needs = {"--groups": groups, "--per-sample": seen, "--calibrate": calibrate}
         _refuse_with_stream({**needs, "--target finite": target == Target.FINITE}, options)
-        reading = {"pieces": pieces, "probabilities": probabilities}
+        reading = {"pieces": pieces, "probabilities": probabilities, "robust": robust}
         models, hashes = audit_streams(logits, model, data, options, run, face, words, **reading)
         return _result(models, outside, provenance_of(face, files, hashes))
     if labels is not None:
@@ -210,7 +210,7 @@ def _refuse_array_words(said: Sequence[str], logits: Any, *, stream: bool) -> No
 
 def _refuse_with_stream(given: Mapping[str, object], options: Options) -> None:
     """Refuse what needs all samples at once, or again."""
-    needs = {**given, f"--score {options.score}": options.score != GREAT}
+    needs = {**given, f"--score {options.score}": options.score not in (GREAT, FIRST_ORDER)}
     for name in (name for name, value in needs.items() if value):
         raise OptionError(f"{name} needs the samples, and a stream keeps only their sums. Leave --stream out.")
 

@@ -147,15 +147,17 @@ def forward_only_norms(
     how: FirstOrder,
     *,
     rows: IntArray | slice = slice(None),
+    of: int | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Estimated gradient norms (n, R) of some ``rows`` of the samples, by default all, and those with half the step.
 
     NaN where nothing was estimated: samples that are misclassified, and for half the step all but some 64 of the set.
+    The set has ``of`` samples; as many as are given, where they are no piece of it.
     """
     labels, few = samples.labels[rows], rivals[rows]
     correct = is_leading(samples.logits[rows], labels, few)
     ids = np.asarray(samples.sample_ids or range(samples.n_samples), dtype=object)[rows]
-    again = correct & [is_drawn(sample_id, STEP_CHECKS / samples.n_samples) for sample_id in ids]
+    again = correct & [is_drawn(sample_id, STEP_CHECKS / (of or samples.n_samples)) for sample_id in ids]
     norms, halved = (np.full(few.shape, np.nan) for _ in range(2))
     for found, some, step in ((norms, correct, how.step), (halved, again, how.step / 2)):
         with_step = replace(how, step=step)
