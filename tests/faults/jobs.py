@@ -176,8 +176,9 @@ def _sum(content: bytes) -> dict[str, Any]:
     """What a stream has added up: safetensors writes metadata in any order."""
     stored = load(content)
     summary = asdict(summary_from_bytes(stored["summary"].tobytes()))
-    arrays = {name: value.tolist() for name, value in summary.items() if isinstance(value, np.ndarray)}
-    return summary | arrays | {"shards": stored["shards"].tolist()}
+    radii = {f"radii {name}": value for name, value in (summary.pop("radii") or {}).items()}
+    found = {**summary, **radii, "shards": stored["shards"]}
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in found.items()}
 
 
 def _settled(value: Any) -> Any:

@@ -156,9 +156,9 @@ def test_counts_that_no_radii_have_are_refused(tmp_path, damage):
         summary_from_bytes(summary_to_bytes(replace(one, radii=broken[damage])))
 
 
-@pytest.mark.parametrize("per_class", [None, 70])
-def test_a_stream_that_was_stopped_goes_on_where_it_was(tmp_path, monkeypatch, per_class):
-    measure = RadiusSums(how=HOW, ladder=LADDER, by_gradients=False, per_class=per_class)
+@pytest.mark.parametrize(("per_class", "ladder"), [(None, ()), (70, LADDER)])
+def test_a_stream_that_was_stopped_goes_on_where_it_was(tmp_path, monkeypatch, per_class, ladder):
+    measure = RadiusSums(how=HOW, ladder=ladder, by_gradients=False, per_class=per_class)
     whole = summed(digits_run(tmp_path / "whole"), measure)
     real, computed = radii.first_order_rows, []
 

@@ -148,7 +148,7 @@ def _read_radii(about: Mapping[str, Any], above: Any) -> RadiusCounts:
         ladder=ladder,
         settings=dict(about["settings"]),
         rows=int(about["rows"]),
-        above=_whole(above).reshape(-1, len(ladder)),
+        above=_whole(above),
         totals=totals,
         changes=np.array([float(change) for change in about["changes"]]),
     )
