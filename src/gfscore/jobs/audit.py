@@ -1,6 +1,7 @@
 """``audit``: how evenly robustness is spread over the classes of models; from arrays, files, or models that are run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -22,11 +23,13 @@ from gfscore.jobs.common_words import (
     Radii,
     Reference,
 )
+from gfscore.jobs.dry_run import plan_run, refuse_beside
 from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, wanted_radii
 from gfscore.jobs.sources import Source, find_sources, provenance_of, source_of, watch
 from gfscore.jobs.stages import audit_scores, score_samples, with_curves
-from gfscore.jobs.stream import audit_streams
+from gfscore.jobs.steps import score_steps, stream_steps
+from gfscore.jobs.stream import audit_streams, sums_of
 from gfscore.judge import judge_interval
 from gfscore.results import Audit, Calibration, ModelAudit, Provenance, Verdict
 from gfscore.samples import Samples
@@ -123,6 +126,10 @@ def audit(
     _ = run.names  # a file that cannot be read is refused before anything else is
     outside = Outside.read(calibrate, reference, accuracies, options)
     files = watch([] if stream or pieces else logits, groups, run.class_names, words.label_names)
+    if run.dry_run:
+        refuse_beside(logits)
+        how = partial(stream_steps, sums=sums_of(options, probabilities=probabilities)) if stream else score_steps
+        plan_run("audit", model, data, run, face, lambda each: how(each, options, radii=robust))
     if stream or pieces:
         needs = {"--groups": groups, "--per-sample": seen, "--calibrate": calibrate}
         _refuse_with_stream({**needs, "--target finite": target == Target.FINITE}, options)

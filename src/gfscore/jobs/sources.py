@@ -28,10 +28,12 @@ from gfscore.jobs.arranging import are_specs, arrange, listed_data, listed_model
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.common_words import DataSpecs, ModelSpecs
 from gfscore.jobs.config_files import read_now
+from gfscore.jobs.dry_run import plan_run
 from gfscore.jobs.named_files import name_files
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.probing import input_flags
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
+from gfscore.jobs.steps import logits_step
 from gfscore.measures import Logits, Run
 from gfscore.measures.run import facts_of
 from gfscore.results import Flag, Provenance, RunInfo
@@ -195,6 +197,8 @@ def run_models(
     models: Sequence[Any], data: Sequence[Any], options: RunOptions, face: Face, *, probabilities: bool = False
 ) -> Iterator[Source]:
     """Every model on every data set, with the file of its logits."""
+    if options.dry_run:
+        plan_run("logits", models, data, options, face, lambda each: [logits_step(each)])
     store, how, cluster = options.kept, options.loading, options.cluster
     if cluster is not None and are_specs(models, data):
         for run, stored in logits_on_ray(models, data, how, store, cluster, face.bar):

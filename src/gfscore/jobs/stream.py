@@ -229,12 +229,7 @@ def _stream_runs(
     probabilities: bool,
 ) -> list[ModelAudit]:
     """Run every model on every data set and audit the sums of its scores; on a cluster, no logits leave a worker."""
-    sums = Sums(
-        activation=options.softmax_or_sigmoid,
-        temperature=options.divisor,
-        probabilities=probabilities,
-        seed=options.seed,
-    )
+    sums = sums_of(options, probabilities=probabilities)
     store, cluster, how, looks = run.kept, run.cluster, run.loading, partial(_looks, face, options)
     found: Iterable[tuple[Run, SummedRadii]]
     if cluster is not None and are_specs(models, data):
@@ -257,6 +252,12 @@ def _stream_runs(
                 audited = sum_robustness(audited, each, robust, face, **how_sure)
             audits.append(audited)
     return audits
+
+
+def sums_of(options: Options, *, probabilities: bool) -> Sums:
+    """The measure of a stream, where logits decide the score."""
+    how = {"activation": options.softmax_or_sigmoid, "temperature": options.divisor, "seed": options.seed}
+    return Sums(probabilities=probabilities, **how)
 
 
 def _sums(run: Run, sums: Sums, options: Options, face: Face, look: Look) -> SummedRadii:

@@ -229,6 +229,11 @@ class SumLog(Journal):
             finally:
                 self._save()
 
+    def shards_there(self) -> list[int]:
+        """The shards of the sum that an earlier run left, without holding it."""
+        self._read()
+        return sorted(self._shards)
+
     @property
     def missing(self) -> list[int]:
         """The shards that are not in the sum yet."""

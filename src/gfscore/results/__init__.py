@@ -43,6 +43,7 @@ from gfscore.results.class_result import (
     Rung,
     WorstCase,
 )
+from gfscore.results.dry_run_result import DryRun, PlannedMeasure, PlannedModel
 from gfscore.results.model_result import ModelAudit
 from gfscore.results.verdict_result import (
     AdaptiveClass,
@@ -85,6 +86,7 @@ __all__ = [
     "Curves",
     "DataInfo",
     "Disparity",
+    "DryRun",
     "Flag",
     "GateResult",
     "GridOptimum",
@@ -101,6 +103,8 @@ __all__ = [
     "Null",
     "ObjectiveSteps",
     "Penalised",
+    "PlannedMeasure",
+    "PlannedModel",
     "PreprocessingInfo",
     "Provenance",
     "Result",
