@@ -132,8 +132,8 @@ class SumHome(Home[Summary, Summary]):
 
     def _keep(self, shard: int, part: Summary, n_rows: int, halved: int) -> None:
         del halved  # which the summary knows itself
-        if part.n_samples != n_rows:
-            raise RunError(f"the summary of a shard came with {part.n_samples} samples, not {n_rows}.")
+        if part.n_rows != n_rows:
+            raise RunError(f"the summary of a shard came with {part.n_rows} rows, not {n_rows}.")
         self._log.add(shard, part)
 
     def whole(self) -> Summary:

@@ -70,18 +70,28 @@ def distance(one: FloatArray, other: FloatArray) -> float:
     return float(np.abs(first - second).max() / largest)
 
 
+def known_name(root: Path, about: Mapping[str, Any], probe: FloatArray) -> str | None:
+    """The name of the stored probe that this one is nearly the same as; nothing is stored, and None where none is."""
+    known = {path.stem: distance(stored, probe) for path, stored in _stored(_folder(root, about))}
+    nearest = min(known, key=lambda name: (known[name], name), default=None)
+    return nearest if nearest is not None and known[nearest] <= TOLERANCE else None
+
+
+def _folder(root: Path, about: Mapping[str, Any]) -> Path:
+    canonical = json.dumps(about, sort_keys=True, separators=(",", ":"))
+    return root / FOLDER / hashlib.sha256(canonical.encode()).hexdigest()
+
+
 def name_of(root: Path, about: Mapping[str, Any], probe: FloatArray) -> str:
     """The name of the stored probe that this one is nearly the same as; it is stored itself when there is none.
 
     ``about`` is all else that decides it: model, data, preprocessing.
     """
-    canonical = json.dumps(about, sort_keys=True, separators=(",", ":"))
-    folder = root / FOLDER / hashlib.sha256(canonical.encode()).hexdigest()
+    folder = _folder(root, about)
     with hold_file(folder / LOCK, or_read=True):
         sweep(folder, "*")
-        known = {path.stem: distance(stored, probe) for path, stored in _stored(folder)}
-        nearest = min(known, key=lambda name: (known[name], name), default=None)
-        if nearest is not None and known[nearest] <= TOLERANCE:
+        nearest = known_name(root, about, probe)
+        if nearest is not None:
             return nearest
         content = to_bytes(probe)
         name = _name(content)

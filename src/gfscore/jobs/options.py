@@ -71,6 +71,14 @@ class RunOptions(Loading):
         Word(expert=True, least=0, help="GPUs that each Ray worker has, or the part of one.  [default: 0]"),
     ] = None
     store: StoreFolder = None
+    dry_run: Annotated[
+        bool,
+        Word(
+            panel=Panel.OUTPUT,
+            help="Compute nothing: open and check model and data, try each measurement for at most ten seconds, and "
+            "say what the run would take: passes, gradients, bytes and time.",
+        ),
+    ] = False
 
     @property
     def loading(self) -> Loading:

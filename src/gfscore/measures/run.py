@@ -15,6 +15,7 @@ from safetensors.numpy import load, save
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import naming
 from gfscore.inputs.data import take
+from gfscore.inputs.data.base import some_rows
 from gfscore.inputs.logits_files import read_samples
 from gfscore.inputs.models.devices import CPU, device_of
 from gfscore.inputs.models.forward_passes import (
@@ -26,7 +27,7 @@ from gfscore.inputs.models.forward_passes import (
     logits_of_few,
 )
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
-from gfscore.inputs.probes import NOISE, as_run, name_of, noise_inputs
+from gfscore.inputs.probes import NOISE, as_run, known_name, name_of, noise_inputs
 from gfscore.inputs.protocols import Dataset, Model, change_layout
 from gfscore.measures.sending import Engine, Sendable
 from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo
@@ -74,6 +75,7 @@ class Notes:
     """What happened during forward passes that a reader of the numbers should know."""
 
     halved_batches: int = 0  # that did not fit into memory and were run in halves
+    passes: int = 0  # images that went through the model, those of gradients aside
 
     def take(self) -> int:
         """How many batches were halved since this was last called."""
@@ -178,9 +180,24 @@ class Run:
 
     def recipe(self, measure: "Measure[Any]") -> Recipe:
         """Everything that decides the values of a measure; its hash is their name in the store."""
+        return self._recipe(measure, self.identity())
+
+    def stored_recipe(self, measure: "Measure[Any]") -> Recipe | None:
+        """The recipe by which values of a measure are in the store, if any are; nothing is written to find out."""
+        checked, parts = self.check(), self.parts()
+        known = None if self.model.fingerprint is None else known_name(self.store.root, parts, checked.probe)
+        return None if known is None else self._recipe(measure, {**parts, "probe": known})
+
+    def on_rows(self, rows: IntArray, store: Store) -> "Run":
+        """The model on a few rows of the data, ascending, and elsewhere: what was learnt of the model is not again."""
+        few = replace(self, data=some_rows(self.data, rows), store=store)
+        few.__dict__.update({name: self.__dict__[name] for name in ("_checked", "_module") if name in self.__dict__})
+        return few
+
+    def _recipe(self, measure: "Measure[Any]", identity: Mapping[str, Any]) -> Recipe:
         settings = measure.settings
         return Recipe(
-            **self.identity(),
+            **identity,
             n_samples=measure.n_rows(self),
             batch_size=self.batch_size,
             shard_rows=measure.rows_per_shard(self),
@@ -189,8 +206,8 @@ class Run:
 
     def _elsewhere(self, measure: "Measure[Any]") -> dict[str, str]:
         """Where the gradients of a measure are computed, unless that is where the model runs."""
-        module = getattr(measure, "module", None)  # of a graph: onnxruntime and torch may not find the same devices
-        there = None if module is None else str(module.scale.device.type)
+        # of a graph: onnxruntime and torch may not find the same devices
+        there = str(self.differentiable().scale.device.type) if getattr(measure, "gradients", False) else None
         return {} if there in (None, self.device.partition(":")[0]) else {"gradients_on": there}
 
     def read(self, logits: Path, *, probabilities: bool = False, groups: Path | None = None) -> Samples:
@@ -224,6 +241,7 @@ class Run:
         self, inputs: FloatArray, *, rows: range | IntArray | None = None, n_classes: int | None = None
     ) -> FloatArray:
         """Logits (n, K) of preprocessed inputs, in batches that the model takes; see :func:`forward_batches`."""
+        self.notes.passes += len(inputs)
         return self._noted(forward_batches(self.model, inputs, self.batch_size, rows=rows, n_classes=n_classes))
 
     def in_batches(

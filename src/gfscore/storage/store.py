@@ -102,6 +102,11 @@ class Entry(Journal):
         there = (index for index in range(len(self.shards)) if self._shard_path(index).exists())
         return any(self.read_shard(index) is None for index in there)
 
+    def shards_there(self) -> list[int]:
+        """The shards that are there, finished or not, without a look into them."""
+        whole = self.finished.exists()
+        return [index for index in range(len(self.shards)) if whole or self._shard_path(index).exists()]
+
     def read_shard(self, index: int) -> tuple[FloatArray, int] | None:
         """Logits of a shard and how many of its batches were halved, or None when it is missing or damaged."""
         try:
