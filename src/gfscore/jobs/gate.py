@@ -107,12 +107,12 @@ def gate(
     """
     if options.radius is not None:
         run.refuse_ray("a first-order radius")
-    if not (model or data):
-        run.refuse_ray("a gate on files")
     policy, labels = split_policy(inputs, policy, labels)
     asked = arrange(inputs, labels, model, data)
     refuse_unread(words, inputs, baseline)
     inputs, model, data = asked.checked(run.names, words, probabilities=probabilities)
+    if not (model or data):
+        run.refuse_running("a gate on files")
     model, name = with_name(model, name)
     files = watch(inputs, baseline, policy, groups, words.label_names)
     kept = rules.over(policy, options.eps)

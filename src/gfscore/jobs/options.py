@@ -10,6 +10,7 @@ from gfscore.bounds import Method, check_level
 from gfscore.engines.loading import Loading
 from gfscore.engines.ray import Cluster
 from gfscore.errors import OptionError
+from gfscore.inputs.model_specs import PREPROCESSING
 from gfscore.inputs.small_files import read_class_names
 from gfscore.jobs.common_words import ClassNames, Seed, StoreFolder
 from gfscore.judge import check_expectation
@@ -96,6 +97,16 @@ class RunOptions(Loading):
         """Refuse to run on a cluster what runs on this machine only."""
         if self.cluster is not None:
             raise OptionError(f"{what} runs on this machine only; --engine ray computes logits. Leave --engine out.")
+
+    def refuse_running(self, what: str) -> None:
+        """Refuse what is said of running a model where none is run: it would be passed over."""
+        self.refuse_ray(what)
+        for name in (*PREPROCESSING, "split", "n_per_class"):
+            if getattr(self, name) not in (None, False):
+                raise OptionError(
+                    f"--{name.replace('_', '-')} is about images that a model is run on, and {what} runs none. "
+                    "Leave it out, or say --model and --data."
+                )
 
     @property
     def names(self) -> Sequence[str] | None:

@@ -164,7 +164,7 @@ def audit_streams(
         raise OptionError("samples in memory need no stream. Leave stream out.")
     logits, models, data = listed_paths(logits), listed_models(model), listed_data(data)
     if logits or not (models or data):
-        run.refuse_ray(LOGITS_FILES)
+        run.refuse_ray(LOGITS_FILES) if models or data else run.refuse_running(LOGITS_FILES)
         files = _files_of(logits, pieces=pieces, beside_runs=bool(models))
         watched = Watched(path for each in files for path in each.files)  # before any is read
         hashes = {path: digest for each in files for path, digest in _hashes(each.files).items()}

@@ -46,6 +46,8 @@ def read_versions(
     """Old and new: samples or audits, their names, the files they were read from, and the models that were run."""
     refuse_unread(words, given)
     handed, runs = listed_data(data), list[Run]()
+    if not any(is_model(each) or isinstance(each, list | tuple) for each in given):
+        run.refuse_running("a comparison of files")
 
     def run_here(version: Any) -> Any:
         """Models and arrays as samples; anything else as it is."""
