@@ -202,10 +202,22 @@ def test_results_do_what_people_ask_of_them_in_a_notebook(sound, two_models, tmp
     assert sound.gate({"rules": {"rdi": 1.25}}).verdict.value == "PASS"
     assert sound.compare(sound).classes == gfscore.compare(sound, sound).classes
     assert [type(each.plot()).__module__.split(".")[0] for each in (sound, sound.model, two_models)] == ["altair"] * 3
+    assert "attack" not in sound.plot().to_json()  # of logits, whose scores are all there is
     assert sound.report(tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
     assert sound.report(str(tmp_path / "a.md")).read_text().startswith("#")
     with pytest.raises(gfscore.GFScoreError, match=r"cannot be written as 'a.pdf'. End its name in .html or .md"):
         sound.report(tmp_path / "a.pdf")
+
+
+def test_a_picture_leads_with_robust_accuracy_where_it_is_known(sound, tmp_path, monkeypatch):
+    monkeypatch.setenv("GFSCORE_STORE", str(tmp_path))
+    how = {"data": "zoo:digits", "n_per_class": 10, "gradients": "no"}
+    both = gfscore.audit(model=["zoo:standard", "zoo:trades"], **how)
+    for each, title in ((both.models[0], "of each class"), (both, "of the models")):
+        assert f"Robust accuracy {title}, by the size of the attack" in each.plot().to_json()
+    one = both.models[0].model_copy(update={"robustness": None})
+    mixed = both.model_copy(update={"models": (one, both.models[1])})
+    assert "by the size of the attack" not in mixed.plot().to_json()
 
 
 def test_verdicts_and_comparisons_show_themselves(sound):

@@ -96,19 +96,40 @@ def measure_robustness(
 
     Where nothing was asked for and it cannot be measured, a flag says why.
     """
+    return find_radii(run, samples, radii, face).added_to(model, delta=delta)
+
+
+def find_radii(run: Run, samples: Samples, radii: MeasuredRadii, face: Face) -> "FoundRadii":
+    """The radii of a part of the samples; where nothing was asked for and there are none, why."""
     try:
         local, rows = _radii(run, samples, radii, face)
     except (ModelError, OptionError) as error:
         if radii.is_asked:
             raise
-        return with_robustness(model, None, (_without(first_line(error)),))
+        return FoundRadii(flags=(_without(first_line(error)),))
     if local is None:
         why = f"{samples.n_classes:,} classes take many radii. Ask for them: --radii {LEAST}, or more."
-        return with_robustness(model, None, (_without(why),))
-    part = samples if rows is None else samples.rows(rows)
+        return FoundRadii(flags=(_without(why),))
     beside = () if radii.gradients_are_said else ("no_gradients",)  # the result says so anyway
     said = tuple(flag for flag in local.flags if flag.code not in (OF_MEANS, *beside))
-    return with_robustness(model, count_radii(local, part, model, delta=delta, also=radii.also), said)
+    part = samples if rows is None else samples.rows(rows)
+    return FoundRadii(local=local, part=part, flags=said, also=radii.also)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundRadii:
+    """Radii as they were measured, to be counted at any error level."""
+
+    local: LocalScores | None = None  # None where none could be measured: the flags say why
+    part: Samples | None = None  # the samples that have one
+    flags: tuple[Flag, ...] = ()
+    also: tuple[float, ...] = ()
+
+    def added_to(self, model: ModelAudit, *, delta: float) -> ModelAudit:
+        """The audit with its robust accuracy at a ladder of eps, all intervals of which fail with ``delta``."""
+        if self.local is None or self.part is None:
+            return with_robustness(model, None, self.flags)
+        return with_robustness(model, count_radii(self.local, self.part, model, delta=delta, also=self.also), self.flags)
 
 
 def compare_robustness(

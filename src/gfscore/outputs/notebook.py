@@ -12,7 +12,7 @@ from gfscore import views
 from gfscore.errors import OptionError
 from gfscore.outputs import report, robust_words, sentences, verdicts
 from gfscore.outputs.escaping import as_html
-from gfscore.outputs.figures import class_heatmap, forest
+from gfscore.outputs.figures import class_heatmap, forest, robust_curves, robust_models
 from gfscore.results import Audit, ClassResult, Comparison, GateResult, ModelAudit, Verdict
 from gfscore.storage import to_write, write_text
 
@@ -136,9 +136,16 @@ def comparison_html(result: Comparison) -> str:
 
 
 def plot(result: Audit | ModelAudit) -> Any:
-    """The classes as a picture, an Altair chart: of one model with intervals, of several as a table of colours."""
-    several = isinstance(result, Audit) and len(result.models) > 1
-    return class_heatmap(result) if several else forest(result)
+    """The classes as a picture, an Altair chart: robust accuracy over eps where it is known, else their scores.
+
+    Scores of one model are drawn with intervals, of several as a table of colours.
+    """
+    models = result.models if isinstance(result, Audit) else (result,)
+    known = [model.robustness for model in models if model.robustness is not None]
+    if len(models) == 1:
+        return robust_curves(result) if known else forest(result)
+    alike = len({(each.norm, each.kind) for each in known}) == 1
+    return robust_models(result) if len(known) > 1 and alike else class_heatmap(result)
 
 
 def write_report(audit: Audit, path: str | Path) -> Path:
