@@ -54,7 +54,11 @@ COMPARING: tuple[Callable[[Audit], ChartType], ...] = (
     class_heatmap,
 )
 # a picture that is wider than its column, as on a phone, is moved within its own frame instead of being cut
-SCROLLING = '<style>[data-testid="stVegaLiteChart"] { max-width: 100%; overflow-x: auto; }</style>'
+SCROLLING = """<style>
+[data-testid="stVegaLiteChart"] { max-width: 100%; overflow-x: auto; }
+[data-testid="stVegaLiteChart"]::-webkit-scrollbar { height: 8px; }
+[data-testid="stVegaLiteChart"]::-webkit-scrollbar-thumb { background: #8a8a8a; border-radius: 4px; }
+</style>"""
 PREPARED = "prepared"  # key of the session
 
 

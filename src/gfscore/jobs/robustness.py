@@ -129,7 +129,9 @@ class FoundRadii:
         """The audit with its robust accuracy at a ladder of eps, all intervals of which fail with ``delta``."""
         if self.local is None or self.part is None:
             return with_robustness(model, None, self.flags)
-        return with_robustness(model, count_radii(self.local, self.part, model, delta=delta, also=self.also), self.flags)
+        return with_robustness(
+            model, count_radii(self.local, self.part, model, delta=delta, also=self.also), self.flags
+        )
 
 
 def compare_robustness(
