@@ -32,6 +32,7 @@ from gfscore.results import (
     Verdict,
 )
 from gfscore.samples import Samples
+from gfscore.score_titles import FIRST_ORDER
 from gfscore.scores import LocalScores
 from gfscore.words import Panel, Word
 
@@ -116,6 +117,8 @@ def gate(
     model, name = with_name(model, name)
     files = watch(inputs, baseline, policy, groups, words.label_names)
     kept = rules.over(policy, options.eps)
+    if options.score == FIRST_ORDER and kept.eps and options.eps is None:
+        options = replace(options, eps=max(kept.eps))  # the radii are the score, and the rules say where they count
     robust = refuse_engine(radii_of_rules(kept, options, radii), run)
     given = _listed(inputs)
     if model or not all(isinstance(each, ModelAudit) or is_audit(each) for each in given):

@@ -224,7 +224,8 @@ class Options(ProfileOptions):
         ),
     ] = None
     max_radius: Annotated[
-        float | None, Word(expert=True, help="Larger first-order radii count as this.  [default: l2 2, linf 32/255]")
+        float | None,
+        Word(expert=True, help="Larger first-order radii count as this.  [default: l2 2, linf 32/255, or twice eps]"),
     ] = None
     gradients: Annotated[
         str | None,

@@ -65,8 +65,7 @@ class MeasuredRadii:
             return None
         how = options.first_order(options.norm or Norm.LINF)
         how = replace(how, eps=default_eps(how.kind) if how.eps is None else how.eps)
-        for eps in also:
-            replace(how, eps=eps)  # refuses one that no radius reaches
+        how = how.reaching(also)
         asked = radii is not None or options.eps is not None or bool(also)
         return cls(
             how=how,
