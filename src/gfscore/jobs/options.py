@@ -102,7 +102,7 @@ class RunOptions(Loading):
         """Refuse what is said of running a model where none is run: it would be passed over."""
         self.refuse_ray(what)
         for name in (*PREPROCESSING, "split", "n_per_class"):
-            if getattr(self, name) not in (None, False):
+            if getattr(self, name) is not None and getattr(self, name) is not False:  # a mean of 0 is one
                 raise OptionError(
                     f"--{name.replace('_', '-')} is about images that a model is run on, and {what} runs none. "
                     "Leave it out, or say --model and --data."
