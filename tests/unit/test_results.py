@@ -1,6 +1,7 @@
 """Results survive the way to JSON and back, and keep the contract with their readers."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -387,3 +388,23 @@ def test_one_kind_of_file_is_not_another(files):
 )
 def test_all_must_pass_and_one_may_fail(verdicts, together):
     assert Verdict.all_of([Verdict(each) for each in verdicts.split()]) is Verdict(together)
+
+
+def test_intervals_of_estimates_say_what_they_cover_wherever_they_stand(tmp_path, monkeypatch, demo):
+    monkeypatch.setenv("GFSCORE_STORE", str(tmp_path))
+    how = {"data": "zoo:digits", "n_per_class": 10, "gradients": "no"}
+    audit = gfscore.audit(model="zoo:standard", **how)
+    comparison = gfscore.compare("zoo:standard", "zoo:trades", **how)
+    assert (comparison.old, comparison.new) == ("standard", "trades")
+    covers = "intervals cover the choice of samples only."
+    audit.report(tmp_path / "a.html")
+    audit.report(tmp_path / "a.md")
+    pages = [(tmp_path / name).read_text() for name in ("a.html", "a.md")]
+    for text in (str(comparison), comparison._repr_html_(), *pages, demo.screen):
+        assert covers in " ".join(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text).split())
+    for text in (repr(audit), audit._repr_html_()):
+        assert "an estimate, and the interval covers sampling only" in text
+    assert "Robust accuracy at 2/255" in comparison._repr_html_()
+    assert "does not make a model more robust than one that was trained differently" in " ".join(
+        str(comparison).split()
+    )

@@ -1,5 +1,6 @@
 """Files that commands write: where they go, what they may replace, and what is said of that."""
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -69,9 +70,8 @@ def check_free(*paths: Path | None, force: bool, option: str = "--out", text: st
 
 def say_replaced(paths: Sequence[Path], *, quiet: bool) -> None:
     """Say on standard error which earlier files were replaced."""
-    folders = {path.parent for path in paths}
-    if len(paths) > SAID_ONE_BY_ONE and len(folders) == 1 and not quiet:
-        where = views.printable(redact(folders.pop()))
+    if len(paths) > SAID_ONE_BY_ONE and not quiet:
+        where = views.printable(redact(Path(os.path.commonpath([path.parent for path in paths]))))
         typer.echo(f"gfscore: {len(paths)} earlier files in {where} were replaced.", err=True)
         return
     for path in () if quiet else paths:
