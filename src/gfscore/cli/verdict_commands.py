@@ -43,18 +43,21 @@ def gate_command(
     if out is not None:
         folder_of(out, holds="gate.json and audit.json")
     files = [] if out is None else [out / "gate.json", out / "audit.json"]
-    replaced = check_free(*files, force=force)
+    replaced, beside = check_free(*files, force=force), list[Path]()
+    for option, path in (("--junit", junit), ("--sarif", sarif), ("--summary", summary)):
+        beside += check_free(path, force=force, option=option)
     audits: list[ModelAudit] = []
     result: GateResult = job(seen=audits.append)
     if out is not None:
         if audits:
             Audit(models=tuple(audits), provenance=result.provenance).save(out / "audit.json")
         result.save(out / "gate.json")
-        say_replaced([path for path in replaced if audits or path.name == "gate.json"], quiet=quiet or as_json)
     formats = ((junit, ci_formats.junit), (sarif, ci_formats.sarif), (summary, ci_formats.summary))
     for path, write in formats:
         if path is not None:
             write_text(path, write(result))
+    known = [path for path in replaced if audits or path.name == "gate.json"]
+    say_replaced([*known, *beside], quiet=quiet or as_json)
     if as_json:
         write_data(result.to_json())
     elif not quiet:

@@ -140,7 +140,7 @@ def radius_of(run: Run, policy: Policy, options: Options) -> tuple[FirstOrder | 
     radius = options.radius
     if policy.eps:
         found = MeasuredRadii.of(options, None, policy.eps)
-        radius = None if found is None else found.how
+        radius = radius if found is None else found.how
     if radius is None or options.choice is Gradients.NO:
         return radius, False
     try:

@@ -40,8 +40,6 @@ NO_WORD = {
     "face": "Who is told of progress: see gfscore.jobs.calling.Face.",
     "gpu": "Whether models run on the GPU of this process.",
     "folder": "Where pictures of witnesses are saved.",
-    "data": "What models are run on, as in gfscore.audit.",
-    "run": "How models are run: gfscore.RunOptions.",
 }
 Outcome = TypeVar("Outcome")
 Progress = Callable[[int, int], None]  # how much is done, and of how much

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from gfscore import views
 from gfscore.errors import InvalidInputError, OptionError, first_few
 from gfscore.judge.accuracies import accuracy_intervals
-from gfscore.judge.flags import IMAGES_REARRANGED, PREPROCESSING_LIKELY, known_flags
+from gfscore.judge.flags import COLOURS_SWAPPED, IMAGES_REARRANGED, PREPROCESSING_LIKELY, known_flags
 from gfscore.judge.policy import ABSENT, EVERY, VOIDING, Kind, Policy, Rule, check_thresholds, no_such
 from gfscore.judge.robust_accuracy import RobustIntervals, robust_intervals
 from gfscore.judge.robust_changes import robust_change_at
@@ -56,7 +56,8 @@ def refuse_void(flags: Iterable[Flag], allow: Sequence[str]) -> None:
     found = [flag for flag in given if flag.code in VOIDING and flag.code not in allow]
     if found:
         options = " ".join(f"--allow {flag.code}" for flag in found)
-        why = next((flag for flag in given if flag.code in (IMAGES_REARRANGED, PREPROCESSING_LIKELY)), found[0])
+        causes = (IMAGES_REARRANGED, PREPROCESSING_LIKELY, COLOURS_SWAPPED)
+        why = next((flag for flag in given if flag.code in causes), found[0])
         raise UnsoundError(f"there is nothing to judge: {why.message} To judge nevertheless, give {options}.")
 
 
