@@ -77,13 +77,16 @@ class Slopes(RowMeasure):
         """Norms for some rows."""
         asked = np.arange(rows.start, rows.stop) if self.only is None else _within(self.only, rows)
         norms = np.full((rows.stop - rows.start, self.columns(run)), np.nan)
-        leading = is_leading(self.samples.logits[asked], self.samples.labels[asked], self.rivals[asked])
-        correct = asked[leading]
-        if len(correct):
-            norms[correct - rows.start] = (self._estimate if self.module is None else self._differentiate)(run, correct)
+        some = self.measured_rows(asked)
+        if len(some):
+            norms[some - rows.start] = (self._estimate if self.module is None else self._differentiate)(run, some)
         done(rows.stop - rows.start)
         with np.errstate(over="ignore"):  # infinite, then: a slope that is beyond float32 is no slope
             return norms.astype(np.float32)
+
+    def measured_rows(self, asked: IntArray) -> IntArray:
+        """Those of the rows that are asked for that have slopes: of a misclassified sample nobody needs them."""
+        return asked[is_leading(self.samples.logits[asked], self.samples.labels[asked], self.rivals[asked])]
 
     def _estimate(self, run: Run, rows: IntArray) -> FloatArray:
         norms = forward_only_norms(run.logits_of, run.pixels(rows), self.samples, self.rivals, self.how, rows=rows)
