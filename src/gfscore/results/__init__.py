@@ -1,4 +1,4 @@
-"""What is written and read: audits, calibrations, verdicts and comparisons, to and from JSON."""
+"""What is written and read: audits, calibrations, verdicts, comparisons and repairs, to and from JSON."""
 
 from gfscore.results.audit_result import Audit
 from gfscore.results.base_result import (
@@ -44,6 +44,7 @@ from gfscore.results.class_result import (
     WorstCase,
 )
 from gfscore.results.model_result import ModelAudit
+from gfscore.results.repair_result import BeforeAfter, ChosenBy, FrontierPoint, Repair, RepairedPart, WorstPart
 from gfscore.results.verdict_result import (
     AdaptiveClass,
     AdaptiveRun,
@@ -62,7 +63,12 @@ from gfscore.results.verdict_result import (
     Witness,
 )
 
-FILES: dict[str, type[ResultFile]] = {"audit": Audit, "gate": GateResult, "comparison": Comparison}  # by file name
+FILES: dict[str, type[ResultFile]] = {  # by file name
+    "audit": Audit,
+    "gate": GateResult,
+    "comparison": Comparison,
+    "repair": Repair,
+}
 
 __all__ = [
     "FILES",
@@ -75,8 +81,10 @@ __all__ = [
     "AttackFreeScores",
     "Audit",
     "Baselines",
+    "BeforeAfter",
     "Calibrated",
     "Calibration",
+    "ChosenBy",
     "Claim",
     "ClassChange",
     "ClassResult",
@@ -86,6 +94,7 @@ __all__ = [
     "DataInfo",
     "Disparity",
     "Flag",
+    "FrontierPoint",
     "GateResult",
     "GridOptimum",
     "Interval",
@@ -103,6 +112,8 @@ __all__ = [
     "Penalised",
     "PreprocessingInfo",
     "Provenance",
+    "Repair",
+    "RepairedPart",
     "Result",
     "ResultFile",
     "RobustChange",
@@ -118,5 +129,6 @@ __all__ = [
     "Verdict",
     "WeightedBy",
     "Witness",
+    "WorstPart",
     "WorstCase",
 ]

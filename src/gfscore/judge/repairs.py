@@ -1,0 +1,141 @@
+"""Whether a repair is one: every part before and after on samples that did not choose it, and the worst part above all.
+
+Two kinds of statements, each at a level of its own. The intervals of one way of judging hold together. And the worst part
+gained when every part is shown to be better now than the weakest was before: one test for each part, all of which must
+be significant (an intersection-union test, Berger, Technometrics 24, 1982), so that no correction is needed. The weakest
+part is the one that was weakest on the samples that chose; those that judge have no say in that.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from gfscore.arrays import BoolArray, FloatArray, IntArray
+from gfscore.bounds import change_intervals, clopper_pearson
+from gfscore.judge.robust_changes import fall_p_value, sign_p_values
+from gfscore.results import BeforeAfter, Metric, RepairedPart, WorstPart
+
+CHANGE_SHARE = 0.5  # of delta, for the changes; before and after share the rest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gain:
+    """What the tests say of the worst part."""
+
+    is_shown: bool
+    own: float  # p of "the weakest part did not gain"
+    others: tuple[tuple[int, float], ...]  # part, and p of "is now no better than the weakest was", worst first
+
+
+def judge_parts(
+    measure: str,
+    names: Sequence[str],
+    values: tuple[FloatArray, FloatArray],
+    codes: IntArray,
+    *,
+    maximum: float = 1.0,
+    delta: float,
+) -> BeforeAfter:
+    """Every part before and after: ``values`` (n,) of the same samples, in [0, ``maximum``], by their part (n,).
+
+    Parts weigh alike in the mean. Shares have Clopper and Pearson's intervals, changes betting ones; what is no share
+    (the GREAT score) has intervals of changes alone.
+    """
+    present, inside = np.unique(codes, return_inverse=True)
+    counts = np.bincount(inside)
+    old, new = (np.bincount(inside, weights=each) / counts for each in values)
+    found = change_intervals(
+        *values,
+        inside,
+        len(counts),
+        maximum=maximum,
+        delta=CHANGE_SHARE * delta,
+        weights=np.full(len(counts), 1 / len(counts)),
+    )
+    are_shares = maximum == 1.0
+    level = (1 - CHANGE_SHARE) * delta / 2
+    ends = [clopper_pearson(np.rint(each * counts), counts, level) if are_shares else None for each in (old, new)]
+    before, after = (
+        [
+            Metric(value=float(share), interval=None if end is None else (float(end[0][k]), float(end[1][k])))
+            for k, share in enumerate(shares)
+        ]
+        for shares, end in zip((old, new), ends, strict=True)
+    )
+    parts = tuple(
+        RepairedPart(
+            name=names[part],
+            n=int(counts[k]),
+            before=before[k],
+            after=after[k],
+            change=Metric(value=float(new[k] - old[k]), interval=(float(found.lower[k]), float(found.upper[k]))),
+            verdict=_verdict(float(found.lower[k]), float(found.upper[k])),
+        )
+        for k, part in enumerate(present.tolist())
+    )
+    worst = [_worst(parts, after=after) for after in (False, True)]
+    return BeforeAfter(
+        measure=measure,
+        n=len(codes),
+        delta=delta,
+        before=float(old.mean()),
+        after=float(new.mean()),
+        change=Metric(value=float(new.mean() - old.mean()), interval=found.metrics["aggregate"]),
+        worst_before=worst[0],
+        worst_after=worst[1],
+        parts=parts,
+    )
+
+
+def worst_gain(held: tuple[BoolArray, BoolArray], codes: IntArray, weakest: int, *, delta: float) -> Gain:
+    r"""Whether the worst part gained: :math:`\min_k s'_k > \min_k s_k`, wrong with probability at most ``delta``.
+
+    ``held`` (n,) says of each sample whether it counts before and after, ``codes`` (n,) are the parts. With w the
+    ``weakest``, :math:`\min_k s_k \le s_w`; so it is enough that :math:`s'_k > s_w` for every k: by the exact sign test
+    for w itself, whose samples are paired, and by Fisher's exact test for the others.
+
+    >>> before, after = np.repeat([1, 0, 1], [80, 60, 20]) > 0, np.repeat([1, 1, 0, 1], [70, 50, 20, 20]) > 0
+    >>> worst_gain((before, after), np.repeat([0, 1], 80), 1, delta=0.05).is_shown
+    True
+    """
+    inside = codes == weakest
+    lost = int((held[0] & ~held[1])[inside].sum())
+    won = int((~held[0] & held[1])[inside].sum())
+    own = float(sign_p_values(np.array([won]), np.array([lost]))[0])
+    was, n = int(held[0][inside].sum()), int(inside.sum())
+    others = []
+    for part in np.unique(codes[~inside]).tolist():
+        rows = codes == part
+        others.append((part, fall_p_value(int(held[1][rows].sum()), int(rows.sum()), was, n)))
+    others.sort(key=lambda entry: -entry[1])
+    shown = own <= delta and all(p <= delta for _, p in others)
+    return Gain(is_shown=shown, own=own, others=tuple(others))
+
+
+def samples_to_show(won: int, lost: int, n: int, delta: float) -> int | None:
+    """How many samples of a part would show its gain by the sign test, were shares as in these ``n``; None: none would.
+
+    >>> samples_to_show(4, 1, 20, 0.05), samples_to_show(2, 2, 20, 0.05)
+    (50, None)
+    """
+    if won <= lost:
+        return None
+    for more in range(n, 1000 * n):
+        scale = more / n
+        found = sign_p_values(np.array([int(won * scale)]), np.array([int(np.ceil(lost * scale))]))[0]
+        if found <= delta:
+            return more
+    return None
+
+
+def _verdict(low: float, high: float) -> Literal["gained", "paid", "unclear"]:
+    return "gained" if low > 0 else "paid" if high < 0 else "unclear"
+
+
+def _worst(parts: Sequence[RepairedPart], *, after: bool) -> WorstPart:
+    """The part with the lowest value, the first of several."""
+    metrics = [part.after if after else part.before for part in parts]
+    place = int(np.argmin([metric.value for metric in metrics]))
+    return WorstPart(class_=parts[place].name, value=metrics[place].value, interval=metrics[place].interval)
