@@ -5,7 +5,7 @@ The attacks are foolbox's and pyautoattack's. Each takes the model as ``module``
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -140,12 +140,12 @@ def minimal_attacks(module: Any, targets: Targets, seed: int) -> Iterator[Attack
 
 
 def autoattack(
-    targets: Targets, module: Any, layout: Layout, *, n_classes: int, seed: int = 0
+    targets: Targets, module: Any, layout: Layout, *, n_classes: int, seed: int = 0, only: Sequence[str] = ()
 ) -> tuple[Witnesses, tuple[str, ...]]:
     """Standard AutoAttack (APGD-CE, targeted APGD, targeted FAB, Square), and what it noticed on the way.
 
-    The radii of the targets are all the one size of the attack, as RobustBench runs it; ``layout`` is that of the
-    pixels. Croce and Hein, ICML 2020.
+    With ``only``, those of its attacks that are named. The radii of the targets are all the one size of the attack, as
+    RobustBench runs it; ``layout`` is that of the pixels. Croce and Hein, ICML 2020.
     """
     if n_classes < LEAST_CLASSES:
         raise ModelError(
@@ -163,6 +163,7 @@ def autoattack(
     with _torch_seed(seed), _remarks() as remarks:
         attack = library.AutoAttack(predict, norm=norm, eps=eps, seed=seed, device=images.device)
         attack.apgd_targeted.n_target_classes = attack.fab.n_target_classes = min(TARGET_CLASSES, n_classes - 1)
+        attack.attacks_to_run = [each for each in attack.attacks_to_run if not only or each in only]
         found, _ = attack.run_standard_evaluation(images, labels, batch_size=ATTACK_BATCH)
     return _verify_at_edge(targets, change_layout(found.cpu().numpy(), "NCHW", layout)), tuple(dict.fromkeys(remarks))
 

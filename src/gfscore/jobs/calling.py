@@ -38,7 +38,7 @@ NO_WORD = {
     "seen": "Called with each model when it is done.",
     "face": "Who is told of progress: see gfscore.jobs.calling.Face.",
     "gpu": "Whether models run on the GPU of this process.",
-    "folder": "Where pictures of witnesses are saved.",
+    "folder": "Where files are saved: pictures of witnesses, or the repaired model.",
     "data": "What models are run on, as in gfscore.audit.",
     "run": "How models are run: gfscore.RunOptions.",
 }
@@ -54,6 +54,7 @@ CONFIGURED = {  # jobs that take their words from a file too, and where each is
     "calibrate": "calibrate",
     "logits": "sources",
     "plan": "plan",
+    "repair": "repair",
 }
 Configuration = Annotated[
     Path | None,

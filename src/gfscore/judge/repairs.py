@@ -1,9 +1,9 @@
 """Whether a repair is one: every part before and after on samples that did not choose it, and the worst part above all.
 
-Two kinds of statements, each at a level of its own. The intervals of one way of judging hold together. And the worst part
-gained when every part is shown to be better now than the weakest was before: one test for each part, all of which must
-be significant (an intersection-union test, Berger, Technometrics 24, 1982), so that no correction is needed. The weakest
-part is the one that was weakest on the samples that chose; those that judge have no say in that.
+Two kinds of statements, each at a level of its own. The intervals of one way of judging hold together. And the worst
+part gained when every part is shown to be better now than the weakest was before: one test for each part, all of which
+must be significant (an intersection-union test, Berger, Technometrics 24, 1982), so that no correction is needed. The
+weakest part is the one that was weakest on the samples that chose; those that judge have no say in that.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,12 @@ from typing import Literal
 import numpy as np
 
 from gfscore.arrays import BoolArray, FloatArray, IntArray
-from gfscore.bounds import change_intervals, clopper_pearson
+from gfscore.bounds import Strata, class_intervals, clopper_pearson
 from gfscore.judge.robust_changes import fall_p_value, sign_p_values
 from gfscore.results import BeforeAfter, Metric, RepairedPart, WorstPart
 
-CHANGE_SHARE = 0.5  # of delta, for the changes; before and after share the rest
+CHANGE_SHARE, MEAN_SHARE = 0.4, 0.1  # of delta, for the changes of all parts and of the mean
+VERSION_SHARE = 0.25  # for all parts before, and as much for all parts after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +47,12 @@ def judge_parts(
     present, inside = np.unique(codes, return_inverse=True)
     counts = np.bincount(inside)
     old, new = (np.bincount(inside, weights=each) / counts for each in values)
-    found = change_intervals(
-        *values,
-        inside,
-        len(counts),
-        maximum=maximum,
-        delta=CHANGE_SHARE * delta,
-        weights=np.full(len(counts), 1 / len(counts)),
+    changed = (values[1] - values[0] + maximum) / 2  # a score, too: in [0, maximum]
+    lower, upper = (
+        2 * end - maximum
+        for end in class_intervals(changed, inside, len(counts), CHANGE_SHARE * delta, maximum=maximum)
     )
-    are_shares = maximum == 1.0
-    level = (1 - CHANGE_SHARE) * delta / 2
+    are_shares, level = maximum == 1.0, VERSION_SHARE * delta
     ends = [clopper_pearson(np.rint(each * counts), counts, level) if are_shares else None for each in (old, new)]
     before, after = (
         [
@@ -70,23 +67,39 @@ def judge_parts(
             n=int(counts[k]),
             before=before[k],
             after=after[k],
-            change=Metric(value=float(new[k] - old[k]), interval=(float(found.lower[k]), float(found.upper[k]))),
-            verdict=_verdict(float(found.lower[k]), float(found.upper[k])),
+            change=Metric(value=float(new[k] - old[k]), interval=(float(lower[k]), float(upper[k]))),
+            verdict=_verdict(float(lower[k]), float(upper[k])),
         )
         for k, part in enumerate(present.tolist())
     )
-    worst = [_worst(parts, after=after) for after in (False, True)]
+    whole = (float(lower.mean()), float(upper.mean()))  # what the parts allow
+    if are_shares:
+        whole = mean_change(values, inside, MEAN_SHARE * delta)
     return BeforeAfter(
         measure=measure,
         n=len(codes),
         delta=delta,
         before=float(old.mean()),
         after=float(new.mean()),
-        change=Metric(value=float(new.mean() - old.mean()), interval=found.metrics["aggregate"]),
-        worst_before=worst[0],
-        worst_after=worst[1],
+        change=Metric(value=float(new.mean() - old.mean()), interval=whole),
+        worst_before=_worst(parts, after=False),
+        worst_after=_worst(parts, after=True),
         parts=parts,
     )
+
+
+def mean_change(values: tuple[FloatArray, FloatArray], codes: IntArray, delta: float) -> tuple[float, float]:
+    """Interval of the change of the mean over parts that weigh alike, from how many samples were won and lost.
+
+    ``values`` (n,) are 0 or 1, before and after. Both shares have intervals of their own (:class:`Strata`).
+    """
+    counts = np.bincount(codes)
+    won, lost = (
+        Strata.of(np.bincount(codes, weights=each), counts, totals=np.ones(len(counts), dtype=np.int64))
+        for each in (values[1] > values[0], values[0] > values[1])
+    )
+    (won_low, won_high), (lost_low, lost_high) = won.whole_ends(delta / 4), lost.whole_ends(delta / 4)
+    return won_low - lost_high, won_high - lost_low
 
 
 def worst_gain(held: tuple[BoolArray, BoolArray], codes: IntArray, weakest: int, *, delta: float) -> Gain:

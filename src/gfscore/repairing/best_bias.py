@@ -1,8 +1,8 @@
 r"""The bias that raises the worst class most, within what the mean and any class may lose; and all trade-offs.
 
 Shares are step functions of the bias, so they are first smoothed: with :math:`z_j = (s_j + b_y - b_j) / \tau` a sample
-counts as :math:`1 / (1 + \sum_j e^{-z_j})`, the softmax confidence at temperature tau, which becomes a step as tau goes to
-0. What is maximised is an alpha-fair welfare of the parts (Atkinson, J. Econ. Theory 2, 1970),
+counts as :math:`1 / (1 + \sum_j e^{-z_j})`, the softmax confidence at temperature tau, which becomes a step as tau goes
+to 0. What is maximised is an alpha-fair welfare of the parts (Atkinson, J. Econ. Theory 2, 1970),
 
 .. math:: U_a(s) = \frac1P \sum_k u_a(s_k), \qquad u_a'(s) = (s + c)^{-a}
 

@@ -1,7 +1,7 @@
 r"""Who wins each sample when every class has a constant added to its logit: known for all constants at once.
 
-A constant moves logits and no slope. With the margins and slopes of a sample towards all rivals, whether its first-order
-radius is above eps is therefore a question about numbers that are known: it holds against rival j when
+A constant moves logits and no slope. With the margins and slopes of a sample towards all rivals, whether its
+first-order radius is above eps is therefore a question about numbers that are known: it holds against rival j when
 
 .. math:: s_j + b_y - b_j > 0, \qquad s_j = (f_y - f_j) - \epsilon \|\nabla (f_y - f_j)\|_q
 

@@ -129,6 +129,6 @@ __all__ = [
     "Verdict",
     "WeightedBy",
     "Witness",
-    "WorstPart",
     "WorstCase",
+    "WorstPart",
 ]

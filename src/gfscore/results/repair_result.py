@@ -28,8 +28,8 @@ class BeforeAfter(Result):
     """One way of judging a repair: the same samples before and after."""
 
     measure: str = Field(
-        description="clean (accuracy), first-order (share of radii above eps), great (score), or an attack: autoattack, "
-        "apgd (its two APGD attacks) or pgd"
+        description="clean (accuracy), first-order (share of radii above eps), great (score), or an attack: "
+        "autoattack, apgd (its two APGD attacks) or pgd"
     )
     n: int = Field(ge=1, description="samples")
     delta: float = Field(gt=0, lt=1, description="all intervals here hold together with probability 1 - delta")
@@ -71,7 +71,7 @@ class ChosenBy(Result):
 
 
 class Repair(ResultFile):
-    """What ``gfscore repair`` says: before and after on samples that did not choose, and whether the worst part gained."""
+    """What ``gfscore repair`` says: before and after on samples that did not choose, and whether the worst gained."""
 
     schema_: str = Field(default="gfscore.repair/1", alias="schema", pattern=r"^gfscore\.repair/1$")
     name: str
