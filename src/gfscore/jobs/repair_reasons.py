@@ -118,6 +118,7 @@ def _reason(found: Outcome, choosing: RepairPart, how: Bargain, decisive: Before
     if found.gained:
         return moved
     names = [views.printable(choosing.names[part]) for part in found.short]
+    worst = worst if found.compared is None else choosing.names[found.compared]
     return (
         f"{moved} That is not shown to be a gain: {first_few(names)} may now be no better than "
         f"{views.printable(worst)} was. More samples that judge may show it."

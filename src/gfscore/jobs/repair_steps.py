@@ -1,5 +1,6 @@
 """The steps of a repair by a bias: choose on one part of the data, judge on another."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -50,6 +51,7 @@ class Outcome:
     gained: bool = False
     nothing: str | None = None  # why there was nothing to judge
     short: tuple[int, ...] = ()  # parts that are not shown to be above what the weakest was
+    compared: int | None = None  # the part that is meant by that: one of the three weakest on the samples that chose
     remarks: tuple[str, ...] = ()  # of the attack
 
 
@@ -58,7 +60,8 @@ def choose_and_judge(choosing: RepairPart, judging: RepairPart, how: Bargain, *,
     seed = how.seed
     contests, n_classes = choosing.contests(how.eps), choosing.samples.n_classes
     before = point_at(contests, np.zeros(n_classes))
-    weakest = int(np.unique(choosing.codes)[before.shares[0].argmin()])
+    ordered = np.unique(choosing.codes)[before.shares[0].argsort(kind="stable")].tolist()
+    weakest = ordered[0]
     nothing = Outcome(before=before, chosen=before, frontier=[before], clean_frontier=[before], weakest=weakest)
     if before.mean() < LEAST_MEAN:
         return replace(nothing, nothing="nothing to redistribute")
@@ -70,7 +73,7 @@ def choose_and_judge(choosing: RepairPart, judging: RepairPart, how: Bargain, *,
     if chosen.worst <= before.worst:
         return replace(found, chosen=before, nothing="no bias within the bounds raises it")
     _refuse_chance(choosing, contests[0].holds(before.bias), contests[0].holds(chosen.bias), weakest, how.delta)
-    return _judge(found, judging, how, face)
+    return _judge(found, judging, how, ordered, face)
 
 
 def _refuse_chance(part: RepairPart, before: BoolArray, after: BoolArray, weakest: int, delta: float) -> None:
@@ -87,7 +90,7 @@ def _refuse_chance(part: RepairPart, before: BoolArray, after: BoolArray, weakes
     )
 
 
-def _judge(found: Outcome, part: RepairPart, how: Bargain, face: Face) -> Outcome:
+def _judge(found: Outcome, part: RepairPart, how: Bargain, ordered: Sequence[int], face: Face) -> Outcome:
     """Every way of judging, on the samples that did not choose; the strictest decides."""
     biases = found.before.bias, found.chosen.bias
     contests, delta = part.contests(how.eps), how.delta
@@ -109,9 +112,16 @@ def _judge(found: Outcome, part: RepairPart, how: Bargain, face: Face) -> Outcom
     ]
     if part.norms is None:
         judged.append(_great(part, biases, delta))
-    gain = worst_gain(held[decisive], codes[decisive], found.weakest, delta=delta)
-    short = tuple(part for part, p in [(found.weakest, gain.own), *gain.others] if p > delta)
-    return replace(found, judged=tuple(judged), judged_on=decisive, gained=gain.is_shown, short=short, remarks=remarks)
+    gain = worst_gain(held[decisive], codes[decisive], ordered, delta=delta)
+    return replace(
+        found,
+        judged=tuple(judged),
+        judged_on=decisive,
+        gained=gain.is_shown,
+        short=gain.short,
+        compared=gain.weakest,
+        remarks=remarks,
+    )
 
 
 def _both(contest: Contest, biases: tuple[FloatArray, FloatArray]) -> tuple[BoolArray, BoolArray]:

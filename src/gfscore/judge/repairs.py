@@ -2,8 +2,8 @@
 
 Two kinds of statements, each at a level of its own. The intervals of one way of judging hold together. And the worst
 part gained when every part is shown to be better now than the weakest was before: one test for each part, all of which
-must be significant (an intersection-union test, Berger, Technometrics 24, 1982), so that no correction is needed. The
-weakest part is the one that was weakest on the samples that chose; those that judge have no say in that.
+must be significant (an intersection-union test, Berger, Technometrics 24, 1982), so that no correction is needed. Which
+parts may have been the weakest, the samples that chose say; those that judge have no say in that.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,16 @@ CHANGE_SHARE, MEAN_SHARE = 0.4, 0.1  # of delta, for the changes of all parts an
 VERSION_SHARE = 0.25  # for all parts before, and as much for all parts after
 
 
+WEAKEST_SHARES = (0.5, 0.25, 0.25)  # of delta, for the part that was weakest, the next one, and the third
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain:
     """What the tests say of the worst part."""
 
     is_shown: bool
-    own: float  # p of "the weakest part did not gain"
-    others: tuple[tuple[int, float], ...]  # part, and p of "is now no better than the weakest was", worst first
+    weakest: int  # the part that all parts are compared with: of those tried, the one that says most
+    short: tuple[int, ...]  # parts that are not shown to be better now than that one was
 
 
 def judge_parts(
@@ -102,29 +105,37 @@ def mean_change(values: tuple[FloatArray, FloatArray], codes: IntArray, delta: f
     return won_low - lost_high, won_high - lost_low
 
 
-def worst_gain(held: tuple[BoolArray, BoolArray], codes: IntArray, weakest: int, *, delta: float) -> Gain:
+def worst_gain(held: tuple[BoolArray, BoolArray], codes: IntArray, weakest: Sequence[int], *, delta: float) -> Gain:
     r"""Whether the worst part gained: :math:`\min_k s'_k > \min_k s_k`, wrong with probability at most ``delta``.
 
-    ``held`` (n,) says of each sample whether it counts before and after, ``codes`` (n,) are the parts. With w the
-    ``weakest``, :math:`\min_k s_k \le s_w`; so it is enough that :math:`s'_k > s_w` for every k: by the exact sign test
-    for w itself, whose samples are paired, and by Fisher's exact test for the others.
+    ``held`` (n,) says of each sample whether it counts before and after, ``codes`` (n,) are the parts. For any part w
+    :math:`\min_k s_k \le s_w`; so it is enough that :math:`s'_k > s_w` for every k: by the exact sign test for w
+    itself, whose samples are paired, and by Fisher's exact test for the others. Up to three w are tried, the
+    ``weakest`` on other samples first, each with its share of delta.
 
     >>> before, after = np.repeat([1, 0, 1], [80, 60, 20]) > 0, np.repeat([1, 1, 0, 1], [70, 50, 20, 20]) > 0
-    >>> worst_gain((before, after), np.repeat([0, 1], 80), 1, delta=0.05).is_shown
+    >>> worst_gain((before, after), np.repeat([0, 1], 80), [1], delta=0.05).is_shown
     True
     """
+    found = [
+        Gain(is_shown=not short, weakest=part, short=short)
+        for part, share in zip(weakest, WEAKEST_SHARES, strict=False)
+        for short in [_not_above(held, codes, part, share * delta)]
+    ]
+    return min(found, key=lambda gain: len(gain.short))
+
+
+def _not_above(held: tuple[BoolArray, BoolArray], codes: IntArray, weakest: int, level: float) -> tuple[int, ...]:
+    """The parts that are not shown, each at ``level``, to be above what the weakest was."""
     inside = codes == weakest
     lost = int((held[0] & ~held[1])[inside].sum())
     won = int((~held[0] & held[1])[inside].sum())
-    own = float(sign_p_values(np.array([won]), np.array([lost]))[0])
     was, n = int(held[0][inside].sum()), int(inside.sum())
-    others = []
+    p_values = {weakest: float(sign_p_values(np.array([won]), np.array([lost]))[0])}
     for part in np.unique(codes[~inside]).tolist():
         rows = codes == part
-        others.append((part, fall_p_value(int(held[1][rows].sum()), int(rows.sum()), was, n)))
-    others.sort(key=lambda entry: -entry[1])
-    shown = own <= delta and all(p <= delta for _, p in others)
-    return Gain(is_shown=shown, own=own, others=tuple(others))
+        p_values[part] = fall_p_value(int(held[1][rows].sum()), int(rows.sum()), was, n)
+    return tuple(part for part, p in sorted(p_values.items(), key=lambda entry: -entry[1]) if p > level)
 
 
 def samples_to_show(won: int, lost: int, n: int, delta: float) -> int | None:
