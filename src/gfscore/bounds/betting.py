@@ -69,22 +69,39 @@ def betting_p_values(parts: PartScores, means: FloatArray, alpha: float) -> Floa
     return np.asarray(np.exp(-np.maximum(_largest_capital(parts, alpha)(means) - SLACK, 0.0)))
 
 
+def final_capitals(parts: PartScores, means: FloatArray, alpha: float) -> FloatArray:
+    """Logarithm of the capital against each part's mean being at most each of ``means``, after all samples, ``(m, K)``.
+
+    The capital is that of :func:`betting_lower`, with stakes for the level ``alpha``: under the hypothesis its
+    expectation is at most 1. It is infinite where the hypothesis contradicts what is known of a fixed set.
+    """
+    gains = _gains(parts, alpha)
+    floor, _ = known_range(parts.means, parts.counts, parts.sizes)
+    found = [parts.sums(gains(np.full(len(parts.counts), mean))) for mean in means.tolist()]
+    return np.where(means[:, None] < floor - SLACK, np.inf, np.array(found))
+
+
 def _largest_capital(parts: PartScores, alpha: float) -> Callable[[FloatArray], FloatArray]:
     """The logarithm of the largest capital, over time, against each part's mean being at most a given one."""
+    gains = _gains(parts, alpha)
+    return lambda mean: parts.largest(parts.running(gains(mean)))
+
+
+def _gains(parts: PartScores, alpha: float) -> Callable[[FloatArray], FloatArray]:
+    """What each sample adds to the logarithm of the capital against a given mean of its part, ``(N,)``."""
     values = parts.values
     bets = np.sqrt(2.0 * math.log(1.0 / alpha) / (parts.spread(parts.counts) * _earlier_variances(parts)))
     if parts.sizes is not None:
         drawn = parts.running(values) - values
         left = parts.spread(parts.sizes) - parts.positions
 
-    def largest(mean: FloatArray) -> FloatArray:
+    def gains(mean: FloatArray) -> FloatArray:
         expected = parts.spread(mean)
         if parts.sizes is not None:
             expected = np.clip((parts.spread(parts.sizes * mean) - drawn) / left, 0.0, 1.0)
-        gains = np.log1p(np.minimum(bets, CLIP / np.maximum(expected, TINY)) * (values - expected))
-        return parts.largest(parts.running(gains))
+        return np.asarray(np.log1p(np.minimum(bets, CLIP / np.maximum(expected, TINY)) * (values - expected)))
 
-    return largest
+    return gains
 
 
 def _earlier_variances(parts: PartScores) -> FloatArray:
