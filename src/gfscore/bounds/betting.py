@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.bounds.class_means import BEYOND_MAXIMUM, PartScores, check_level, known_range, last_excluded
+from gfscore.bounds.class_means import BEYOND_MAXIMUM, HALVINGS, PartScores, check_level, known_range, last_excluded
 from gfscore.errors import OptionError, SamplesError
 
 CLIP = 0.9  # the share of the capital that one score can lose at most; the authors use 1/2 or 3/4
@@ -28,7 +28,7 @@ STAKES = np.array([0.9, 0.6, 0.3, 0.12, 0.04, 0.01])  # shares of the capital: f
 NEAREST = 1e-12  # what the rest of a fixed set has on average is not let nearer to 0 or 1: no stake is divided by 0
 
 
-def betting_lower(parts: PartScores, alpha: float) -> FloatArray:
+def betting_lower(parts: PartScores, alpha: float, *, halvings: int = HALVINGS) -> FloatArray:
     r"""Lower bound of each part's mean, ``(K,)`` in [0, 1]; each one fails with probability at most ``alpha``.
 
     .. math:: \sup\Big\{m :\; \max_{t \le n} \prod_{i \le t} \big(1 + \lambda_i(m) (x_i - m_i)\big)
@@ -49,7 +49,7 @@ def betting_lower(parts: PartScores, alpha: float) -> FloatArray:
     check_level(alpha)
     capital = _largest_capital(parts, alpha)
     floor, ceiling = known_range(parts.means, parts.counts, parts.sizes)
-    return last_excluded(lambda mean: capital(mean) >= math.log(1.0 / alpha) + SLACK, floor, ceiling)
+    return last_excluded(lambda mean: capital(mean) >= math.log(1.0 / alpha) + SLACK, floor, ceiling, halvings=halvings)
 
 
 def betting_p_values(parts: PartScores, means: FloatArray, alpha: float) -> FloatArray:

@@ -7,6 +7,7 @@ the set of the classes that may be the worst. Everything else follows from these
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,6 +54,7 @@ class AuditIntervals:
     target: str  # "population" or "finite"
     seed: int  # of the order of betting, the deal of blocks, and the halves that rank and estimate for the NRGC
     others: Mapping[str, Interval | None] = field(default_factory=dict)  # of metrics from outside, by key
+    temperatures: Interval | None = None  # they hold at every one of these at once; None: at one, fixed beforehand
 
     def of(self, key: str) -> Interval | None:
         """The interval of a metric; None where there is none."""
@@ -165,32 +167,73 @@ def _intervals(
     shares = totals / totals.sum() if weights is None else weights
     class_mean = average_interval("the class mean", found, equal, (lower, upper), alpha, failure_rate)
     aggregate = average_interval("the aggregate", found, shares, (lower, upper), alpha, failure_rate)
-    rdi = _rdi(found, (of_scores, upper), delta, failure_rate)
-    fp_great = meet(
-        "FP-GREAT",
-        box.fp_great_range(lower, upper, fairness_weight),
-        (class_mean[0] - fairness_weight * rdi[1], class_mean[1] - fairness_weight * rdi[0]),
-        formulas.fp_great(means, fairness_weight),
-    )
-    classes = ClassScores(scores=maximum * means, weights=shares, fairness_weight=fairness_weight)
-    ends = maximum * lower, maximum * upper
-    return AuditIntervals(
-        lower=ends[0],
-        upper=ends[1],
-        worst_set=_worst_set(found, (lower, upper), delta, failure_rate),
-        wcr=_scale(box.wcr_range(lower, upper), maximum),
-        rdi=_scale(rdi, maximum),
-        nrgc=_nrgc(found, (lower, upper), alpha, failure_rate),
-        fp_great=_scale(fp_great, maximum),
-        theil=box.theil_range(lower, upper) if means.any() else None,
-        atkinson=box.atkinson_range(lower, upper) if means.any() else None,
-        class_mean=_scale(class_mean, maximum),
-        aggregate=_scale(aggregate, maximum),
+    ends = lower, upper
+    return within_box(
+        means,
+        ends,
+        Averages(
+            class_mean=class_mean,
+            aggregate=aggregate,
+            rdi=_rdi(found, (of_scores, upper), delta, failure_rate),
+            nrgc=_nrgc(found, ends, alpha, failure_rate),
+        ),
+        _worst_set(found, ends, delta, failure_rate),
+        maximum=maximum,
+        fairness_weight=fairness_weight,
+        weights=shares,
         method=found.method,
         delta=delta,
         target="population" if found.sizes is None else "finite",
         seed=seed,
-        others={key: each.between(classes, *ends) for key, each in all_metrics().items() if key not in BUILT_IN},
+    )
+
+
+class Averages(NamedTuple):
+    """Intervals of what is known better than from the box, for scores in [0, 1]."""
+
+    class_mean: Interval
+    aggregate: Interval
+    rdi: Interval
+    nrgc: Interval | None
+
+
+def within_box(
+    means: FloatArray,
+    ends: Ends,
+    known: Averages,
+    worst_set: IntArray,
+    *,
+    maximum: float,
+    fairness_weight: float,
+    weights: FloatArray,
+    **about: Any,
+) -> AuditIntervals:
+    """Everything that follows from a box of class intervals, ``(K,)`` each, and what is known better, in score units.
+
+    All are for scores in [0, 1]; no probability is spent here. ``about`` are the other fields of the result.
+    """
+    fp_great = meet(
+        "FP-GREAT",
+        box.fp_great_range(*ends, fairness_weight),
+        (known.class_mean[0] - fairness_weight * known.rdi[1], known.class_mean[1] - fairness_weight * known.rdi[0]),
+        formulas.fp_great(means, fairness_weight),
+    )
+    classes = ClassScores(scores=maximum * means, weights=weights, fairness_weight=fairness_weight)
+    lower, upper = (maximum * end for end in ends)
+    return AuditIntervals(
+        lower=lower,
+        upper=upper,
+        worst_set=worst_set,
+        wcr=_scale(box.wcr_range(*ends), maximum),
+        rdi=_scale(known.rdi, maximum),
+        nrgc=known.nrgc,
+        fp_great=_scale(fp_great, maximum),
+        theil=box.theil_range(*ends) if means.any() else None,
+        atkinson=box.atkinson_range(*ends) if means.any() else None,
+        class_mean=_scale(known.class_mean, maximum),
+        aggregate=_scale(known.aggregate, maximum),
+        others={key: each.between(classes, lower, upper) for key, each in all_metrics().items() if key not in BUILT_IN},
+        **about,
     )
 
 
