@@ -23,7 +23,7 @@ from gfscore.jobs.compare import compare, compare_audits
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.robustness import FoundRadii, MeasuredRadii, find_radii
 from gfscore.jobs.sources import run_models
-from gfscore.jobs.stages import Origin, asked_score, audit_scores, score_samples
+from gfscore.jobs.stages import Origin, asked_score, audit_scores, band_of, score_samples
 from gfscore.results import Audit, Comparison, ModelAudit, RunInfo, ScoreInfo
 from gfscore.samples import Samples
 
@@ -264,12 +264,20 @@ def _restate(stored: ModelAudit, settings: Settings) -> tuple[ModelAudit, list[s
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
 def _compute(key: str, options: Options, _subject: Subject, _samples: Samples) -> ModelAudit:
     local, origin = score_samples(_samples, options), Origin(_subject.source, run=_subject.run)
-    model = audit_scores(_samples, local, options, name=_subject.name, origin=origin)
+    # one temperature is fixed beforehand; another was chosen by who moved the slider, after looking
+    moved = local.temperature is not None and options.divisor != DEFAULTS.divisor
+    band = _band(key, Options(delta=options.delta), _samples) if moved else None
+    model = audit_scores(_samples, local, options, name=_subject.name, origin=origin, band=band)
     if _subject.radii is not None:
         model = _subject.radii.added_to(model, delta=options.delta)
     if model.score.temperature is None:
         return model
     return with_calibration(model, _samples, _curve(key, _samples), options, None)
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _band(key: str, options: Options, _samples: Samples) -> Any:  # noqa: ARG001 (the key is what is remembered)
+    return band_of(_samples, options)
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)

@@ -14,7 +14,7 @@ from gfscore.jobs.common_words import Accuracies, DataSpecs, LogitsFiles, ModelS
 from gfscore.jobs.dry_run import plan_run, refuse_beside
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.sources import find_sources
-from gfscore.jobs.stages import audit_scores, score_samples
+from gfscore.jobs.stages import audit_scores, band_of, score_samples
 from gfscore.jobs.steps import logits_step
 from gfscore.names import listing
 from gfscore.paper.published_numbers import leaderboard
@@ -197,7 +197,8 @@ def with_calibration(
     if temperature is not None:
         at = replace(options, temperature=temperature, permutations=0, expect_accuracy=None)
         local = score_samples(samples, at)
-        again = audit_scores(samples, local, at, name=audited.name, finite=finite)
+        band = band_of(samples, options, finite=finite)
+        again = audit_scores(samples, local, at, name=audited.name, finite=finite, band=band)
         calibrated = Calibrated(
             temperature=temperature,
             **{name: getattr(again, name) for name in Calibrated.model_fields if name != "temperature"},

@@ -6,8 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+
 from gfscore import views
 from gfscore.assemble import make_provenance
+from gfscore.bounds import Evidence
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.adaptive import adaptive_steps, gate_runs
@@ -24,6 +27,7 @@ from gfscore.jobs.sources import Source, Then, find_samples, find_sources, prove
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores
 from gfscore.jobs.steps import score_steps
 from gfscore.judge import ROUND, check_thresholds
+from gfscore.judge.e_values import Bets
 from gfscore.judge.judging import judge
 from gfscore.judge.policy import Kind, Policy
 from gfscore.results import (
@@ -247,8 +251,16 @@ def gate_scores(
         comparison = compare_samples(baseline, samples, level, names=("baseline", name))
     elif isinstance(baseline, ModelAudit) and Kind.CHANGE in levels:
         comparison = compare_with(baseline, model, policy, levels)
-    verdict = judge(model, policy, levels, comparison=comparison)
+    verdict = judge(model, policy, levels, comparison=comparison, bets=_bets(samples, local))
     return model.model_copy(update={"verdict": verdict.verdict.value}), verdict
+
+
+def _bets(samples: Samples, local: LocalScores) -> Bets | None:
+    """Bets on the scores of each class, or group, against a threshold; none where scores may be too large."""
+    if local.failure_rate > 0:
+        return None
+    present, codes = np.unique(samples.partition[0], return_inverse=True)
+    return lambda threshold: Evidence.start(len(present), threshold, maximum=local.maximum).add(local.values, codes)
 
 
 def gate_audit(
