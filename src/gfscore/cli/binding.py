@@ -13,7 +13,7 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 from typer.models import OptionInfo, ParameterInfo
 
 from gfscore import views
@@ -49,11 +49,24 @@ class Terminal(Face):
     def __init__(self, bar: Progress, *, quiet: bool) -> None:
         self.command = shlex.join(["gfscore", *sys.argv[1:]])
         self._bar, self._quiet = bar, quiet
+        self._tasks = dict[str, TaskID]()  # by name: a model has one bar, whatever is measured of it
 
-    def bar(self, name: str) -> Moved:
-        """What moves the bar of a piece of work."""
-        task = self._bar.add_task(views.printable(name), total=None)
-        return lambda done, total: self._bar.update(task, completed=done, total=total)
+    def bar(self, name: str, what: str = "logits", unit: str = "images") -> Moved:
+        """What moves the bar of a model, which says what is measured of it now."""
+        about: dict[str, Any] = {"what": what, "unit": unit}
+        if name in self._tasks:
+            self._bar.remove_task(self._tasks[name])
+        task = self._tasks[name] = self._bar.add_task(views.printable(name), total=None, **about)
+        began = False
+
+        def moved(done: int, total: int) -> None:
+            nonlocal began
+            if not began and done > 0:  # what an earlier run left says nothing of the rate
+                self._bar.reset(task, total=total, completed=done, **about)
+            began = True
+            self._bar.update(task, completed=done, total=total)
+
+        return moved
 
     def tell(self, text: str) -> None:
         """Say it above the bars."""

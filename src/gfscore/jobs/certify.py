@@ -198,7 +198,7 @@ def _radii(samples: Samples, source: Source, certificate: CertificateWords, face
             if run is None:
                 raise OptionError("smoothing runs the model on noisy images. Give --model and --data, not logits.")
             noise, alpha = certificate.noise, certificate.failure_rate
-            return smoothed_scores(run, samples, noise=noise, alpha=alpha, progress=face.bar(run.name))
+            return smoothed_scores(run, samples, noise=noise, alpha=alpha, progress=face.bar(run.name, "votes"))
     constant, how = certificate.lipschitz, "given"
     if run is not None:
         constant, how = pixel_constant(run, constant, of_inputs=certificate.of_inputs)

@@ -100,7 +100,7 @@ def check(
     for source in list(run_models(listed_models(model), listed_data(data), run, face)):  # all forward passes first
         subject, audited = audit_subject(source, scoring, face)
         if assault is None or methods is not None:
-            moved = face.bar(f"refuting {source.name}")
+            moved = face.bar(source.name, "attacks")
             found = refute(subject, methods, per_class=samples, seed=scoring.seed, progress=moved)
             audited = with_refutation(audited, subject, found, delta=scoring.delta, folder=folder)
         if assault is not None:

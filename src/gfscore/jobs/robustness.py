@@ -11,7 +11,7 @@ from gfscore.arrays import FloatArray, IntArray
 from gfscore.assemble import make_provenance
 from gfscore.engines.local import score_first_order
 from gfscore.errors import ModelError, OptionError, first_line
-from gfscore.jobs.calling import Face
+from gfscore.jobs.calling import Face, Progress
 from gfscore.jobs.common_words import ALL_RADII, NO_RADII
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.stages import audit_scores
@@ -170,7 +170,9 @@ def _radii(run: Run, samples: Samples, radii: MeasuredRadii, face: Face) -> tupl
     if count == 0:
         return None, None
     rows = None if count is None else draw_part(samples, codes, count, radii.how.seed)
-    progress = face.bar(f"{run.name}, radii")
+    progress = face.bar(run.name, "radii")
+    if rows is not None:
+        progress = of_part(progress, len(rows))
     return score_first_order(run, samples, radii.how, gradients=choice, only=rows, progress=progress), rows
 
 
@@ -183,6 +185,11 @@ def has_gradients(run: Run, choice: Gradients) -> bool:
     except Exception:  # whatever it is, measuring says it again, or goes without
         return choice is Gradients.YES
     return True
+
+
+def of_part(progress: Progress, n_asked: int) -> Progress:
+    """Progress in samples that are asked for, where rows are told of."""
+    return lambda done, total: progress(round(done * n_asked / max(total, 1)), n_asked)
 
 
 def draw_part(samples: Samples, codes: IntArray, count: int, seed: int) -> IntArray | None:

@@ -117,7 +117,9 @@ class Source:
         if self.run is None:
             with naming(self.name if self.path is None else self.path):
                 raise OptionError(self.no_run or f"holds logits, and a radius takes the model itself. {SAY_BOTH}")
-        found = score_first_order(self.run, samples, radius, gradients=options.choice, progress=face.bar(self.run.name))
+        found = score_first_order(
+            self.run, samples, radius, gradients=options.choice, progress=face.bar(self.run.name, "radii")
+        )
         return self.flagged(found, samples)
 
     def flagged(self, local: LocalScores, samples: Samples) -> LocalScores:

@@ -262,7 +262,7 @@ def sums_of(options: Options, *, probabilities: bool) -> Sums:
 
 def _sums(run: Run, sums: Sums, options: Options, face: Face, look: Look) -> SummedRadii:
     """The sums of the score that is asked for, on this machine."""
-    bar = face.bar(run.name)
+    bar = face.bar(run.name, "sums" if options.radius is None else "radii")
     if options.radius is None:
         return SummedRadii(summed(run, sums, bar, look), ())
     with naming(run.name):

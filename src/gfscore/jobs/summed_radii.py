@@ -1,6 +1,5 @@
 """First-order radii of a stream: summed and counted shard by shard, as the score itself or beside another."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -8,7 +7,7 @@ from gfscore.engines.local import summed
 from gfscore.errors import MissingExtraError, ModelError, OptionError, first_line
 from gfscore.jobs.calling import Face, Progress
 from gfscore.jobs.options import Options
-from gfscore.jobs.robustness import MeasuredRadii, has_gradients, not_measured, too_many_classes
+from gfscore.jobs.robustness import MeasuredRadii, has_gradients, not_measured, of_part, too_many_classes
 from gfscore.judge.robust_accuracy import eps_ladder, summed_robustness, with_robustness
 from gfscore.measures import RadiusSums, Run
 from gfscore.measures.slopes import Gradients
@@ -66,7 +65,7 @@ def sum_robustness(
         if count == 0:
             return with_robustness(model, None, (too_many_classes(n_classes),))
         measure, why = part_sums(run, radii, count)
-        progress = of_part(face.bar(f"{run.name}, radii"), len(measure.drawn(run)))
+        progress = of_part(face.bar(run.name, "radii"), len(measure.drawn(run)))
         found, flags = sum_radii(run, measure, why, progress, lambda _so_far: None)
     except (ModelError, OptionError) as error:
         if radii.is_asked:
@@ -80,8 +79,3 @@ def part_sums(run: Run, radii: MeasuredRadii, count: int | None) -> tuple[Radius
     """The measure that sums radii of ``count`` samples of each class, or all; and why it uses no gradients."""
     measure, why = radius_sums(run, radii.how, radii.gradients, also=radii.also)
     return replace(measure, per_class=count), why
-
-
-def of_part(progress: Progress, n_asked: int) -> Callable[[int, int], None]:
-    """Progress in samples that are asked for, where rows are told of."""
-    return lambda done, total: progress(round(done * n_asked / max(total, 1)), n_asked)
