@@ -209,6 +209,8 @@ def not_measured(why: str) -> Flag:
 
 def wanted_radii(options: Options, radii: Any, run: RunOptions, *, model: Any) -> MeasuredRadii | None:
     """The radii that an audit measures; asked for where there is no model, they are refused."""
+    if options.radius is not None:
+        run.refuse_ray("a first-order radius")
     if model:
         return refuse_engine(MeasuredRadii.of(options, radii), run)
     refuse_radii(options, radii, "which take the model itself. Say --model and --data.")

@@ -199,8 +199,7 @@ def run_models(
     models: Sequence[Any], data: Sequence[Any], options: RunOptions, face: Face, *, probabilities: bool = False
 ) -> Iterator[Source]:
     """Every model on every data set, with the file of its logits."""
-    if options.dry_run:
-        plan_run("logits", models, data, options, face, lambda each: [logits_step(each)])
+    plan_run("logits", models, data, options, face, lambda each: [logits_step(each)])
     store, how, cluster = options.kept, options.loading, options.cluster
     if cluster is not None and are_specs(models, data):
         for run, stored in logits_on_ray(models, data, how, store, cluster, face.bar):
