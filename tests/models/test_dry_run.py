@@ -204,7 +204,7 @@ class TestCommands:
         found = json.loads(capsys.readouterr().out)
         assert [model["name"] for model in found["models"]] == ["trades", "standard"]
         assert command(words) == 0
-        assert re.search(r"^All 2 models: [\d.]+ s\.$", capsys.readouterr().out, re.MULTILINE)
+        assert re.search(r"^All 2 models: [\d.]+ (s|min)\.$", capsys.readouterr().out, re.MULTILINE)
         assert command(["compare", "a.npz", "b.npz", "--dry-run"]) == 2
         assert capsys.readouterr().err == (
             "gfscore: --dry-run says what running a model takes, and there is none here: files are read as they are. "
