@@ -17,6 +17,7 @@ from gfscore.outputs.fitting import wrap_words
 UNLIMITED = 10_000  # columns of a pipe, which has no edge
 BAR_WIDTH = 40
 USUAL = 72  # columns of a terminal that have room for units
+NARROW = 56  # columns below which the time left must say enough of the rate
 SLOW = 10  # things a second, below which the digit after the point is worth its place
 READABLE: Final = "gfscore.readable"  # error handlers: for people, and for programs
 ESCAPED: Final = "gfscore.escaped"
@@ -101,13 +102,18 @@ def progress_bar(*, quiet: bool) -> Progress:
     """Rate and time left; nothing in logs, where a bar would be noise, even where colours are wanted."""
     console = screen(stderr=True, quiet=quiet)
     names = Column(overflow="fold")  # a long one goes on in the next line: nothing is cut
-    return Progress(
+    columns: list[ProgressColumn] = [
         TextColumn("{task.description}", markup=False, table_column=names),
         TextColumn("{task.fields[what]}", markup=False, table_column=Column(no_wrap=True)),
         BarColumn(bar_width=None, table_column=Column(max_width=BAR_WIDTH)),  # gives way to what is beside it
         MofNCompleteColumn(table_column=Column(no_wrap=True)),
         Rate(with_unit=console.width >= USUAL),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(table_column=Column(no_wrap=True)),
+    ]
+    if console.width < NARROW:
+        columns = [column for column in columns if not isinstance(column, Rate)]
+    return Progress(
+        *columns,
         console=console,
         disable=quiet or not (console.is_interactive and console.file.isatty()),
         transient=True,
