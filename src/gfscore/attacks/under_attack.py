@@ -6,8 +6,6 @@ from enum import StrEnum
 import numpy as np
 
 from gfscore.arrays import BoolArray, FloatArray, IntArray
-
-
 from gfscore.errors import OptionError
 from gfscore.inputs.models.biased import biased_module
 from gfscore.measures import Run

@@ -52,18 +52,24 @@ class Terminal(Face):
         self._tasks, self._measured = dict[str, TaskID](), dict[str, str]()
         self._status: TaskID | None = None
 
-    def bar(self, name: str, what: str = "") -> Moved:
-        """What moves the bar of a model; it begins anew when something else is measured of that model."""
+    def bar(self, name: str, what: str = "logits", unit: str = "images") -> Moved:
+        """What moves the bar of a model, which begins anew when something else is measured of that model."""
+        about: dict[str, Any] = {"what": what, "unit": unit}
         if name not in self._tasks:
-            self._tasks[name] = self._bar.add_task("", total=None)
-        task, text = self._tasks[name], views.printable(f"{name}: {what}" if what else name)
+            self._tasks[name] = self._bar.add_task(views.printable(name), total=None, **about)
+        task, began = self._tasks[name], False
         if self._measured.get(name) != what:
             self._measured[name] = what
-            self._bar.reset(task, total=None, description=text)
+            self._bar.reset(task, total=None, **about)
 
         def moved(done: int, total: int) -> None:
-            if self._measured[name] == what:
-                self._bar.update(task, completed=done, total=total)
+            nonlocal began
+            if self._measured[name] != what:
+                return
+            if not began and done > 0:  # what an earlier run left says nothing of the rate
+                self._bar.reset(task, total=total, completed=done, **about)
+            began = True
+            self._bar.update(task, completed=done, total=total)
 
         return moved
 

@@ -81,9 +81,10 @@ def _refuters(run: Run, rows: IntArray, options: Options, methods: list[Refuter]
     def measure(part: Run, watch: Stopwatch) -> None:
         subject = _scored(part, options)
         watch.work = watch.correct = int((subject.local.values > 0).sum())
-        before = part.notes.passes
+        before, forward_alone = part.notes.passes, methods == [Refuter.BISECTION]
         if watch.correct:
-            with _counting(module_of(part, Gradients.AUTO), watch), watch.running():
+            module = module_of(part, Gradients.NO if forward_alone else Gradients.AUTO)
+            with _counting(module, watch), watch.running():
                 refute(subject, methods, per_class=None, seed=options.seed)
         watch.forward += part.notes.passes - before
 

@@ -1,7 +1,6 @@
 """``audit``: how evenly robustness is spread over the classes of models; from arrays, files, or models that are run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -23,12 +22,12 @@ from gfscore.jobs.common_words import (
     Radii,
     Reference,
 )
-from gfscore.jobs.dry_run import plan_run, refuse_beside
+from gfscore.jobs.dry_run import plan_run
 from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.robustness import MeasuredRadii, begin_measures, measure_robustness, wanted_radii
 from gfscore.jobs.sources import Source, find_sources, provenance_of, source_of, watch
 from gfscore.jobs.stages import audit_scores, score_samples, with_curves
-from gfscore.jobs.steps import score_steps, stream_steps
+from gfscore.jobs.steps import Steps, score_steps, stream_steps
 from gfscore.jobs.stream import audit_streams, sums_of
 from gfscore.judge import judge_interval
 from gfscore.results import Audit, Calibration, ModelAudit, Provenance, Verdict
@@ -124,10 +123,8 @@ def audit(
     _ = run.names  # a file that cannot be read is refused before anything else is
     outside = Outside.read(calibrate, reference, accuracies, options)
     files = watch([] if stream or pieces else logits, groups, run.class_names, words.label_names)
-    if run.dry_run:
-        refuse_beside(logits)
-        how = partial(stream_steps, sums=sums_of(options, probabilities=probabilities)) if stream else score_steps
-        plan_run("audit", model, data, run, face, lambda each: how(each, options, radii=robust))
+    steps = _steps(options, robust, stream=stream, probabilities=probabilities)
+    plan_run("audit", model, data, run, face, steps, beside=logits)
     if stream or pieces:
         needs = {"--groups": groups, "--per-sample": seen, "--calibrate": calibrate}
         _refuse_with_stream({**needs, "--target finite": target == Target.FINITE}, options)
@@ -158,6 +155,13 @@ def audit(
     about_the_set = target == Target.FINITE or (finite and class_sizes is not None)
     models, calibration = _audit_sources(sources, read, options, robust, outside, face, finite=about_the_set, seen=seen)
     return _result(models, outside, provenance_of(face, files), calibration)
+
+
+def _steps(options: Options, robust: MeasuredRadii | None, *, stream: bool, probabilities: bool) -> Steps:
+    """What is asked of each model."""
+    if stream:
+        return lambda run: stream_steps(run, options, sums_of(options, probabilities=probabilities), robust)
+    return lambda run: score_steps(run, options, robust)
 
 
 def _audit_sources(

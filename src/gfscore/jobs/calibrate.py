@@ -11,7 +11,7 @@ from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.arranging import arrange, refuse_unread
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.common_words import Accuracies, DataSpecs, LogitsFiles, ModelSpecs, Probabilities, Reference
-from gfscore.jobs.dry_run import plan_run, refuse_beside
+from gfscore.jobs.dry_run import plan_run
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.sources import find_sources
 from gfscore.jobs.stages import audit_scores, band_of, score_samples
@@ -97,9 +97,7 @@ def calibrate(
     logits, model, data = asked.checked(names, words, probabilities=probabilities)
     if run.range is not None and not (model or data):  # it had this name before
         raise OptionError("--range is about the values of images. Temperatures are searched in --temperature-range.")
-    if run.dry_run:
-        refuse_beside(logits)
-        plan_run("calibrate", model, data, run, face, lambda each: [logits_step(each)])
+    plan_run("calibrate", model, data, run, face, lambda each: [logits_step(each)], beside=logits)
     sources = find_sources(logits, model, data, run, face, probabilities=probabilities)
     curves = {}
     for source in sources:

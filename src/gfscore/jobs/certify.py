@@ -18,7 +18,7 @@ from gfscore.jobs.arranging import arrange, refuse_unread
 from gfscore.jobs.audit import Seen
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.common_words import VOTES, DataSpecs, Groups, ModelSpecs, Seed
-from gfscore.jobs.dry_run import plan_run, refuse_beside
+from gfscore.jobs.dry_run import plan_run
 from gfscore.jobs.options import ProfileOptions, RunOptions
 from gfscore.jobs.pixel_constants import pixel_constant
 from gfscore.jobs.sources import Source, find_sources, provenance_of, watch
@@ -156,10 +156,8 @@ def certify(
     certificate.check()
     refuse_unread(words, logits)
     logits, model, data = arrange(logits, labels, model, data).checked(run.names, words)
-    if run.dry_run:
-        refuse_beside(logits)
-        noise = certificate.noise if certificate.method == Certificate.SMOOTHING else None
-        plan_run("certify", model, data, run, face, lambda each: certificate_steps(each, noise))
+    noise = certificate.noise if certificate.method == Certificate.SMOOTHING else None
+    plan_run("certify", model, data, run, face, lambda each: certificate_steps(each, noise), beside=logits)
     files, models = watch(logits, certificate.radii, groups, run.class_names), list[Any]()
 
     def then(source: Source) -> None:

@@ -114,12 +114,11 @@ def check(
     """
     methods = None if method is None else [Refuter.named(name) for name in method]
     scoring, assault, models = options.scoring, options.assault, []
-    if run.dry_run:
 
-        def steps(each: Run) -> list[Step]:
-            return [*score_steps(each, scoring, None), *attack_steps(each, scoring, methods, assault, samples)]
+    def steps(each: Run) -> list[Step]:
+        return [*score_steps(each, scoring, None), *attack_steps(each, scoring, methods, assault, samples)]
 
-        plan_run("check", model, data, run, face, steps)
+    plan_run("check", model, data, run, face, steps)
     for source in list(run_models(listed_models(model), listed_data(data), run, face)):  # all forward passes first
         subject, audited = audit_subject(source, scoring, face)
         if assault is None or methods is not None:

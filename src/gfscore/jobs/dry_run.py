@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from gfscore.engines.loading import Loader, pairs
 from gfscore.errors import OptionError, naming
@@ -28,16 +28,17 @@ def refuse_dry_run(run: RunOptions, why: str) -> None:
         raise OptionError(f"--dry-run says what running a model takes, and {why}. Leave --dry-run out.")
 
 
-def refuse_beside(files: Any) -> None:
-    """Refuse a dry run of files beside models: they are not run."""
-    if files is not None and not (isinstance(files, list | tuple) and not files):
+def plan_run(job: str, model: Any, data: Any, run: RunOptions, face: Face, steps: Steps, *, beside: Any = None) -> None:
+    """End a job whose dry run is asked for with what it would take; files ``beside`` models are refused.
+
+    Every model is opened on every data set, and each step of it is tried.
+    """
+    if not run.dry_run:
+        return
+    if beside is not None and not (isinstance(beside, list | tuple) and not beside):
         raise OptionError(
             "--dry-run says what running a model takes, and files are not run. Name --model and --data alone."
         )
-
-
-def plan_run(job: str, model: Any, data: Any, run: RunOptions, face: Face, steps: Steps) -> NoReturn:
-    """End a job with what it would take: every model on every data set, opened, and each step of it tried."""
     models, sets = listed_models(model), listed_data(data)
     if not models and not sets:
         refuse_dry_run(run, "there is none here: files are read as they are")
@@ -56,7 +57,7 @@ def plan_run(job: str, model: Any, data: Any, run: RunOptions, face: Face, steps
 
 
 def _planned(run: Run, asked: Sequence[Step], start: tuple[float, float], face: Face) -> PlannedModel:
-    progress = face.bar(run.name, "trial")
+    progress = face.bar(run.name, "trial", "trials")
     measures = []
     for done, step in enumerate(asked):
         progress(done, len(asked))
@@ -113,7 +114,7 @@ def _memory() -> int:
 
 def plan_versions(
     versions: Sequence[Any], data: Any, options: Options, radii: Any, run: RunOptions, face: Face
-) -> NoReturn:
+) -> None:
     """End a comparison with what it would take to run those of the two versions that are models."""
     models = [each for each in versions if is_model(each)]
     robust = MeasuredRadii.of(options, radii) if len(models) == len(versions) else None

@@ -13,6 +13,7 @@ from gfscore.jobs.calibrate import Outside, curve_of, with_calibration
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.check import audit_subject
 from gfscore.jobs.common_words import ALL_RADII, DataSpecs, Seed, StoreFolder
+from gfscore.jobs.dry_run import refuse_dry_run
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.robustness import MeasuredRadii, measure_robustness
 from gfscore.jobs.sources import run_models
@@ -53,6 +54,7 @@ def reproduce(
     which: Dataset = "cifar10" if Experiment(dataset) is Experiment.CIFAR10 else "imagenet"
     if from_published:
         run.refuse_ray("--from-published")
+        refuse_dry_run(run, "--from-published runs none")
         return recompute_published(which)
     if not data:
         raise OptionError("say what to run on: --data (the test set, or generated images), or add --from-published.")

@@ -18,14 +18,14 @@ from gfscore.jobs.arranging import arrange, listed_models, refuse_unread, split_
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Probabilities, Radii
 from gfscore.jobs.compare import compare_samples
-from gfscore.jobs.dry_run import plan_run, refuse_beside
+from gfscore.jobs.dry_run import plan_run
 from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.policy_words import Baseline, PolicyWords, compare_with, is_audit, read_baseline, refuse_void_baseline
 from gfscore.jobs.referee import RefereeWords, referee
 from gfscore.jobs.robustness import MeasuredRadii, begin_measures, measure_robustness, radii_of_rules
 from gfscore.jobs.sources import Source, Then, find_samples, find_sources, provenance_of, watch
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores
-from gfscore.jobs.steps import score_steps
+from gfscore.jobs.steps import Steps, score_steps
 from gfscore.judge import ROUND, check_thresholds
 from gfscore.judge.e_values import Bets
 from gfscore.judge.judging import judge
@@ -115,9 +115,8 @@ def gate(
     ('PASS', ['PASS', 'PASS'])
     """
     policy, labels = split_policy(inputs, policy, labels)
-    asked = arrange(inputs, labels, model, data)
     refuse_unread(words, inputs, baseline)
-    inputs, model, data = asked.checked(run.names, words, probabilities=probabilities)
+    inputs, model, data = arrange(inputs, labels, model, data).checked(run.names, words, probabilities=probabilities)
     if not (model or data):
         run.refuse_running("a gate on files")
     model, name = with_name(model, name)
@@ -131,11 +130,10 @@ def gate(
         with naming(policy) if isinstance(policy, Path) else nullcontext():
             check_scale(kept, options)
     refereeing.refuse(kept, files=bool(given) or baseline is not None, radii=radii, adaptive=adaptive)
+    plan_run("gate", model, data, run, face, _steps(kept, options, robust, adaptive=adaptive), beside=given)
     if adaptive:
         _refuse_files(given, baseline, groups, radii=radii)
         words.refuse("--adaptive runs a model", labels_too=True)
-        if run.dry_run:
-            plan_run("gate", model, data, run, face, lambda each: adaptive_steps(each, kept, options))
         verdicts = gate_runs(model, data, kept, options, run, face, round=round, finite=target == Target.FINITE)
         return gate_result(verdicts, provenance_of(face, files))
     if target == Target.FINITE and refereeing.referee is None:
@@ -147,9 +145,6 @@ def gate(
     def read(source: Source) -> Samples:
         return source.read(probabilities=probabilities, class_names=run.names, groups=groups, words=words)
 
-    if run.dry_run:
-        refuse_beside(given)
-        plan_run("gate", model, data, run, face, lambda each: score_steps(each, options, robust))
     if name is not None and len(given) + len(listed_models(model)) > 1:
         raise OptionError("several models have names of their own. Leave name out.")
     before = read_baseline(baseline, read, options)
@@ -170,6 +165,13 @@ def gate(
             seen(audited)
         verdicts.append(verdict)
     return gate_result(verdicts, provenance_of(face, files))
+
+
+def _steps(policy: Policy, options: Options, robust: MeasuredRadii | None, *, adaptive: bool) -> Steps:
+    """What is asked of each model."""
+    if adaptive:
+        return lambda run: adaptive_steps(run, policy, options)
+    return lambda run: score_steps(run, options, robust)
 
 
 def _listed(inputs: Any) -> list[Any]:

@@ -224,8 +224,7 @@ def run_models(
     An engine that computes elsewhere begins with the next models meanwhile, and ``then`` is called with each as soon as
     its logits are there, so that what follows from them can be begun too.
     """
-    if options.dry_run:
-        plan_run("logits", models, data, options, face, lambda each: [logits_step(each)])
+    plan_run("logits", models, data, options, face, lambda each: [logits_step(each)])
     loader = loader_of(models, data, options.loading, options.kept, options.cluster)
 
     def found(run: Run, stored: Stored) -> Source:

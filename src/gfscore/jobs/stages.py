@@ -185,18 +185,7 @@ def audit_summary(
         delta=options.delta,
         fairness_weight=options.fairness_weight,
         name=name,
-        score=ScoreInfo.model_validate(
-            {
-                "name": kind.name,
-                "range": (0.0, kind.maximum),
-                "activation": kind.activation,
-                "temperature": kind.temperature,
-                "probabilities": kind.probabilities,
-                "norm": kind.norm,
-                "eps": None if radii is None else radii.eps,
-                "settings": None if radii is None else radii.all_settings(),
-            }
-        ),
+        score=_summed_score(summary),
         samples=SamplesInfo(source=origin.source, n=n_samples, seed=origin.seed),
         run=origin.run,
         noise=noise,
@@ -208,6 +197,22 @@ def audit_summary(
     if radii is None or not for_shares:
         return audited
     return with_robustness(audited, summed_robustness(radii, summary.counts, audited, delta=for_shares))
+
+
+def _summed_score(summary: Summary) -> ScoreInfo:
+    kind, radii = summary.kind, summary.radii
+    return ScoreInfo.model_validate(
+        {
+            "name": kind.name,
+            "range": (0.0, kind.maximum),
+            "activation": kind.activation,
+            "temperature": kind.temperature,
+            "probabilities": kind.probabilities,
+            "norm": kind.norm,
+            "eps": None if radii is None else radii.eps,
+            "settings": None if radii is None else radii.all_settings(),
+        }
+    )
 
 
 def with_curves(audited: ModelAudit, samples: Samples, options: Options) -> ModelAudit:

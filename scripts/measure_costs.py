@@ -1,0 +1,163 @@
+"""What each measure costs on this machine, as a start and a rate, and whole runs beside what these predict.
+
+Processor time of one process, as others may use the machine; trials and whole runs take turns, so that what slows one
+down slows the other down as well. Part of docs/capacity.md: see scripts/capacity.py.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from gfscore.attacks import Assault, ScoredRun
+from gfscore.attacks.gradient_attacks import autoattack
+from gfscore.engines.local import measured, score_first_order, summed
+from gfscore.inputs.data import load_data
+from gfscore.inputs.data.base import some_rows
+from gfscore.inputs.models import load_model
+from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.jobs.attack_steps import attack_steps
+from gfscore.jobs.options import Options
+from gfscore.jobs.steps import logits_step, radii_step, radius_sums_step, sums_step, votes_step
+from gfscore.jobs.trials import Step, Tried, try_out
+from gfscore.measures import Logits, RadiusSums, Run, Sums, Votes
+from gfscore.measures.slopes import Gradients
+from gfscore.scores import FirstOrder, Noise, great_scores
+from gfscore.storage.store import Store
+
+REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))
+CIFAR = Preprocessing(mean=(0.4914, 0.4822, 0.4465), std=(0.247, 0.2435, 0.2616))
+NETWORKS = ("cifar_cnn_a_adv", "cifar_resnet20")
+HOW = FirstOrder(norm="linf", eps=2 / 255)
+NOISE = Noise(n0=10, n=100)
+ASSAULT = Assault(norm="linf", eps=2 / 255)
+ROUNDS = 2
+TRIAL = 40.0  # seconds: processor time is what counts, and others have most of it
+
+
+@dataclass
+class Cost:
+    """One measure of one network."""
+
+    unit: str  # what the rate is of
+    images: int  # of the whole run
+    plan: Callable[[Run], Step]
+    whole: Callable[[Run], object]
+    pieces: list[Tried] = field(default_factory=list)
+    taken: list[float] = field(default_factory=list)
+    work: float = 0.0
+
+    def fitted(self) -> tuple[float, float]:
+        """Start and rate in seconds, by all trials together."""
+        tried = Tried(pieces=tuple(piece for each in self.pieces for piece in each.pieces))
+        start = tried.seconds(1e-9)[3]
+        return start, (tried.seconds(1e6)[3] - start) / 1e6
+
+
+def attack(run: Run) -> None:
+    """AutoAttack on all images of a run that are classified correctly."""
+    samples = run.read(measured(run, Logits()).path)
+    subject = ScoredRun(run=run, samples=samples, local=great_scores(samples))
+    rows = np.flatnonzero(subject.local.values > 0)
+    targets = subject.targets(rows, np.full(len(rows), ASSAULT.eps), ASSAULT.norm)
+    autoattack(targets, run.differentiable(), "NCHW", n_classes=10)
+
+
+def radii(run: Run, choice: Gradients) -> None:
+    """Radii of all images of a run, whose logits are stored."""
+    score_first_order(run, run.read(measured(run, Logits()).path), HOW, gradients=choice)
+
+
+def costs() -> dict[str, Cost]:
+    """The measures, by what they are called on the page."""
+    gradient_sums = RadiusSums(how=HOW, ladder=(2 / 255,), by_gradients=True)
+    return {
+        "logits, kept": Cost("pass", 1000, logits_step, lambda run: measured(run, Logits())),
+        "sums of the GREAT score": Cost(
+            "pass", 1000, lambda run: sums_step(run, Sums()), lambda run: summed(run, Sums())
+        ),
+        "radii by gradients, 3 rivals": Cost(
+            "correct image",
+            300,
+            lambda run: radii_step(run, HOW, Gradients.YES),
+            lambda run: radii(run, Gradients.YES),
+        ),
+        "radii by forward passes, 64 directions": Cost(
+            "pass", 30, lambda run: radii_step(run, HOW, Gradients.NO), lambda run: radii(run, Gradients.NO)
+        ),
+        "sums of radii by gradients": Cost(
+            "image and correct image",
+            300,
+            lambda run: radius_sums_step(run, gradient_sums),
+            lambda run: summed(run, gradient_sums),
+        ),
+        "votes, 110 noisy copies": Cost(
+            "pass", 40, lambda run: votes_step(run, NOISE), lambda run: measured(run, Votes.of(run, NOISE))
+        ),
+        "AutoAttack": Cost(
+            "gradient", 10, lambda run: attack_steps(run, Options(permutations=0), None, ASSAULT, 1)[0], attack
+        ),
+    }
+
+
+def opened(name: str, n: int, folder: str) -> Run:
+    """A network on so many random images, checked and differentiated, so that neither is timed."""
+    data = load_data(REALDATA / "cifar10_test.npz")
+    rows = np.sort(np.random.default_rng(n).choice(len(data.labels), n, replace=False))
+    model = load_model(REALDATA / "models" / f"{name}.onnx", threads=1)
+    run = Run(model=model, data=some_rows(data, rows), preprocessing=CIFAR, store=Store(Path(folder)))
+    run.check(), run.differentiable()
+    return run
+
+
+def measure_costs(name: str) -> dict[str, Cost]:
+    """Trials and whole runs of every measure of a network, in turns."""
+    found = costs()
+    if name != NETWORKS[0]:
+        del found["AutoAttack"]  # which takes minutes for a larger one
+    for _ in range(ROUNDS):
+        for what, cost in found.items():
+            with tempfile.TemporaryDirectory() as folder:
+                run = opened(name, cost.images, folder)
+                if "radii by" in what or what == "AutoAttack":
+                    measured(run, Logits())
+                step = cost.plan(run)
+                step = replace(step, together=min(step.together, max(8, cost.images // 2)))
+                tried = try_out(run, step, TRIAL)
+                cost.pieces.append(tried)
+                cost.work = step.amount(tried).work
+                begun = time.process_time()
+                cost.whole(run)
+                cost.taken.append(time.process_time() - begun)
+    return found
+
+
+def show_costs() -> None:
+    """Both tables."""
+    every = {name: measure_costs(name) for name in NETWORKS}
+    print("\n| measure, on one core | network | unit | start, ms | microseconds a unit | ms an image |")
+    print("|---|---|---|--:|--:|--:|")
+    for name, found in every.items():
+        for what, cost in found.items():
+            start, rate = cost.fitted()
+            each = 1e3 * rate * cost.work / cost.images
+            print(f"| {what} | `{name}` | {cost.unit} | {1e3 * start:.0f} | {1e6 * rate:,.1f} | {each:.3g} |")
+    print("\n| whole run of a measure | network | images | predicted, CPU s | measured | measured / predicted |")
+    print("|---|---|--:|--:|--:|--:|")
+    for name, found in every.items():
+        for what, cost in found.items():
+            start, rate = cost.fitted()
+            expected, taken = start + rate * cost.work, min(cost.taken)
+            mark = " (at most)" if what == "AutoAttack" else ""
+            row = (
+                f"| {what} | `{name}` | {cost.images:,} | {expected:.2f}{mark} | {taken:.2f} | {taken / expected:.2f} |"
+            )
+            print(row, flush=True)
+
+
+if __name__ == "__main__":
+    show_costs()
