@@ -23,7 +23,7 @@ from gfscore.results import Flag
 # On ten public CIFAR-10 networks of 58 to 93 % accuracy, inputs that were not normalised left 10 to 54 %. Two thirds of
 # the way from guessing to all right, which is 70 % of ten classes, lies above what a wrong normalisation left of any.
 LOW = 2 / 3
-IMAGES = 128  # that precisions are compared on, and that each of at most four presets, and no normalisation, are tried on: at most 640 forward passes
+IMAGES = 128  # that each of at most four presets, and no normalisation, are tried on: at most 640 forward passes
 LEVEL = 0.001  # how probable it is at most that a preset, or an order of pixels, that does not fit is named
 ALIKE = 0.05  # presets that are not worse than the best at this level are named with it
 NONE = "none"  # pixels as they are
@@ -151,9 +151,9 @@ def precision_flags(run: Run | None) -> tuple[Flag, ...]:
     return (
         Flag(
             code="precision",
-            message=f"forward passes are in {run.precision}, as was asked for: on the first {len(inputs):,} images logits "
-            f"differ from those in float32 by up to {share:.2g} of the largest, and {changed:,} predictions are others. "
-            "Gradients and attacks are in float32.",
+            message=f"forward passes are in {run.precision}, as was asked for: on the first {len(inputs):,} images "
+            f"logits differ from those in float32 by up to {share:.2g} of the largest, and {changed:,} predictions are "
+            "others. Gradients and attacks are in float32.",
         ),
     )
 
