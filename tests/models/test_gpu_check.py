@@ -36,9 +36,7 @@ def test_a_device_that_is_not_there_is_said(capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     assert gpu_check.main(["--device", "cuda"]) == 2
-    assert capsys.readouterr().err == (
-        "gpu_check: cannot run on cuda: torch has cpu here. Install torch with CUDA and a driver, or say --device cpu.\n"
-    )
+    assert capsys.readouterr().err.startswith("gpu_check: cannot run on cuda: torch has cpu here. Install torch with")
 
 
 def test_every_line_compares_with_the_device(monkeypatch):

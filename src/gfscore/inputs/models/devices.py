@@ -163,7 +163,8 @@ def _place_session(model: Any, word: str, *, held: bool, threads: int | None, on
         return model
     kind, _, number = wanted[0].partition(":")
     if kind not in there:
-        raise _missing("onnxruntime", word, [*there, CPU], PROVIDERS[kind][2], on_ray=on_ray)
+        cure = PROVIDERS[kind][2] if kind in PROVIDERS else "Give a torch model"
+        raise _missing("onnxruntime", word, [*there, CPU], cure, on_ray=on_ray)
     provider, told, _ = PROVIDERS[kind]
     said = told | ({"device_id": number} if number else {})
     try:
