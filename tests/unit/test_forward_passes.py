@@ -22,6 +22,7 @@ from gfscore.inputs.models.forward_passes import (
     BatchDependenceError,
     ClassCountError,
     as_logits,
+    check_batch_independence,
     forward_batches,
     out_of_memory,
     pad,
@@ -275,3 +276,15 @@ def test_a_convolutional_head_is_squeezed_and_all_floats_become_float32():
         found = as_logits(logits.astype(dtype).reshape(2, 5, 1, 1), 2)
         assert found.dtype == np.float32
         np.testing.assert_array_equal(found, logits.astype(dtype).astype(np.float32))
+
+
+def test_a_last_row_alone_in_reverse_order_is_one_that_torch_takes():
+    """Ten images in reverse: numpy calls the last of them contiguous whatever its stride, and torch refuses that."""
+
+    def strict(inputs):
+        assert all(stride >= 0 for stride in inputs.strides)
+        return inputs.reshape(len(inputs), -1)
+
+    model = CallableModel(strict, name="strict")
+    images = np.random.default_rng(0).random((10, 3), dtype=np.float32)
+    assert check_batch_independence(model, images).shape == (10, 3)

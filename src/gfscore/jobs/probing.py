@@ -23,7 +23,7 @@ from gfscore.results import Flag
 # On ten public CIFAR-10 networks of 58 to 93 % accuracy, inputs that were not normalised left 10 to 54 %. Two thirds of
 # the way from guessing to all right, which is 70 % of ten classes, lies above what a wrong normalisation left of any.
 LOW = 2 / 3
-IMAGES = 128  # that precisions are compared on, and that each of at most four presets, and no normalisation, are tried on: at most 640 forward passes
+IMAGES = 128  # that each of at most four presets, and no normalisation, are tried on: at most 640 forward passes
 LEVEL = 0.001  # how probable it is at most that a preset, or an order of pixels, that does not fit is named
 ALIKE = 0.05  # presets that are not worse than the best at this level are named with it
 NONE = "none"  # pixels as they are

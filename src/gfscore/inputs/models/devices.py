@@ -16,14 +16,13 @@ from typing import Any
 from gfscore.errors import ModelError, OptionError, first_line, naming
 from gfscore.inputs.models.torch_model import TorchModel
 from gfscore.inputs.protocols import Model
-from gfscore.names import listing
 
 AUTO, CPU = "auto", "cpu"
 PRECISIONS = ("float16", "bfloat16")  # beside float32, which is what is meant unless one is asked for
 # What torch has beside the processor, the best first: whether it is there, and what would bring it.
 TORCH_DEVICES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "cuda": (lambda torch: bool(torch.cuda.is_available()), "Install torch with CUDA and a driver"),
-    "mps": (lambda torch: bool(torch.backends.mps.is_available()), "It takes a Mac with Apple silicon and its torch"),
+    "mps": (lambda torch: bool(torch.backends.mps.is_available()), "Use a Mac with Apple silicon"),
 }
 # The provider of onnxruntime for each device, what it is told, and the package that has it; the best first.
 PROVIDERS: dict[str, tuple[str, dict[str, str], str]] = {
@@ -32,7 +31,7 @@ PROVIDERS: dict[str, tuple[str, dict[str, str], str]] = {
     "mps": (
         "CoreMLExecutionProvider",
         {"ModelFormat": "MLProgram", "MLComputeUnits": "CPUAndGPU"},  # its other format computes in float16
-        "It takes a Mac and its onnxruntime",
+        "Use a Mac",
     ),
 }
 # CoreML is in every onnxruntime for a Mac, and takes a graph apart that it does not know whole: only where it is asked.
@@ -123,7 +122,7 @@ def torch_device(torch: Any, word: str, *, on_ray: bool = False) -> Any:
     if kind == CPU:
         return torch.device(CPU)
     if kind not in there:
-        cure = TORCH_DEVICES[kind][1] if kind in TORCH_DEVICES else "Torch does not know it: export the model to ONNX"
+        cure = TORCH_DEVICES[kind][1] if kind in TORCH_DEVICES else "Export the model to ONNX"
         raise _missing("torch", word, [*there, CPU], cure, on_ray=on_ray)
     if number and int(number) >= torch.cuda.device_count():
         count = torch.cuda.device_count()
@@ -164,7 +163,8 @@ def _place_session(model: Any, word: str, *, held: bool, threads: int | None, on
         return model
     kind, _, number = wanted[0].partition(":")
     if kind not in there:
-        raise _missing("onnxruntime", word, [*there, CPU], PROVIDERS[kind][2], on_ray=on_ray)
+        cure = PROVIDERS[kind][2] if kind in PROVIDERS else "Give a torch model"
+        raise _missing("onnxruntime", word, [*there, CPU], cure, on_ray=on_ray)
     provider, told, _ = PROVIDERS[kind]
     said = told | ({"device_id": number} if number else {})
     try:
@@ -190,4 +190,4 @@ def _missing(runtime: str, word: str, there: list[str], cure: str, *, on_ray: bo
     """A runtime does not have a device: which it has, and what to do."""
     if on_ray:
         return ModelError(f"was given a GPU that {runtime} cannot use here. {cure} on the nodes, or {ON_RAY}.")
-    return ModelError(f"cannot run on {word}: {runtime} has {listing(there)} here. {cure}, or say --device cpu.")
+    return ModelError(f"cannot run on {word}: {runtime} has {' and '.join(there)} here. {cure}, or say --device cpu.")

@@ -225,7 +225,8 @@ def _name_rows(batch: slice, rows: Rows | None) -> str:
 def logits_of_few(model: Model, inputs: FloatArray, batch_size: int | None = None) -> FloatArray:
     """Logits of a few inputs, together unless a size is given or the model takes but one."""
     size = model.fixed_batch or batch_size or len(inputs)
-    parts = [model(np.ascontiguousarray(inputs[start : start + size])) for start in range(0, len(inputs), size)]
+    # copies: a single row of reversed ones counts as contiguous with a negative stride, which torch refuses
+    parts = [model(np.array(inputs[start : start + size], order="C")) for start in range(0, len(inputs), size)]
     return np.concatenate(parts)
 
 
