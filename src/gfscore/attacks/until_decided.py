@@ -17,6 +17,7 @@ from gfscore.measures import Assault, Attacks, Run
 from gfscore.measures.attacks import BLOCK
 from gfscore.results import Verdict
 
+PART_BLOCK = 10  # samples of a part attacked together: each part takes a block at least
 PATIENCE = 0.02  # between two looks at a rule on all samples, attacks grow by this share: looking takes time too
 
 Give = Callable[[int], tuple[FloatArray, bool]]  # a block's outcomes, and whether an earlier run knew them
@@ -98,8 +99,9 @@ class SizeCase:
         """Each part in its own order, the one next that may decide soonest."""
         found, names = self.look(), self.rules.names
         orders = self.draw.in_parts(self.rules.codes, max(names) + 1, after=len(self.rows))
-        measure = Attacks.of(attacker.assault(self.eps), orders, seed=attacker.seed, block=attacker.block)
-        left = dict(zip(names.values(), _blocks(orders, list(names), attacker.block), strict=True))
+        block = min(PART_BLOCK, attacker.block)
+        measure = Attacks.of(attacker.assault(self.eps), orders, seed=attacker.seed, block=block)
+        left = dict(zip(names.values(), _blocks(orders, list(names), block), strict=True))
         with shard_by_shard(attacker.run, measure) as give:
             while Verdict.FAIL not in found.verdicts:
                 part = found.next_part({name: len(blocks) for name, blocks in left.items()})
