@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from gfscore.attacks import Refuter, ScoredRun, refute, with_refutation
-from gfscore.attacks.gradient_attacks import autoattack, confidence_gradients, minimal_attacks, pgd
-from gfscore.attacks.witnesses import Targets, verify
+from gfscore.attacks.gradient_attacks import confidence_gradients, minimal_attacks
 from gfscore.errors import ModelError, OptionError
 from gfscore.inputs.data import Data, load_data
 from gfscore.inputs.models import CallableModel, load_model, wrap_module
@@ -19,6 +18,8 @@ from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.jobs.options import Options
 from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Run
+from gfscore.measures.sized_attacks import autoattack, pgd
+from gfscore.measures.targets import Targets, verify
 from gfscore.outputs import sentences
 from gfscore.samples import Samples
 from gfscore.scores import great_scores, local_scores

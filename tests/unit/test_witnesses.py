@@ -6,7 +6,8 @@ from PIL import Image
 from scipy.stats import binomtest
 
 from gfscore.attacks.claims import GAP, LEAST_SIDE, picture_path, save_picture, shares
-from gfscore.attacks.witnesses import Pool, Targets, Witnesses, bisect, distance, verify
+from gfscore.attacks.witnesses import Pool, bisect
+from gfscore.measures.targets import Targets, Witnesses, distance, verify
 
 WIDTH = 6
 

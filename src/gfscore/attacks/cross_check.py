@@ -1,7 +1,6 @@
 """Accuracy under attack, class by class, beside scores that need none: how alike they rank, and the time each took."""
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,37 +8,18 @@ from numpy.typing import NDArray
 
 from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.attacks.claims import shares
-from gfscore.attacks.gradient_attacks import ATTACK_BATCH, autoattack, pgd
 from gfscore.attacks.refuting import ScoredRun
-from gfscore.errors import OptionError, naming
+from gfscore.errors import naming
 from gfscore.inputs.data import random_rows
 from gfscore.inputs.models.gradients import margin_gradients
 from gfscore.inputs.preprocessing import Pixels
+from gfscore.measures import Assault
+from gfscore.measures.sized_attacks import ATTACK_BATCH, autoattack, pgd
 from gfscore.ranking import agreement
 from gfscore.results import AttackAgreements, AttackFreeScores, CrossCheck, Flag, ModelAudit
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER
-from gfscore.scores import FirstOrder, first_order_radii, gradient_norms, great_scores, strongest_rivals
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assault:
-    """What the samples are attacked with."""
-
-    norm: str  # l2 or linf
-    eps: float  # in [0, 1] pixels
-    quick: bool = False  # PGD instead of AutoAttack
-
-    def __post_init__(self) -> None:
-        if self.norm not in ("l2", "linf"):
-            raise OptionError(f"norm {self.norm!r} is not known. Choose l2 or linf.")
-        if not 0 < self.eps < np.inf:
-            raise OptionError(f"eps {self.eps} is not the size of an attack. Give one in [0, 1] pixels, such as 2/255.")
-
-    @property
-    def name(self) -> str:
-        """For the record."""
-        return "pgd" if self.quick else "autoattack"
+from gfscore.scores import FirstOrder, LocalScores, first_order_radii, gradient_norms, great_scores, strongest_rivals
 
 
 def with_cross_check(
@@ -62,8 +42,8 @@ def with_cross_check(
     scores, first_order = _scores(subject, rows, module, assault, seconds)
     names, totals = subject.samples.class_names, np.bincount(labels, minlength=subject.samples.n_classes)
     whole, attacked = shares(survived, labels[rows], totals, names, delta)
-    profiles = {field: _class_means(values, labels[rows]) for field, values in scores.items()}
-    ranked = _class_means(survived, labels[rows])
+    profiles = {field: class_means(values, labels[rows]) for field, values in scores.items()}
+    ranked = class_means(survived, labels[rows])
     found = CrossCheck(
         attack=assault.name,
         norm=assault.norm,
@@ -112,9 +92,7 @@ def _scores(
     scored = time.perf_counter()
     seconds |= {"forward passes": forward - started, "great from logits": scored - forward}
     if local.name == FIRST_ORDER and local.norm == assault.norm:  # perhaps read from a store: no time to compare
-        radii, how = local.values[rows], dict(local.settings or {})
-        found = "by gradients" if how.get("gradients") else f"forward-only, {how.get('directions')} directions"
-        text = f"{found}, {how.get('rivals')} rivals; those of the audit"
+        radii, text = local.values[rows], f"{describe_radii(local)}; those of the audit"
     else:
         radius = FirstOrder(norm=assault.norm)
         radii = _first_order_radii(samples, pixels, module, radius)
@@ -137,7 +115,14 @@ def _first_order_radii(samples: Samples, pixels: Pixels, module: Any, how: First
     return first_order_radii(margins, np.concatenate(norms))
 
 
-def _class_means(values: NDArray[Any], labels: IntArray) -> list[float]:
+def describe_radii(local: LocalScores) -> str:
+    """How first-order radii were found, in words."""
+    how = dict(local.settings or {})
+    found = "by gradients" if how.get("gradients") else f"forward-only, {how.get('directions')} directions"
+    return f"{found}, {how.get('rivals')} rivals"
+
+
+def class_means(values: NDArray[Any], labels: IntArray) -> list[float]:
     """Mean of each class that has samples, in the order of the labels."""
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     means: list[float] = (np.bincount(codes, weights=values) / counts).tolist()

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from gfscore.arrays import BoolArray, FloatArray, IntArray
-from gfscore.attacks.gradient_attacks import attack_minimally, load_library, premise_violations
-from gfscore.attacks.witnesses import Pool, Targets, Witnesses, bisect
+from gfscore.attacks.gradient_attacks import attack_minimally, premise_violations
+from gfscore.attacks.witnesses import Pool, bisect
 from gfscore.errors import MissingExtraError, ModelError, OptionError
 from gfscore.inputs.data import random_rows
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.measures import Run
+from gfscore.measures.sized_attacks import load_library
+from gfscore.measures.targets import Targets, Witnesses
 from gfscore.results import Flag
 from gfscore.samples import Samples
 from gfscore.score_titles import GREAT

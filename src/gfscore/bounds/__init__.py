@@ -1,6 +1,6 @@
 """How sure: intervals around the estimates, each with the probability it holds with."""
 
-from gfscore.bounds.attack_intervals import AttackIntervals, attack_intervals
+from gfscore.bounds.attack_intervals import Attacked, AttackIntervals, attack_intervals
 from gfscore.bounds.betting import Evidence, log_average
 from gfscore.bounds.changes import ChangeIntervals, change_intervals
 from gfscore.bounds.class_means import PartScores, check_level
@@ -23,6 +23,7 @@ from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals, summary
 
 __all__ = [
     "AttackIntervals",
+    "Attacked",
     "AuditIntervals",
     "ChangeIntervals",
     "Evidence",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gfscore.arrays import BoolArray, FloatArray, IntArray
-from gfscore.bounds.box import Interval
+from gfscore.bounds.box import Interval, nrgc_range, rdi_range
 from gfscore.bounds.class_means import check_level
 from gfscore.bounds.few_attacks import Bets, Spared, place_bets
 from gfscore.bounds.simultaneous import BOX_SHARE, DIRECT_SHARE, WORST_SHARE
@@ -35,6 +35,8 @@ class AttackIntervals:
     worst_set: IntArray  # codes of the parts that cannot be excluded as the worst
     whole: float
     whole_interval: Interval
+    gap: Interval  # of the highest accuracy minus the lowest, over the box of the intervals of the parts
+    gini: Interval | None  # of the Gini coefficient of the accuracies (NRGC), over the same box; None: all are 0
     attacked: IntArray  # samples attacked of each part
     delta: float
     target: str  # "finite": these samples; "population": what they were drawn from
@@ -61,7 +63,8 @@ def attack_intervals(
     the order holds within each part only, as when parts are attacked in turn: then the whole follows from its parts.
 
     The parts get 0.7 ``delta``, shared by their 2K ends; the whole 0.2 ``delta``; the lower end of the worst part 0.1:
-    the lowest of bounds at that level exceeds the lowest accuracy only if the bound of that one part fails.
+    the lowest of bounds at that level exceeds the lowest accuracy only if the bound of that one part fails. Gap and
+    Gini are the exact ranges over the box of the parts (:mod:`gfscore.bounds.box`), and cost nothing more.
 
     >>> rng = np.random.default_rng(0)
     >>> truth, codes = rng.random(400) < np.repeat([0.3, 0.6], 200), np.repeat([0, 1], 200)
@@ -73,7 +76,7 @@ def attack_intervals(
     check_level(delta)
     if target not in TARGETS:
         raise OptionError(f"target {target!r} is not known. Choose {' or '.join(TARGETS)}.")
-    given = _Given.of(predictions, codes, attacked, outcomes, broken, weights)
+    given = Attacked.of(predictions, codes, attacked, outcomes, broken, weights)
     of_part = given.codes
 
     def ends(bets: Bets, alpha: float) -> Interval:
@@ -87,6 +90,7 @@ def attack_intervals(
     lowest = min(ends(game, WORST_SHARE * delta)[0] for game in games)
     lower = np.maximum(lower, lowest)  # a bound of the worst part is one of all
     estimates, sizes = np.array([game.estimate for game in games]), np.array([game.size for game in games])
+    lower = np.minimum(lower, estimates)  # wider is as valid
     shares = sizes / sizes.sum()
     whole, interval = float(shares @ estimates), (float(shares @ lower), float(shares @ upper))
     if one_order:
@@ -97,12 +101,14 @@ def attack_intervals(
     return AttackIntervals(
         parts=parts,
         estimates=estimates,
-        lower=np.minimum(lower, estimates),
+        lower=lower,
         upper=upper,
         worst=(float(min(lower.min(), estimates.min())), float(upper.min())),
         worst_set=parts[lower <= upper.min()],
         whole=whole,
         whole_interval=interval,
+        gap=rdi_range(lower, upper) if len(parts) > 1 else (0.0, 0.0),
+        gini=nrgc_range(lower, upper),
         attacked=np.bincount(of_part[given.rows], minlength=n_parts)[parts].astype(np.int64),
         delta=delta,
         target=target,
@@ -110,8 +116,8 @@ def attack_intervals(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Given:
-    """What is known of all samples, checked."""
+class Attacked:
+    """What is known of all samples, checked: predictions, and outcomes of those attacked, in the order of the draw."""
 
     guesses: FloatArray  # (N,)
     codes: IntArray  # (N,)
@@ -130,6 +136,7 @@ class _Given:
         broken: BoolArray | None,
         weights: ArrayLike | None,
     ) -> Self:
+        """What was given, as :func:`attack_intervals` takes it."""
         guesses, of_part = np.asarray(predictions, dtype=np.float64), np.asarray(codes, dtype=np.int64)
         rows = np.asarray(attacked, dtype=np.int64)
         unknown = np.ones(len(guesses), dtype=bool) if broken is None else ~np.asarray(broken, dtype=bool)

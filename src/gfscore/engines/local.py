@@ -1,11 +1,13 @@
 """Any measure on this machine, shard by shard into the store; a run that was killed goes on where it was."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
-from gfscore.arrays import IntArray
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.engines.homes import Home, Plan, Progress, Stored, rows_home, sum_home
 from gfscore.measures import Measure, RowMeasure, Run, Sums
 from gfscore.measures.run import RowsDone
@@ -36,6 +38,29 @@ def summed(
     """The summary of a run's scores, with a look at it after each shard."""
     with sum_home(Plan.of(run, measure), run.store, progress, look) as home:
         return _filled(home, run, measure)
+
+
+@contextmanager
+def shard_by_shard(run: Run, measure: RowMeasure) -> Iterator[Callable[[int], tuple[FloatArray, bool]]]:
+    """A function that gives one shard of a measure, and whether the store had it; else it is computed and kept.
+
+    Who needs the rest never, or who decides by one shard which comes next, computes no more than that. No other process
+    writes to the shards meanwhile.
+    """
+    plan = Plan.of(run, measure)
+    entry = run.store.entry(plan.recipe, plan.about)
+
+    def give(shard: int) -> tuple[FloatArray, bool]:
+        known = entry.read_shard(shard)
+        if known is not None:
+            return known[0], True
+        part, halved = compute_shard(run, measure, entry.shards[shard])
+        entry.write_shard(shard, part, halved=halved)
+        return part, False
+
+    with entry.hold(or_read=True):
+        run.refuse_changed()
+        yield give
 
 
 def compute_shard(

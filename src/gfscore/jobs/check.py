@@ -5,14 +5,15 @@ from pathlib import Path
 from typing import Annotated
 
 from gfscore.assemble import make_provenance
-from gfscore.attacks import PER_CLASS, Assault, Refuter, ScoredRun, refute, with_cross_check, with_refutation
+from gfscore.attacks import PER_CLASS, Refuter, ScoredRun, refute, with_cross_check, with_few_attacks, with_refutation
 from gfscore.errors import OptionError, naming
 from gfscore.jobs.arranging import listed_data, listed_models
-from gfscore.jobs.calling import SILENT, Face, Job
+from gfscore.jobs.calling import SILENT, Face, Job, Progress
 from gfscore.jobs.common_words import DataSpecs, ModelSpecs
-from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.sources import Source, run_models
 from gfscore.jobs.stages import audit_scores
+from gfscore.measures import Assault
 from gfscore.results import Audit, ModelAudit
 from gfscore.score_titles import FIRST_ORDER
 from gfscore.words import Panel, Word
@@ -26,21 +27,44 @@ class CheckOptions(Options):
         False
     )
     quick: Annotated[bool, Word(help="Attack by PGD instead of AutoAttack, for a first look.")] = False
+    budget: Annotated[
+        int | None,
+        Word(
+            least=1,
+            metavar="N",
+            help="Attack so many images, not --samples of each class: radii predict all others, and the attacks bound "
+            "how often they are wrong.  [default: none, --samples of each class]",
+        ),
+    ] = None
+    target: Annotated[
+        Target | None,
+        Word(
+            expert=True,
+            help="With --budget, whose accuracy is bounded: finite (of these images) or population (of what they were "
+            "drawn from).  [default: finite]",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         _ = self.assault
+        if self.target is not None and self.budget is None:
+            raise OptionError("--target is about accuracy from few attacks. Give --autoattack and --budget too.")
         _ = self.scoring
 
     @property
     def assault(self) -> Assault | None:
         """The attack that was asked for, if one was."""
         if not self.autoattack:
-            given = {"--quick": self.quick}
+            given = {"--quick": self.quick, "--budget": self.budget is not None}
             if self.score != FIRST_ORDER:
                 given |= {"--eps": self.eps is not None, "--norm": self.norm is not None}
             for name in (name for name, was_given in given.items() if was_given):
                 raise OptionError(f"{name} is about the attack of the cross-check. Give --autoattack too.")
             return None
+        if self.budget is not None and self.budget < 1:
+            raise OptionError(
+                f"budget {self.budget} attacks nothing. Give the number of images to attack, such as 500."
+            )
         if self.eps is None:
             raise OptionError("AutoAttack needs the size of the attack. Give --eps, such as 2/255.")
         return Assault(norm=self.norm or "linf", eps=self.eps, quick=self.quick)
@@ -80,8 +104,9 @@ def check(
 ) -> Audit:
     """Try to refute the score: look for an adversarial example inside the radius that each sample would have.
 
-    With ``autoattack`` and ``eps``: accuracy under attack per class instead, beside the scores. The strongest witness
-    of each class is saved as a picture in ``folder``, if one is given.
+    With ``autoattack`` and ``eps``: accuracy under attack per class instead, beside the scores; with ``budget`` from
+    attacks on so many samples and predictions for all. The strongest witness of each class is saved as a picture in
+    ``folder``, if one is given.
     """
     run.refuse_ray("what tries to refute a score")
     methods = None if method is None else [Refuter.named(name) for name in method]
@@ -93,11 +118,23 @@ def check(
             found = refute(subject, methods, per_class=samples, seed=scoring.seed, progress=moved)
             audited = with_refutation(audited, subject, found, delta=scoring.delta, folder=folder)
         if assault is not None:
-            audited = with_cross_check(
-                audited, subject, assault, per_class=samples, delta=scoring.delta, seed=scoring.seed
-            )
+            audited = _attack(audited, subject, options, samples, face)
         models.append(audited)
     return Audit(models=tuple(models), provenance=make_provenance(command=face.command))
+
+
+def _attack(audited: ModelAudit, subject: ScoredRun, options: CheckOptions, per_class: int, face: Face) -> ModelAudit:
+    """The audit with its accuracy under attack: of a random part of each class, or of all, from few attacks."""
+    assault, level = options.assault, {"delta": options.delta, "seed": options.seed}
+    assert assault is not None  # noqa: S101 (who calls this has asked for one)
+    if options.budget is None:
+        return with_cross_check(audited, subject, assault, per_class=per_class, **level)
+
+    def bar(what: str) -> Progress:
+        return face.bar(f"{audited.name}, {what}")
+
+    about = options.target or Target.FINITE
+    return with_few_attacks(audited, subject, assault, budget=options.budget, target=str(about), bar=bar, **level)
 
 
 def audit_subject(source: Source, options: Options, face: Face = SILENT) -> tuple[ScoredRun, ModelAudit]:

@@ -17,6 +17,7 @@ from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Probabiliti
 from gfscore.jobs.compare import compare_samples
 from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.policy_words import Baseline, PolicyWords, compare_with, is_audit, read_baseline, refuse_void_baseline
+from gfscore.jobs.referee import RefereeWords, referee
 from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, radii_of_rules, refuse_engine
 from gfscore.jobs.sources import Source, find_samples, find_sources, provenance_of, watch
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores
@@ -75,12 +76,13 @@ def gate(
             help="Forward passes between two looks at the rule, with --adaptive.",
         ),
     ] = ROUND,
+    refereeing: RefereeWords,
     target: Annotated[
         Target,
         Word(
             panel=Panel.RULES,
             expert=True,
-            help="What --adaptive decides about: the population behind the data, or this finite data set.",
+            help="What --adaptive or --referee decides about: the population behind the data, or this finite data set.",
         ),
     ] = Target.POPULATION,
     probabilities: Probabilities = False,
@@ -124,19 +126,16 @@ def gate(
     if model or not all(isinstance(each, ModelAudit) or is_audit(each) for each in given):
         with naming(policy) if isinstance(policy, Path) else nullcontext():
             check_scale(kept, options)
+    refereeing.refuse(kept, files=bool(given) or baseline is not None, radii=radii, adaptive=adaptive)
     if adaptive:
-        _refuse_files(given, baseline, groups)
-        if radii is not None:
-            raise OptionError(
-                "--adaptive draws samples until it is sure, so it is not said of how many. Leave --radii."
-            )
+        _refuse_files(given, baseline, groups, radii=radii)
         words.refuse("--adaptive runs a model", labels_too=True)
         verdicts = gate_runs(model, data, kept, options, run, face, round=round, finite=target == Target.FINITE)
         return gate_result(verdicts, provenance_of(face, files))
-    if target == Target.FINITE:
+    if target == Target.FINITE and refereeing.referee is None:
         raise OptionError(
-            "--target finite is for --adaptive. Otherwise make the audit with it (gfscore audit --target finite), "
-            "and gate the audit.json."
+            "--target finite is for --adaptive and --referee. Otherwise make the audit with it (gfscore audit --target "
+            "finite), and gate the audit.json."
         )
 
     def read(source: Source) -> Samples:
@@ -149,7 +148,11 @@ def gate(
         options = replace(options, permutations=0)  # no rule asks for the noise floor
     verdicts = []
     for source in _sources(given, model, data, run, face, probabilities=probabilities):
-        audited, verdict = _judge(source, read, kept, options, robust, before, face, name)
+        if refereeing.referee is not None and isinstance(source, Source):
+            finite = target == Target.FINITE
+            audited, verdict = referee(source, read, kept, options, refereeing, face, name=name, finite=finite)
+        else:
+            audited, verdict = _judge(source, read, kept, options, robust, before, face, name)
         if seen is not None:
             seen(audited)
         verdicts.append(verdict)
@@ -275,7 +278,9 @@ def _levels(policy: Policy, delta: float, baseline: Baseline | None) -> dict[Kin
     return policy.levels(delta, also=(Kind.PROFILE,) if unpaired else ())
 
 
-def _refuse_files(inputs: Sequence[Any], *files: Any) -> None:
+def _refuse_files(inputs: Sequence[Any], *files: Any, radii: Any) -> None:
+    if radii is not None:
+        raise OptionError("--adaptive draws samples until it is sure, so it is not said of how many. Leave --radii.")
     if inputs or any(file is not None for file in files):
         raise OptionError(
             "--adaptive runs a model, and only as far as it must: give --model and --data, and no files, baseline or "

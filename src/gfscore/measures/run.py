@@ -166,7 +166,7 @@ class Run:
         settings = measure.settings
         return Recipe(
             **self.identity(),
-            n_samples=self.n_samples,
+            n_samples=measure.n_rows(self),
             batch_size=self.batch_size,
             shard_rows=measure.rows_per_shard(self),
             measure=None if settings is None else {"name": measure.name, **settings},
@@ -235,6 +235,10 @@ class Measure(ABC, Generic[Part]):
     @abstractmethod
     def settings(self) -> Mapping[str, Any] | None:
         """What decides its values beside the run, for JSON; None for the logits, which the run alone decides."""
+
+    def n_rows(self, run: Run) -> int:
+        """Rows in all: one for each sample, unless a measure is about something else."""
+        return run.n_samples
 
     @abstractmethod
     def rows_per_shard(self, run: Run) -> int:

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 
 from gfscore import views
 from gfscore.errors import first_few
+from gfscore.outputs.attack_words import referee_text
 from gfscore.outputs.escaping import markdown_cell, markdown_row, shorten
 from gfscore.results import Flag, GateResult, ModelVerdict, RuleVerdict, Verdict
 
@@ -29,6 +30,8 @@ def grounds(model: ModelVerdict) -> dict[str, str]:
     if model.accuracy is not None:
         drawn = " of the samples looked at, classes weighed equally" if model.adaptive is not None else ""
         found["accuracy"] = f"{views.share_text(model.accuracy)}{drawn}"
+    if model.referee is not None:
+        found["attacked"] = referee_text(model.referee)
     found["preprocessing"] = "not known (logits were given)" if model.preprocessing is None else model.preprocessing
     if model.absent_classes:
         found["classes without a sample"] = first_few(list(map(views.printable, model.absent_classes)))

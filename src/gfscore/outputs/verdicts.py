@@ -11,7 +11,7 @@ from rich.text import Text
 from gfscore import views
 from gfscore.errors import PLURALS
 from gfscore.metrics import all_metrics
-from gfscore.outputs import robust_words, sentences
+from gfscore.outputs import attack_words, robust_words, sentences
 from gfscore.outputs.ci_formats import flag_text, grounds_text
 from gfscore.outputs.fitting import add_ends, column_table, fit, flag_lines
 from gfscore.outputs.terminal import shared_lines
@@ -30,14 +30,13 @@ from gfscore.results import (
     ScoreInfo,
     Verdict,
 )
-from gfscore.score_titles import GREAT, ORDERS_NO_MODELS, ROBUST, SCORES, title_of
+from gfscore.score_titles import GREAT, ROBUST, SCORES
 from gfscore.storage import redact
 
 COLOURS = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECIDED: "bold yellow"}
 CHANGE_COLOURS = {"worse": "red", "better": "green", "within": "green", "unclear": "dim"}
 FALL = "p of a fall"
 SPARE_CHANGE_COLUMNS = ("n", FALL, "accuracy")  # what a narrow terminal goes without, the least needed first
-ATTACKS = {"autoattack": "AutoAttack (standard)", "pgd": "PGD"}
 
 Columns = Mapping[str, Callable[[ClassResult], str]]
 
@@ -89,6 +88,8 @@ def _level(model: ModelVerdict) -> str:
     shares = ", ".join(f"{kind} {level:.3g}" for kind, level in model.levels.items())
     split = f" ({shares})" if len(model.levels) > 1 else ""
     text = f"A verdict of PASS or FAIL is wrong with probability at most {model.delta:g}{split}."
+    if model.referee is not None:
+        return f"{text} It is about {attack_words.TARGETS[model.referee.target]}; seed {model.referee.seed}."
     if model.adaptive is None:
         return text
     about = "the distribution behind the data" if model.adaptive.target == "population" else "this very data set"
@@ -136,17 +137,11 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
             Text(),
             Text(comparison.reason, style=COLOURS[comparison.verdict]),
             *([Text(comparison.hidden, style="bold")] if comparison.hidden else []),
-            *([Text(ORDERS_NO_MODELS)] if _orders_nothing(comparison) else []),
+            *map(Text, sentences.no_order_between(comparison)),
             *(Text(f"No change of {name}: {why}.") for name, why in _unknown(comparison)),
             *flag_lines(comparison.flags),
         )
     )
-
-
-def _orders_nothing(comparison: Comparison) -> bool:
-    """Whether two networks are compared by a score that does not compare networks."""
-    score = comparison.score
-    return bool(comparison.robustness) and score is not None and not title_of(score.name).orders_models
 
 
 def _changes(comparison: Comparison) -> Table:
@@ -276,14 +271,23 @@ def _cross_check(model: ModelAudit, found: CrossCheck, console: Console) -> Rend
         "clean": lambda entry: views.percent(found.scores.clean_accuracy.get(entry.name)),
         SCORES[GREAT].heading: lambda entry: views.number(found.scores.great.get(entry.name)),
     }
-    attack, accuracy = f"{ATTACKS[found.attack]}, {found.norm} {found.eps:.4g}", views.share_text(found.accuracy)
+    if found.few is not None:
+        counts = {part.name: attack_words.count_text(part) for part in found.few.classes}
+        columns = {**columns, "attacked": lambda entry: counts.get(entry.name, "–")}
+    title = attack_words.ATTACKS.get(found.attack, found.attack)
+    attack, accuracy = f"{title}, {found.norm} {found.eps:.4g}", views.share_text(found.accuracy)
+    of_which = " on the same samples" if found.few is None else ""
     sure = f"intervals hold together with probability {1 - found.delta:g}"
     alike = [f"{name} {views.number(entry.spearman, 2)}" for name, entry in agreements(found).items()]
     lines = [
-        f"{attack}: accuracy {accuracy}, from {found.n:,} samples, classes weighed as audited; {sure}.",
+        *(
+            [f"{attack}: accuracy {accuracy}, from {found.n:,} samples, classes weighed as audited; {sure}."]
+            if found.few is None
+            else attack_words.few_sentences(found, found.few, PLURALS[model.partition])
+        ),
         f"Classes ranked as under attack (Spearman): {', '.join(alike)}.",
         f"First-order radii: {found.first_order}.",
-        f"Time on the same samples: {', '.join(f'{name} {_time(taken)}' for name, taken in found.seconds.items())}.",
+        f"Time{of_which}: {', '.join(f'{name} {_time(taken)}' for name, taken in found.seconds.items())}.",
     ]
     return Group(
         fit(console, _class_columns(model, columns), ("clean", SCORES[GREAT].heading)), Text(), *map(Text, lines)

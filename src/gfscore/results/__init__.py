@@ -1,5 +1,6 @@
 """What is written and read: audits, calibrations, verdicts and comparisons, to and from JSON."""
 
+from gfscore.results.attack_result import AttackedPart, FewAttacks, Referee, RefereeSize
 from gfscore.results.audit_result import Audit
 from gfscore.results.base_result import (
     DataInfo,
@@ -73,6 +74,7 @@ __all__ = [
     "Atkinson",
     "AttackAgreements",
     "AttackFreeScores",
+    "AttackedPart",
     "Audit",
     "Baselines",
     "Calibrated",
@@ -85,6 +87,7 @@ __all__ = [
     "Curves",
     "DataInfo",
     "Disparity",
+    "FewAttacks",
     "Flag",
     "GateResult",
     "GridOptimum",
@@ -103,6 +106,8 @@ __all__ = [
     "Penalised",
     "PreprocessingInfo",
     "Provenance",
+    "Referee",
+    "RefereeSize",
     "Result",
     "ResultFile",
     "RobustChange",

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from gfscore.results.attack_result import FewAttacks, Referee
 from gfscore.results.base_result import Flag, Interval, Metric, Provenance, Result, ResultFile, ScoreInfo, Share
 from gfscore.results.calibration_result import Agreement
 
@@ -87,6 +88,7 @@ class ModelVerdict(Result):
     delta: float = Field(gt=0, lt=1, description="the verdict is wrong with at most this probability")
     levels: dict[str, float] = Field(description="the share of delta of each kind of rule")
     adaptive: AdaptiveRun | None = Field(default=None, description="of an adaptive gate")
+    referee: Referee | None = Field(default=None, description="of a gate that attacks until the verdict stands")
     accuracy: Metric | None = Field(
         default=None,
         description="clean accuracy, its interval at level delta by itself; of an adaptive gate of the samples "
@@ -249,7 +251,7 @@ class CrossCheck(Result):
     attack: str = Field(description="autoattack (standard) or pgd")
     norm: str
     eps: float
-    n: int = Field(description="samples attacked, wrongly classified ones included")
+    n: int = Field(description="samples attacked, wrongly classified ones included; with a budget, without them")
     accuracy: Metric = Field(
         description="share of samples that no attack moved to another class; classes weigh as in the audited samples"
     )
@@ -260,4 +262,8 @@ class CrossCheck(Result):
     first_order: str = Field(
         default="by gradients, 3 rivals; made for this check",
         description="how the first-order radii were found: those of the audit, if it is of them and in this norm",
+    )
+    few: FewAttacks | None = Field(
+        default=None,
+        description="with a budget: accuracy, classes and scores are then of all samples, though few were attacked",
     )

@@ -43,3 +43,18 @@ def eps_of_zero(folder):
 @case("norm 'l1' is not known. Choose l2 or linf.")
 def attack_in_an_unknown_norm(folder):
     return [*ON_DIGITS, "--autoattack", "--eps", "2/255", "--norm", "l1"]
+
+
+@case("--budget is about the attack of the cross-check. Give --autoattack too.")
+def budget_without_autoattack(folder):
+    return [*ON_DIGITS, "--budget", "100"]
+
+
+@case("Invalid value for '--budget': 0 is not in the range x>=1. See gfscore check --help.")
+def budget_of_nothing(folder):
+    return [*ON_DIGITS, "--autoattack", "--eps", "2/255", "--budget", "0"]
+
+
+@case("--target is about accuracy from few attacks. Give --autoattack and --budget too.")
+def target_without_a_budget(folder):
+    return [*ON_DIGITS, "--autoattack", "--eps", "2/255", "--target", "population"]

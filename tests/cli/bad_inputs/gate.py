@@ -200,7 +200,7 @@ def adaptive_with_an_expected_accuracy(folder):
 
 
 @case(
-    "--target finite is for --adaptive. Otherwise make the audit with it (gfscore audit --target finite), and gate the audit.json."
+    "--target finite is for --adaptive and --referee. Otherwise make the audit with it (gfscore audit --target finite), and gate the audit.json."
 )
 def gate_of_a_fixed_set_that_is_not_adaptive(folder):
     return gated(folder, "--wcr", "0.1", "--target", "finite")
@@ -212,3 +212,53 @@ GATED_RADII = ["gate", "--model", "zoo:trades", "--data", "zoo:digits", "--score
 @case("a radius cannot be compared with a baseline of logits. Give its audit.json instead.")
 def radius_against_logits(folder):
     return [*GATED_RADII, "--wcr", "0.1", "--baseline", npz(folder)[1]]
+
+
+ATTACKED = ["gate", "--model", "zoo:standard", "--data", "zoo:digits", "--referee", "autoattack"]
+
+
+@case("--referee judges robust accuracy, and no rule asks for it. Give --robust-accuracy 0.3@2/255.")
+def referee_without_a_rule_on_robust_accuracy(folder):
+    return [*ATTACKED, "--wcr", "0.1"]
+
+
+@case("--budget is about the attacks of a referee. Give --referee autoattack too.")
+def budget_without_a_referee(folder):
+    return [*ATTACKED[:5], "--robust-accuracy", "0.3@2/255", "--budget", "100"]
+
+
+@case("Invalid value for '--budget': 0 is not in the range x>=1. See gfscore gate --help.")
+def referee_with_a_budget_of_nothing(folder):
+    return [*ATTACKED, "--robust-accuracy", "0.3@2/255", "--budget", "0"]
+
+
+@case("referee 'fifa' is not known. Choose autoattack or pgd.")
+def an_unknown_referee(folder):
+    return [*ATTACKED[:5], "--referee", "fifa", "--robust-accuracy", "0.3@2/255"]
+
+
+@case("--referee attacks a model. Give --model and --data, and no files or baseline.")
+def referee_of_logits(folder):
+    return gated(folder, "--referee", "autoattack", "--robust-accuracy", "0.3@2/255")
+
+
+@case("--referee judges one version of a model. Leave rules on changes out.")
+def referee_of_a_change(folder):
+    return [*ATTACKED, "--robust-accuracy", "0.3@2/255", "--change", "wcr=-0.1"]
+
+
+@case("--referee measures the radii of all samples. Leave --radii out.")
+def referee_with_radii_of_some(folder):
+    return [*ATTACKED, "--robust-accuracy", "0.3@2/255", "--radii", "10"]
+
+
+@case("--adaptive judges by radii, and --referee by attacks. Leave one of them out.")
+def referee_of_an_adaptive_gate(folder):
+    return [*ATTACKED, "--class-robust-accuracy", "*=0.3@2/255", "--adaptive"]
+
+
+@case(
+    "standard: the policy names a class 'cat' that there is not. There are '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'."
+)
+def referee_of_a_class_that_is_not_there(folder):
+    return [*ATTACKED, "--class-robust-accuracy", "cat=0.3@2/255", "--store", str(folder)]

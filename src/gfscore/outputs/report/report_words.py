@@ -5,7 +5,7 @@ from typing import Literal
 
 from gfscore import views
 from gfscore.errors import PLURALS
-from gfscore.outputs import robust_words, sentences
+from gfscore.outputs import attack_words, robust_words, sentences
 from gfscore.outputs.escaping import shorten
 from gfscore.results import ModelAudit, Null, Robustness, ScoreInfo
 from gfscore.score_titles import title_of
@@ -151,6 +151,8 @@ def _attacked(model: ModelAudit) -> tuple[str, ...]:
     found = model.cross_check
     if found is None:
         return ()
+    if found.few is not None:
+        return tuple(attack_words.few_sentences(found, found.few, PLURALS[model.partition]))
     size = f"{found.attack} ({found.norm.capitalize()}, eps = {found.eps:.4g})"
     return (f"Under {size} {views.share_text(found.accuracy)} of {found.n:,} samples keep their true class.",)
 

@@ -1,0 +1,146 @@
+"""What attacks of a given size found: for each sample that is attacked, whether it withstood.
+
+Samples are attacked in small blocks, in an order that was drawn beforehand. A block has a seed of its own, made of the
+seed and the names of its samples, so that its outcomes do not depend on what else runs, where, when, or how far an
+earlier run came: a larger budget goes on where a smaller one ended.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gfscore.arrays import FloatArray, IntArray
+from gfscore.errors import OptionError
+from gfscore.measures.run import RowMeasure, RowsDone, Run
+from gfscore.measures.sized_attacks import STANDARD, autoattack, pgd
+from gfscore.measures.targets import Targets
+
+BLOCK = 20  # samples attacked together: enough for a processor, few enough to stop soon after a verdict stands
+NOBODY = -1  # a place in a block that no sample fills
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assault:
+    """What samples are attacked with."""
+
+    norm: str  # l2 or linf
+    eps: float  # in [0, 1] pixels
+    quick: bool = False  # PGD instead of AutoAttack
+    parts: tuple[str, ...] = STANDARD  # of AutoAttack: fewer of its four attacks are faster, and kinder
+
+    def __post_init__(self) -> None:
+        if self.norm not in ("l2", "linf"):
+            raise OptionError(f"norm {self.norm!r} is not known. Choose l2 or linf.")
+        if not 0 < self.eps < np.inf:
+            raise OptionError(f"eps {self.eps} is not the size of an attack. Give one in [0, 1] pixels, such as 2/255.")
+
+    @property
+    def name(self) -> str:
+        """For the record."""
+        whole = "autoattack" if self.parts == STANDARD else "+".join(self.parts)
+        return "pgd" if self.quick else whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attacks(RowMeasure):
+    """Whether samples withstand an attack, (n, 1): 1 or 0; NaN in the places that no sample fills.
+
+    A row is a place in the order of the draw, not a sample: a shard is a block of it. What a model gets wrong anyway
+    has 0 and is not attacked.
+    """
+
+    name = "attacked"
+    assault: Assault
+    places: tuple[int, ...]  # the sample in each place, block after block, or NOBODY
+    seed: int = 0
+    block: int = BLOCK
+
+    @classmethod
+    def of(cls, assault: Assault, orders: Sequence[ArrayLike], *, seed: int = 0, block: int = BLOCK) -> "Attacks":
+        """Attacks in one or more orders of their own, such as one a class: no block holds samples of two.
+
+        >>> Attacks.of(Assault(norm="linf", eps=0.01), [[7, 3, 5], [4]], block=2).places
+        (7, 3, 5, -1, 4, -1)
+        """
+        places: list[int] = []
+        for order in orders:
+            rows = np.asarray(order, dtype=np.int64).tolist()
+            places += rows + [NOBODY] * (-len(rows) % block)
+        return cls(assault=assault, places=tuple(places), seed=seed, block=block)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The attack, and whom it meets in which order."""
+        order = hashlib.sha256(np.array(self.places, dtype="<i8").tobytes()).hexdigest()
+        kind = self.assault
+        return {"attack": kind.name, "norm": kind.norm, "eps": kind.eps, "seed": self.seed, "places": order}
+
+    def n_rows(self, run: Run) -> int:
+        """The places of the order."""
+        del run
+        return len(self.places)
+
+    def rows_per_shard(self, run: Run) -> int:
+        """A block."""
+        del run
+        return self.block
+
+    def columns(self, run: Run) -> int:
+        """The outcome."""
+        del run
+        return 1
+
+    def about(self, run: Run) -> dict[str, Any]:
+        """What an entry of outcomes says to people."""
+        data = f"{run.data.source}, {self.assault.name} {self.assault.norm} {self.assault.eps:.4g}"
+        return {"model": run.model.name, "data": data, "n": run.n_samples}
+
+    def members(self, block: int) -> IntArray:
+        """The samples of a block, in order."""
+        places = np.array(self.places[block * self.block : (block + 1) * self.block], dtype=np.int64)
+        return places[places != NOBODY]
+
+    def compute(self, run: Run, rows: slice, done: RowsDone = lambda _rows: None) -> FloatArray:
+        """Outcomes for some places, a block at a time; ``rows`` begins with a block."""
+        found = np.full((rows.stop - rows.start, 1), np.nan, dtype=np.float32)
+        for start in range(rows.start, rows.stop, self.block):
+            members = self.members(start // self.block)
+            if len(members):
+                place = start - rows.start
+                found[place : place + len(members), 0] = self._withstood(run, members)
+            done(min(start + self.block, rows.stop) - rows.start)
+        return found
+
+    def _withstood(self, run: Run, rows: IntArray) -> FloatArray:
+        """Which samples withstand, (n,): 1 or 0."""
+        pixels, labels = run.pixels(rows), run.data.labels[rows]
+        logits = run.logits_of(pixels)
+        right = np.flatnonzero(logits.argmax(axis=1) == labels)
+        standing = np.zeros(len(rows))
+        if len(right):
+            targets = Targets(
+                classify=run.logits_of,
+                pixels=pixels[right],
+                labels=labels[right],
+                radii=np.full(len(right), self.assault.eps),
+                norm=self.assault.norm,
+            )
+            seed, module = self._seed_of(run, rows), run.differentiable()
+            if self.assault.quick:
+                witnesses = pgd(targets, module, seed=seed)
+            else:
+                settings = {"n_classes": logits.shape[1], "seed": seed, "parts": self.assault.parts}
+                witnesses, _ = autoattack(targets, module, run.model.layout, **settings)
+            standing[right] = ~witnesses.found
+        return standing
+
+    def _seed_of(self, run: Run, rows: IntArray) -> int:
+        """A seed from that of the attack and the names of the samples of a block."""
+        ids = run.data.sample_ids
+        names = [str(row) if ids is None else ids[row] for row in rows.tolist()]
+        digest = hashlib.sha256("\n".join([str(self.seed), *names]).encode()).digest()
+        return int.from_bytes(digest[:4], "little")  # what every generator takes

@@ -1,0 +1,122 @@
+"""Attacks of a given size: AutoAttack and PGD, by pyautoattack and foolbox, and the torch side that attacks share.
+
+Each takes the model as ``module``, as :func:`~gfscore.inputs.models.gradients.differentiable` gives it; what an attack
+finds counts only if the model itself agrees (:func:`~gfscore.measures.targets.verify`).
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gfscore.errors import ModelError, require
+from gfscore.inputs.models.shims import no_deprecations, torch_for
+from gfscore.inputs.protocols import Layout, change_layout
+from gfscore.measures.targets import Targets, Witnesses, verify
+
+EXTRA, PURPOSE = "attacks", "an attack"
+PIXEL_ROUNDING = 1e-6  # of float32 pixels: an attack goes to the very edge of its ball
+STANDARD = ("apgd-ce", "apgd-t", "fab-t", "square")  # the attacks of standard AutoAttack, one after the other
+LEAST_CLASSES = 4  # the targeted loss of AutoAttack compares four logits
+TARGET_CLASSES = 9  # other classes that standard AutoAttack aims at
+ATTACK_BATCH = 250  # images attacked together
+
+
+def load_library(module: str) -> Any:
+    """A module of foolbox or pyautoattack, imported in the one way that works."""
+    torch_for(PURPOSE, extra=EXTRA)
+    with no_deprecations():
+        return require(module, extra=EXTRA, purpose=PURPOSE)
+
+
+def autoattack(
+    targets: Targets,
+    module: Any,
+    layout: Layout,
+    *,
+    n_classes: int,
+    seed: int = 0,
+    parts: Sequence[str] = STANDARD,
+) -> tuple[Witnesses, tuple[str, ...]]:
+    """Standard AutoAttack (APGD-CE, targeted APGD, targeted FAB, Square), and what it noticed on the way.
+
+    With ``parts`` only some of the four. The radii of the targets are all the one size of the attack, as RobustBench
+    runs it; ``layout`` is that of the pixels. Croce and Hein, ICML 2020.
+    """
+    if n_classes < LEAST_CLASSES:
+        raise ModelError(
+            f"has {n_classes} classes; AutoAttack needs {LEAST_CLASSES}, for its targeted loss. Use --quick (PGD)."
+        )
+    library = load_library("pyautoattack")
+    images, labels = as_tensors(targets, module)
+    if layout == "NHWC":
+        images = images.permute(0, 3, 1, 2).contiguous()
+
+    def predict(batch: Any) -> Any:
+        return module(batch if layout == "NCHW" else batch.permute(0, 2, 3, 1))
+
+    norm, eps = {"l2": "L2", "linf": "Linf"}[targets.norm], float(targets.radii[0])
+    with torch_seed(seed), _remarks() as remarks:
+        attack = library.AutoAttack(predict, norm=norm, eps=eps, seed=seed, device=images.device)
+        attack.attacks_to_run = list(parts)
+        attack.apgd_targeted.n_target_classes = attack.fab.n_target_classes = min(TARGET_CLASSES, n_classes - 1)
+        found, _ = attack.run_standard_evaluation(images, labels, batch_size=ATTACK_BATCH)
+    return _verify_at_edge(targets, change_layout(found.cpu().numpy(), "NCHW", layout)), tuple(dict.fromkeys(remarks))
+
+
+def pgd(targets: Targets, module: Any, *, seed: int = 0) -> Witnesses:
+    """Projected gradient descent with foolbox's settings: quick, and kinder. Madry et al., ICLR 2018."""
+    attacks = load_library("foolbox.attacks")
+    attack = attacks.LinfPGD() if targets.norm == "linf" else attacks.L2PGD()
+    model, eps, found = foolbox_model(module), float(targets.radii[0]), []
+    with torch_seed(seed):
+        for images, labels in zip(*(tensor.split(ATTACK_BATCH) for tensor in as_tensors(targets, module)), strict=True):
+            found.append(attack(model, images, labels, epsilons=eps)[1].cpu().numpy())
+    return _verify_at_edge(targets, np.concatenate(found))
+
+
+def _verify_at_edge(targets: Targets, found: Any) -> Witnesses:
+    """What holds when it is looked at again; the ball is closed here, and pixels are rounded."""
+    return verify(replace(targets, radii=targets.radii + PIXEL_ROUNDING), found)
+
+
+def foolbox_model(module: Any) -> Any:
+    """The module as foolbox wants it."""
+    return load_library("foolbox").PyTorchModel(module.eval(), bounds=(0, 1), device=module.scale.device)
+
+
+def as_tensors(targets: Targets, module: Any) -> tuple[Any, Any]:
+    """Images and labels as tensors of their own, where the module is."""
+    torch = torch_for(PURPOSE, extra=EXTRA)
+    return tuple(torch.tensor(array, device=module.scale.device) for array in (targets.pixels, targets.labels))
+
+
+@contextmanager
+def torch_seed(seed: int) -> Iterator[None]:
+    """Torch's random numbers start at ``seed`` inside the block and go on afterwards as if nothing had been."""
+    torch = torch_for(PURPOSE, extra=EXTRA)
+    with torch.random.fork_rng(), no_deprecations():
+        torch.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def _remarks() -> Iterator[list[str]]:
+    """What AutoAttack's own checks say inside the block, such as signs of masked gradients, a line each."""
+    collected: list[str] = []
+
+    class Collector(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            collected.append(" ".join(record.getMessage().split()))
+
+    logger, collector = logging.getLogger("auto-attack"), Collector(level=logging.WARNING)
+    logger.addHandler(collector)
+    propagate, logger.propagate = logger.propagate, False
+    try:
+        yield collected
+    finally:
+        logger.removeHandler(collector)
+        logger.propagate = propagate
