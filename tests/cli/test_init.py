@@ -106,8 +106,8 @@ def test_what_is_said_is_written(folder):
 def test_nothing_is_written_over_in_silence(folder, capsys):
     Path("gfscore.toml").write_text("mine")
     assert run(["init", "net.onnx", "mnist.npz"]) == 2
-    message = "gfscore: gfscore.toml: is there already, with other words. Say --force to write over it, or --out for another file.\n"
-    assert capsys.readouterr().err == message
+    message = "is there already, with other words. Say --force to write over it, or --out for another file."
+    assert capsys.readouterr().err == f"gfscore: gfscore.toml: {message}\n"
     assert Path("gfscore.toml").read_text() == "mine"
     assert run(["init", "net.onnx", "mnist.npz", "--force", "--quiet"]) == 0
     assert tomllib.loads(Path("gfscore.toml").read_text())["data"] == "mnist.npz"

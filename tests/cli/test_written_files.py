@@ -64,8 +64,8 @@ def test_a_file_of_ours_is_renewed_and_anothers_is_not(name, folder, capsys):
     assert (replaced in told) != ("--json" in command)
     Path(file).write_bytes(OTHERS)
     assert run(command) == 2
-    said = f"{file}: is there already, and nothing in it says that gfscore wrote it. Choose another {option}, or say --force."
-    assert capsys.readouterr().err == f"gfscore: {said}\n"
+    said = "is there already, and nothing in it says that gfscore wrote it."
+    assert capsys.readouterr().err == f"gfscore: {file}: {said} Choose another {option}, or say --force.\n"
     assert Path(file).read_bytes() == OTHERS
     assert run([*command, "--force"]) == 0
     assert len(Path(file).read_bytes()) > len(written) / 2

@@ -16,8 +16,8 @@ from gfscore.measures.logits import forward_rows
 PLAIN = Preprocessing()
 MODEL = ["--model", "zoo:standard", "--data", "late.npz", "--store", "store", "-q"]
 ADVICE = {
-    255.0: "They look like 0 to 255: save them as uint8, or give --range 0,255 (value_range=(0, 255)).",
-    -1.0: "If pixels were scaled to [-1, 1], as generators do, give --range -1,1 (value_range=(-1, 1)).",
+    255.0: "They look like 0 to 255: save them as uint8, or give --range 0,255 (range=(0, 255)).",
+    -1.0: "If pixels were scaled to [-1, 1], as generators do, give --range -1,1 (range=(-1, 1)).",
 }
 
 

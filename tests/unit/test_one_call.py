@@ -344,3 +344,18 @@ def test_the_page_runs(net, torch, tmp_path, monkeypatch):
     names |= {"labels": three, "logits": RNG.normal(0, 1, (300, 3)) + 2 * np.eye(3)[three]}
     exec(blocks[1], names)
     assert Path("report.html").stat().st_size > 1000
+
+
+def test_labels_in_a_column_are_labels(net):
+    """As Keras has them: (N, 1)."""
+    found = gfscore.audit(net, (PIXELS, CLASSES[:, None]), **QUICK)
+    assert found.accuracy == gfscore.audit(net, (PIXELS, CLASSES), **QUICK).accuracy
+
+
+def test_a_class_shows_itself_in_a_line(net):
+    found = gfscore.audit(net, (PIXELS, CLASSES), **QUICK)
+    entry = found.classes[0]
+    assert repr(entry).startswith(f"{entry.name}: {entry.n} samples; accuracy {100 * entry.accuracy:.1f} %; ")
+    assert str(entry) == repr(entry)
+    assert "\n" not in repr(entry)
+    assert len(repr(entry)) < 200

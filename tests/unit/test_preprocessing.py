@@ -197,14 +197,14 @@ class TestRange:
                 np.array([0.0, 255.0], np.float32),
                 (
                     "images reach from 0 to 255, outside [0, 1]. They look like 0 to 255: save them as uint8, or give "
-                    "--range 0,255 (value_range=(0, 255))."
+                    "--range 0,255 (range=(0, 255))."
                 ),
             ),
             (
                 np.array([0, 200]),
                 (
                     "images reach from 0 to 200, outside [0, 1]. They look like 0 to 255: save them as uint8, or give "
-                    "--range 0,255 (value_range=(0, 255))."
+                    "--range 0,255 (range=(0, 255))."
                 ),
             ),
             (
@@ -215,7 +215,7 @@ class TestRange:
                 np.array([-1.0, 1.0], np.float32),
                 (
                     "images reach from -1 to 1, outside [0, 1]. If pixels were scaled to [-1, 1], as generators do, "
-                    "give --range -1,1 (value_range=(-1, 1))."
+                    "give --range -1,1 (range=(-1, 1))."
                 ),
             ),
             (

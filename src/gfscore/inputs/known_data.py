@@ -15,6 +15,7 @@ PRESETS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
 }
 NAMES_FOLDER = Path(__file__).with_name("known_names")  # a file per data set, a class per line
 LARGEST = 1.001  # mean or std of pixels in [0, 1]; a little more may come from rounding
+N_CLASSES = {"cifar10": 10, "cifar100": 100, "imagenet": 1000, "mnist": 10, "fashion-mnist": 10}  # of each
 WITH_NAMES = ("cifar10", "cifar100", "imagenet", "mnist", "fashion-mnist")
 
 

@@ -298,11 +298,11 @@ def _inside(low: float, high: float, value_range: tuple[float, float]) -> bool:
 def _advice(low: float, high: float) -> str:
     """What images outside [0, 1] most likely are, and what to do."""
     if _inside(low, high, (-1, 1)):
-        return "If pixels were scaled to [-1, 1], as generators do, give --range -1,1 (value_range=(-1, 1))."
+        return "If pixels were scaled to [-1, 1], as generators do, give --range -1,1 (range=(-1, 1))."
     if low < 0:
         return (
             "They look normalised, and would be again: save pixels (images * std + mean), and give mean and std here."
         )
     if high <= 255:
-        return "They look like 0 to 255: save them as uint8, or give --range 0,255 (value_range=(0, 255))."
+        return "They look like 0 to 255: save them as uint8, or give --range 0,255 (range=(0, 255))."
     return f"If pixels end at {high:g}, give --range 0,{high:g}."

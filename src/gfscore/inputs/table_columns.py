@@ -197,6 +197,11 @@ def _one_hot_group(others: Sequence[str], header: Sequence[str]) -> dict[str, st
         if (found := ONE_HOT_PREFIX.fullmatch(name)) and plain_name(name) not in BOOKKEEPING:
             groups.setdefault(found[1].casefold(), {})[found[2]] = name
     groups = {prefix: members for prefix, members in groups.items() if len(members) > 1}
+    if len(groups) != 1 and all(_is_number(name) for name in header):
+        raise FileError(
+            "begins with a line of numbers, where the names of the columns should be. Write them above it, such as "
+            "label,cat,dog."
+        )
     if len(groups) != 1:
         raise FileError(
             f"has no column 'label'; it has {listing([name for name in header if name.strip()] or header)}. Say which "
@@ -254,3 +259,11 @@ def one_hot_labels(values: NDArray[Any], place: str, first: int) -> NDArray[np.i
 def _nearest(name: str, header: Sequence[str]) -> str:
     close = difflib.get_close_matches(name, header, n=1)
     return f"; it has {listing(header)}." + (f" Did you mean {shorten(close[0])}?" if close else "")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True

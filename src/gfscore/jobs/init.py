@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 from gfscore.engines.loading import Loader, Loading
 from gfscore.errors import FileError, InvalidInputError
-from gfscore.inputs.known_data import WITH_NAMES
+from gfscore.inputs.known_data import N_CLASSES, WITH_NAMES
 from gfscore.inputs.model_specs import split_spec
 from gfscore.jobs.calling import Job
 from gfscore.jobs.dry_run import refuse_dry_run
@@ -35,7 +35,6 @@ RULES = (
     "[rules]",
     'robust_accuracy = "0.3@2/255"',
 )
-N_CLASSES = {"cifar10": 10, "cifar100": 100, "imagenet": 1000, "mnist": 10, "fashion-mnist": 10}  # of each
 
 
 class Found(NamedTuple):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gfscore.arrays import BoolArray, IntArray
 from gfscore.errors import GFScoreError
 from gfscore.inputs.data import take
-from gfscore.inputs.known_data import PRESETS
+from gfscore.inputs.known_data import N_CLASSES, PRESETS
 from gfscore.inputs.models import TorchModel
 from gfscore.inputs.protocols import CHANNEL_AXIS, Layout
 from gfscore.judge.flags import COLOURS_SWAPPED, IMAGES_REARRANGED, PREPROCESSING_LIKELY
@@ -105,7 +105,13 @@ def try_presets(run: Run, rows: IntArray | None = None) -> Tried:
         as_said = replace(run, preprocessing=replace(run.preprocessing, mean=mean, std=std))
         decided = as_said.forward(as_said.inputs(rows)).argmax(axis=1)
         found[name] = np.asarray(decided == run.data.labels[rows])
-    return Tried(dict(sorted(found.items(), key=lambda item: -int(item[1].sum()))))
+    n_classes = int(run.data.labels.max()) + 1
+
+    def rank(name: str) -> tuple[int, bool]:
+        """Most right first; of several alike the one for data of as many classes."""
+        return -int(found[name].sum()), name != NONE and N_CLASSES.get(name) != n_classes
+
+    return Tried({name: found[name] for name in sorted(found, key=rank)})
 
 
 def preprocessing_flags(run: Run | None, accuracy: float, n_classes: int) -> tuple[Flag, ...]:

@@ -294,7 +294,8 @@ def _more(rule: Rule, n: int, needed: int | None) -> str:
     if needed is None:
         return "it is too near to say how many samples would decide"
     if rule.kind is Kind.ROBUST:
-        return f"about {needed:,} radii instead of {n:,} would decide, if the estimate stays: raise --radii"
+        found = f"about {needed:,} radii instead of {n:,} would decide, if the estimate stays"
+        return f"{found}: raise --radii, or give more images"
     if rule.kind is Kind.REFUTED:
         return (
             f"about {needed:,} samples tried instead of {n:,} would decide, if the estimate stays: "

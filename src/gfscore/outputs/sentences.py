@@ -7,7 +7,7 @@ from typing import TypeVar
 from gfscore import views
 from gfscore.errors import PLURALS
 from gfscore.outputs import robust_words
-from gfscore.results import ClassResult, Metric, ModelAudit, Null
+from gfscore.results import ClassResult, Comparison, Metric, ModelAudit, Null
 from gfscore.score_titles import ORDERS_NO_MODELS, title_of
 
 Entry = TypeVar("Entry")
@@ -104,6 +104,13 @@ def no_order(models: Sequence[ModelAudit]) -> list[str]:
     """What scores of several models must not be read as: nothing to say of one model, or of a score that orders."""
     orders = all(title_of(model.score.name).orders_models for model in models)
     return [] if len(models) < 2 or orders else [ORDERS_NO_MODELS]
+
+
+def no_order_between(comparison: Comparison) -> list[str]:
+    """The same of two networks that are compared, where robust accuracy, which does compare them, is known too."""
+    score = comparison.score
+    orders = score is None or title_of(score.name).orders_models
+    return [] if orders or not comparison.robustness else [ORDERS_NO_MODELS]
 
 
 def whole_of(model: ModelAudit) -> str:

@@ -66,10 +66,10 @@ def render_table(audit: Audit, *, layout: Layout, form: TableFormat, digits: int
 
 
 def mark_table(text: str, form: TableFormat) -> str:
-    """The table as it is written to a file: with a comment, where there can be one, that tells who wrote it.
+    r"""The table as it is written to a file: with a comment, where there can be one, that tells who wrote it.
 
-    >>> mark_table("| a |\\n", TableFormat.MARKDOWN)
-    '| a |\\n\\n<!-- gfscore table -->\\n'
+    >>> mark_table("| a |\n", TableFormat.MARKDOWN)
+    '| a |\n\n<!-- gfscore table -->\n'
     """
     match form:
         case TableFormat.LATEX:

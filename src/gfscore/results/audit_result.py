@@ -85,7 +85,7 @@ class Audit(ResultFile):
         return find_named(self.models, name, "model")
 
     def plot(self) -> Any:
-        """An Altair chart: robust accuracy over eps by class, or by model; the scores of classes where it is unknown."""
+        """An Altair chart: robust accuracy over eps by class, or by model; where it is unknown, the scores."""
         return self._ask("plot")
 
     def report(self, path: str | Path) -> Path:

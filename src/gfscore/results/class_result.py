@@ -43,6 +43,18 @@ class ClassResult(Result):
     )
     attacked: Metric | None = Field(default=None, description="accuracy under the attack of the cross-check")
 
+    def __repr__(self) -> str:
+        parts = [f"{self.name}: {self.n:,} samples", f"accuracy {100 * self.accuracy:.1f} %"]
+        if self.robust_accuracy is not None and self.robust_accuracy.value is not None:
+            parts.append(f"robust accuracy {100 * self.robust_accuracy.value:.1f} %")
+        ends = "" if self.interval is None else " [{:.3g}, {:.3g}]".format(*self.interval)
+        parts.append(f"score {self.score:.3g}{ends}")
+        if self.confused_with is not None:
+            parts.append(f"most often taken for {self.confused_with} ({100 * self.confused_share:.1f} %)")
+        return "".join(each if each.isprintable() else " " for each in "; ".join(parts))
+
+    __str__ = __repr__
+
 
 def find_named(entries: Sequence[Named], name: str, kind: str) -> Named:
     """The class, group or model of that name."""

@@ -178,3 +178,18 @@ def parquet_with_text_that_is_none(folder):
     table = pa.table({"label": [0, 1], "cat": [1.5, 0.0], "dog": [0.0, 2.0], "group": text})
     pq.write_table(table, folder / "m.parquet")
     return ["audit", str(folder / "m.parquet")]
+
+
+@case(
+    "{folder}/m.csv: begins with a line of numbers, where the names of the columns should be. Write them above it, such as label,cat,dog."
+)
+def csv_without_a_line_of_names(folder):
+    return csv(folder, "0,1.5,0.5\n1,0.5,1.5\n")
+
+
+@case(
+    "standard gives 10 logits but the data has label 10. If labels count from 1, subtract 1 from them; else use the data set the model was trained for."
+)
+def images_with_labels_from_one(folder):
+    np.savez(folder / "i.npz", images=np.full((20, 8, 8, 1), 200, np.uint8), labels=np.arange(20) % 10 + 1)
+    return ["audit", "--model", "zoo:standard", "--data", str(folder / "i.npz")]

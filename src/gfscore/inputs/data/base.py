@@ -60,6 +60,7 @@ class Data:
 def check_labels(labels: ArrayLike, n_images: int | None = None) -> IntArray:
     """Class indices as (N,) int64, read-only; their number must be that of the images where it is given."""
     values = np.asarray(labels)
+    values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values  # a column, as Keras has them
     if values.ndim != 1:
         hint = " If they are one-hot, save labels.argmax(axis=1)." if values.ndim == 2 and values.shape[1] > 1 else ""
         raise FileError(f"labels have shape {values.shape}; they must be one class index per image.{hint}")

@@ -260,5 +260,10 @@ def check_class_count(model: Model, n_classes: int, class_names: tuple[str, ...]
             f"{gives} names {len(class_names):,} classes. "
             "Use the data set the model was trained for, or give --class-names."
         )
-    if highest_label >= n_classes:
+    if highest_label == n_classes:
+        raise ClassCountError(
+            f"{gives} has label {highest_label:,}. If labels count from 1, subtract 1 from them; else use the data set "
+            "the model was trained for."
+        )
+    if highest_label > n_classes:
         raise ClassCountError(f"{gives} has label {highest_label:,}. Use the data set the model was trained for.")
