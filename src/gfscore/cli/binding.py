@@ -52,12 +52,12 @@ class Terminal(Face):
 
     def bar(self, name: str, what: str = "") -> Moved:
         """What moves the bar of a model; it begins anew when something else is measured of that model."""
+        text = views.printable(f"{name}: {what}" if what else name)
         if name not in self._tasks:
-            self._tasks[name] = self._bar.add_task("", total=None)
-        task, text = self._tasks[name], views.printable(f"{name}: {what}" if what else name)
-        if self._measured.get(name) != what:
-            self._measured[name] = what
-            self._bar.reset(task, total=None, description=text)
+            self._tasks[name] = self._bar.add_task(text, total=None)
+        elif self._measured[name] != what:
+            self._bar.reset(self._tasks[name], total=None, description=text)
+        task, self._measured[name] = self._tasks[name], what
 
         def moved(done: int, total: int) -> None:
             if self._measured[name] == what:
