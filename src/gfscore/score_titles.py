@@ -59,7 +59,7 @@ SCORES: dict[str, ScoreTitle] = {
             name=FIRST_ORDER,
             title="first-order radius",
             column="radius",
-            meaning="how far off the nearest wrong decision is, judged by the slope at it",
+            meaning="how far off the nearest wrong decision is, judged by the slope at it and on the way",
             needs=Needs.MODEL,
             orders_models=True,
         ),

@@ -12,7 +12,7 @@ from gfscore.names import check_class_names
 from gfscore.probabilities import RowSums
 from gfscore.samples import Samples
 from gfscore.score_grid import CEILINGS, FLOORS, N_CELLS, Cells, bins_of, deal, high_and_low, ratios
-from gfscore.scores import LocalScores
+from gfscore.scores import LocalScores, RadiusCounts
 
 CONFUSIONS_WAITING = 1 << 20  # at most, before they are sorted in
 
@@ -37,6 +37,7 @@ class ScoreKind:
     activation: str | None = None
     temperature: float | None = None
     probabilities: bool = False
+    norm: str | None = None  # of a radius
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -67,10 +68,15 @@ class Summary:
     row_sums: RowSums | None  # what tells whether the rows are probabilities; None where they cannot be
     seed: int  # of the deal of samples to blocks and halves
     halved_batches: int = 0  # of the model, that did not fit into memory
+    radii: RadiusCounts | None = None  # of scores that are first-order radii
 
     @classmethod
-    def of(cls, samples: Samples, local: LocalScores, *, first_row: int = 0, seed: int = 0) -> Self:
+    def of(
+        cls, samples: Samples, local: LocalScores, *, first_row: int = 0, rows: IntArray | None = None, seed: int = 0
+    ) -> Self:
         """Summarise one piece; ``first_row`` is the number of its first sample in the whole.
+
+        Where samples do not stand one after the other there, ``rows`` (n,) are their numbers.
 
         Which block and which half of its class a sample is counted in follows from its number and ``seed`` and nothing
         else (:mod:`~gfscore.score_grid`), however the data are cut into pieces. Pieces that are all numbered from 0
@@ -82,7 +88,7 @@ class Summary:
             raise SamplesError("a score is negative or no number. Give scores in [0, maximum].")
         bins = bins_of(scores)
         high, low = high_and_low(scores)
-        blocks, half = deal(first_row + np.arange(samples.n_samples), seed)
+        blocks, half = deal(first_row + np.arange(samples.n_samples) if rows is None else rows, seed)
         wrong = local.predicted != samples.labels
         per_sample = (
             ~wrong, high, low, *high_and_low(scores**2),
@@ -106,6 +112,7 @@ class Summary:
                 activation=local.activation,
                 temperature=local.temperature,
                 probabilities=samples.probabilities,
+                norm=local.norm,
             ),
             partition="class" if groups is None else "group",
             names=samples.class_names if groups is None else groups.names,
@@ -121,6 +128,16 @@ class Summary:
             halved_batches=samples.halved_batches + local.halved_batches,
         )
 
+    @classmethod
+    def none(cls, kind: ScoreKind, class_names: tuple[str, ...], seed: int = 0) -> Self:
+        """The summary of no sample, for rows of which none is asked for."""
+        nothing = np.zeros(0, dtype=np.int64)
+        sums = np.zeros((len(class_names), len(COLUMNS)), dtype=np.int64)
+        counted = {"cells": nothing, "cell_counts": nothing, "confusions": nothing, "confusion_counts": nothing}
+        names = {"partition": "class", "names": class_names, "class_names": class_names}
+        beyond = (np.inf, -np.inf)
+        return cls(kind=kind, **names, **counted, sums=sums, value_range=beyond, row_sums=RowSums(), seed=seed)
+
     @property
     def counts(self) -> IntArray:
         """Samples of each part, ``(P,)``."""
@@ -132,6 +149,11 @@ class Summary:
     def n_samples(self) -> int:
         """N."""
         return int(self.cell_counts.sum())
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the data that it is of: more than there are samples, where only some were asked for."""
+        return self.n_samples if self.radii is None else self.radii.rows
 
     @property
     def means(self) -> FloatArray:
@@ -197,6 +219,7 @@ class Tally:
         self._range = (np.inf, -np.inf)
         self._row_sums: RowSums | None = RowSums()
         self._halved_batches = 0
+        self._radii: RadiusCounts | None = None
 
     def add(self, summary: Summary) -> Self:
         """Take in one summary."""
@@ -219,6 +242,8 @@ class Tally:
         pair = self._row_sums, summary.row_sums
         self._row_sums = None if pair[0] is None or pair[1] is None else pair[0].and_also(pair[1])
         self._halved_batches += summary.halved_batches
+        radii = summary.radii
+        self._radii = radii if self._radii is None or radii is None else self._radii.and_also(radii)
         return self
 
     def summary(self) -> Summary:
@@ -246,6 +271,7 @@ class Tally:
             value_range=self._range,
             row_sums=self._row_sums,
             halved_batches=self._halved_batches,
+            radii=self._radii,
         )
 
     def _place(self, names: tuple[str, ...]) -> None:
@@ -264,6 +290,7 @@ def _check_alike(one: Summary, other: Summary) -> None:
         ("what they are over", one.partition, other.partition),
         ("their classes", one.class_names, other.class_names),
         ("the seed that dealt their samples", one.seed, other.seed),
+        ("whether radii are counted", one.radii is not None, other.radii is not None),
     ):
         if first != second:
             both = " and ".join(_few_names(each) if isinstance(each, tuple) else str(each) for each in (first, second))

@@ -1,5 +1,6 @@
 """Numbers of a result as people read them, and what scores and metrics are called."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from gfscore.errors import PLURALS
@@ -199,11 +200,23 @@ def settings(score: ScoreInfo) -> list[str]:
         found.append(norm_text(score.norm))
     recorded = dict(score.settings or {})
     if "gradients" in recorded:  # of a first-order radius: how it was found says more than every setting
-        forward = f"forward-only, {recorded.get('directions')} directions"
-        return [*found, "by gradients" if recorded["gradients"] else forward]
+        return [*found, radius_text(recorded)]
     for name, value in recorded.items():
         found.append(f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}")
     return found
+
+
+def radius_text(settings: Mapping[str, Any] | None) -> str:
+    """How first-order radii were found: by gradients, perhaps refined at midpoints, or by forward passes alone.
+
+    >>> radius_text({"gradients": True, "refine": 4}), radius_text({"gradients": False, "directions": 64})
+    ('by gradients, refined at 4 midpoints', 'forward-only, 64 directions')
+    """
+    said = dict(settings or {})
+    if not said.get("gradients"):
+        return f"forward-only, {said.get('directions')} directions"
+    steps = said.get("refine")
+    return f"by gradients, refined at {steps} midpoint{'s' * (steps != 1)}" if steps else "by gradients"
 
 
 def preprocessing_text(how: PreprocessingInfo) -> str:

@@ -110,7 +110,7 @@ def test_a_quick_cross_check_stands_beside_the_scores(tmp_path, capsys):
         assert list(by_score) == [entry.name for entry in model.classes]
         assert getattr(found.agreement, score) == agreement(list(by_score.values()), by_class)
     assert found.seconds["great from logits"] < found.seconds["pgd"]
-    assert found.first_order == "by gradients, 3 rivals; made for this check"
+    assert found.first_order == "by gradients, refined at 6 midpoints, 3 rivals; made for this check"
     known = next(entry for entry in zoo.models() if entry.name == "pgd-large").attack_accuracy
     assert found.accuracy.interval[0] < known < found.accuracy.interval[1]  # by another attack, on all samples
     assert "Classes ranked as under attack (Spearman)" in capsys.readouterr().out

@@ -35,7 +35,8 @@ JOBS: dict[str, list[str]] = {
         "--radii",
         "none",
     ],
-    "stream": ["audit", "--stream", *RUN, "--force", "--out", "out", "--permutations", "20"],
+    "stream": ["audit", "--stream", *RUN, "--force", "--out", "out", "--permutations", "20", "--radii", "none"],
+    "sums": ["audit", "--stream", *RUN, "--force", "--out", "out", *RADII, "--permutations", "20"],
     "logits": ["logits", *RUN, "-o", "out/net.safetensors"],
     "radii": ["audit", *RUN, "--force", "--out", "out", *RADII, "--n-per-class", "20", "--permutations", "20"],
     "votes": ["certify", *RUN, "--force", "--out", "out", *VOTES, "--n-per-class", "8", "--permutations", "0"],
@@ -45,6 +46,7 @@ JOBS: dict[str, list[str]] = {
 WRITES = {
     "audit": ("audit.json", "rows.csv"),
     "stream": ("audit.json",),
+    "sums": ("audit.json",),
     "logits": ("net.safetensors",),
     "radii": ("audit.json",),
     "votes": ("audit.json",),
@@ -174,8 +176,9 @@ def _sum(content: bytes) -> dict[str, Any]:
     """What a stream has added up: safetensors writes metadata in any order."""
     stored = load(content)
     summary = asdict(summary_from_bytes(stored["summary"].tobytes()))
-    arrays = {name: value.tolist() for name, value in summary.items() if isinstance(value, np.ndarray)}
-    return summary | arrays | {"shards": stored["shards"].tolist()}
+    radii = {f"radii {name}": value for name, value in (summary.pop("radii") or {}).items()}
+    found = {**summary, **radii, "shards": stored["shards"]}
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in found.items()}
 
 
 def _settled(value: Any) -> Any:

@@ -8,7 +8,7 @@ import pytest
 import gfscore.measures.slopes as engine
 from gfscore import Audit
 from gfscore.cli.main import run
-from gfscore.engines.local import measured, score_first_order
+from gfscore.engines.local import first_order_rows, measured, score_first_order
 from gfscore.errors import ModelError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import CallableModel, load_model
@@ -74,8 +74,27 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(store, monkeypatch):
 
 
 @with_gradients
+def test_refined_radii_are_kept_and_say_how_they_were_refined(store, monkeypatch):
+    first, refined = (scores(store, FirstOrder(norm="l2", refine=steps), gradients="yes") for steps in (0, 2))
+    assert first.settings == {"rivals": 3, "gradients": True}
+    assert refined.settings == {"rivals": 3, "gradients": True, "refine": 2}
+    correct = first.values > 0
+    assert ((refined.values > 0) == correct).all()
+    assert 0.5 < np.median(refined.values[correct] / first.values[correct]) < 1.5
+    assert not np.isclose(refined.values[correct], first.values[correct], rtol=1e-3).all()
+    of = Run(model=load_model("zoo:standard", threads=1), data=digits(), store=store)
+    rows = np.array([7, 3, 500])
+    few = first_order_rows(of, rows, FirstOrder(norm="l2", refine=2), of.differentiable())
+    np.testing.assert_allclose(few.values, refined.values[rows], rtol=1e-6)  # those of the store are float32
+    monkeypatch.setattr(engine, "exact_norms", None)  # calling it would fail
+    np.testing.assert_array_equal(
+        scores(store, FirstOrder(norm="l2", refine=2), gradients="yes").values, refined.values
+    )
+
+
+@with_gradients
 def test_gradients_and_forward_passes_agree(store):
-    exact = scores(store, gradients=Gradients.YES)
+    exact = scores(store, FirstOrder(norm="l2", eps=0.5, refine=0), gradients=Gradients.YES)
     many = scores(store, FirstOrder(norm="l2", eps=0.5, directions=128))
     correct = exact.values > 0
     assert ((many.values > 0) == correct).all()

@@ -106,7 +106,7 @@ def test_a_torch_model_is_its_own_module(pixels):
 def test_a_module_that_computes_something_else_is_refused(tmp_path, pixels, monkeypatch):
     model = load_model(onnx_graphs.linear(tmp_path / "net.onnx"))
     monkeypatch.setattr(
-        gradients, "convert_graph", lambda _: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 5))
+        gradients, "convert_graph", lambda _: [torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 5))]
     )
     with pytest.raises(ModelError, match=r"net: has no gradients to rely on \(as a torch module its logits are off by"):
         gradients.differentiable(model, HALVED, pixels)
@@ -122,7 +122,7 @@ def test_small_logits_are_compared_by_their_own_size(pixels, monkeypatch, scale,
 
     model = network(0, scale)
     gradients.differentiable(model, HALVED, pixels)  # its own module is accepted, however small
-    monkeypatch.setattr(gradients, "_torch_model", lambda *_: network(1, other))
+    monkeypatch.setattr(gradients, "_torch_models", lambda *_: [network(1, other)])
     with pytest.raises(ModelError, match="as a torch module its logits are off by"):
         gradients.differentiable(model, HALVED, pixels)
 

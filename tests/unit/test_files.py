@@ -10,9 +10,9 @@ import pytest
 from fakes import FakeData, FakeModel
 
 from gfscore.engines.local import measured
-from gfscore.errors import FileError
+from gfscore.errors import FileError, MissingFileError, RunError
 from gfscore.measures import Logits, Run
-from gfscore.storage import atomic_file, hold_file, sweep, write_text
+from gfscore.storage import atomic_file, hold_file, refuse_unreadable, sweep, write_text
 from gfscore.storage.store import Store
 
 
@@ -95,3 +95,19 @@ def test_a_leftover_on_a_disk_that_fails_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "unlink", failing)
     with pytest.raises(OSError, match="Input/output error"):
         sweep(tmp_path, "a")
+
+
+def test_a_file_that_vanishes_while_it_is_looked_at_is_missing(tmp_path, monkeypatch):
+    path = tmp_path / "logits.npz"
+    monkeypatch.setattr(Path, "exists", lambda _path: True)  # as it was a moment ago
+    monkeypatch.setattr(Path, "is_file", lambda _path: True)
+    monkeypatch.setattr(os, "access", lambda *_: True)
+    with pytest.raises(MissingFileError, match="does not exist"):
+        refuse_unreadable(path)
+
+
+def test_rows_that_somebody_cleared_from_the_store_are_asked_for_again(tmp_path):
+    stored = measured(Run(model=FakeModel(), data=FakeData(), store=Store(tmp_path / "store")), Logits())
+    stored.path.unlink()
+    with pytest.raises(RunError, match=r"logits\.safetensors: is gone or damaged .* Run it again"):
+        stored.rows()

@@ -306,7 +306,12 @@ def test_both_ways_agree_and_the_shares_have_intervals():
     labels = (pixels @ weights).argmax(axis=1)
     options = {"norm": "linf", "eps": 0.03, "max_radius": 0.5, "options": gfscore.Options(permutations=0)}
     exact = gfscore.audit_first_order(
-        lambda x: x @ weights, pixels, labels, **options, gradients=lambda x, y, j: weights.T[y][:, None] - weights.T[j]
+        lambda x: x @ weights,
+        pixels,
+        labels,
+        **options,
+        refine=0,  # midpoints stay in [0, 1], which differences along directions know nothing of
+        gradients=lambda x, y, j: weights.T[y][:, None] - weights.T[j],
     ).model
     forward = gfscore.audit_first_order(lambda x: x @ weights, pixels, labels, **options, directions=400).model
     for one in (exact, forward):
@@ -356,6 +361,11 @@ def test_leading_is_strict():
         ({"norm": "l2", "step": 0}, "step 0"),
         ({"norm": "l2", "seed": -1}, "seed -1 is negative. Give 0 or more."),
         ({"norm": "l2", "max_radius": 0}, "max_radius 0"),
+        (
+            {"norm": "l2", "refine": 9},
+            "refine 9 is not a number of midpoints from 0 to 8. The default is 6, and 0 leaves",
+        ),
+        ({"norm": "l2", "refine": -1}, "refine -1 is not a number of midpoints"),
         ({"norm": "linf", "eps": 8}, "eps 8 is not between 0 and the largest radius, 0.12549"),
         ({"norm": "linf", "eps": float("nan")}, "eps nan"),
     ],

@@ -62,9 +62,7 @@ class TestRobustAccuracyFirst:
             f"The model decides {views.percent(model.accuracy)} of all 90 samples correctly; attacks up to eps = 0.11 "
             f"(Linf) would leave an estimated {views.share_text(rung.whole)} correct. Worst class: {worst}"
         )
-        assert said.sentences[0].startswith(
-            "By first-order radii by gradients (90 samples, Linf). An estimate, no bound"
-        )
+        assert said.sentences[0].startswith("By midpoint radii by gradients (90 samples, Linf). An estimate, no bound")
         assert said.tone == ("uneven" if len(rung.worst_set) < 3 else "open")
 
     def test_what_the_score_says_comes_later(self, model):

@@ -11,15 +11,16 @@ from gfscore.attacks.claims import shares
 from gfscore.attacks.refuting import ScoredRun
 from gfscore.errors import naming
 from gfscore.inputs.data import random_rows
-from gfscore.inputs.models.gradients import margin_gradients
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.measures import Assault
-from gfscore.measures.sized_attacks import ATTACK_BATCH, autoattack, pgd
+from gfscore.measures.sized_attacks import autoattack, pgd
+from gfscore.measures.slopes import exact_norms
 from gfscore.ranking import agreement
 from gfscore.results import AttackAgreements, AttackFreeScores, CrossCheck, Flag, ModelAudit
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER
-from gfscore.scores import FirstOrder, LocalScores, first_order_radii, gradient_norms, great_scores, strongest_rivals
+from gfscore.scores import FirstOrder, LocalScores, first_order_radii, great_scores, strongest_rivals
+from gfscore.views import radius_text
 
 
 def with_cross_check(
@@ -95,31 +96,28 @@ def _scores(
         radii, text = local.values[rows], f"{describe_radii(local)}; those of the audit"
     else:
         radius = FirstOrder(norm=assault.norm)
-        radii = _first_order_radii(samples, pixels, module, radius)
+        radii = _first_order_radii(subject, samples, pixels, module, radius)
         seconds[FIRST_ORDER] = time.perf_counter() - scored + forward - started
-        text = f"by gradients, {radius.rivals} rivals; made for this check"
+        text = f"{radius_text(radius.measure(gradients=True))}, {radius.rivals} rivals; made for this check"
     scores = {"clean_accuracy": great.predicted == labels, "great": great.values, "first_order": radii > assault.eps}
     return scores, text
 
 
-def _first_order_radii(samples: Samples, pixels: Pixels, module: Any, how: FirstOrder) -> FloatArray:
-    """First-order radii from gradients, a batch at a time."""
+def _first_order_radii(
+    subject: ScoredRun, samples: Samples, pixels: Pixels, module: Any, how: FirstOrder
+) -> FloatArray:
+    """First-order radii from gradients, refined at midpoints, a batch at a time."""
     rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
     own = np.take_along_axis(samples.logits, samples.labels[:, None], axis=1)
     margins = own - np.take_along_axis(samples.logits, rivals, axis=1)
-    pieces = [slice(start, start + ATTACK_BATCH) for start in range(0, len(pixels), ATTACK_BATCH)]
-    norms = [
-        gradient_norms(margin_gradients(module, pixels[piece], samples.labels[piece], rivals[piece]), how.kind)
-        for piece in pieces
-    ]
-    return first_order_radii(margins, np.concatenate(norms))
+    norms = exact_norms(subject.run, module, pixels, samples.labels, rivals, how, np.arange(len(pixels)))
+    return first_order_radii(margins, norms)
 
 
 def describe_radii(local: LocalScores) -> str:
     """How first-order radii were found, in words."""
     how = dict(local.settings or {})
-    found = "by gradients" if how.get("gradients") else f"forward-only, {how.get('directions')} directions"
-    return f"{found}, {how.get('rivals')} rivals"
+    return f"{radius_text(how)}, {how.get('rivals')} rivals"
 
 
 def class_means(values: NDArray[Any], labels: IntArray) -> list[float]:

@@ -17,11 +17,13 @@ from rich.progress import Progress, TaskID
 from typer.models import OptionInfo, ParameterInfo
 
 from gfscore import views
-from gfscore.cli.screens import progress_bar
+from gfscore.cli.screens import progress_bar, screen, write_data
 from gfscore.jobs.calling import Face, Job
 from gfscore.jobs.calling import Progress as Moved
 from gfscore.jobs.config_files import Config
 from gfscore.jobs.given_words import local_path, takes_path, takes_paths, word_of
+from gfscore.outputs.dry_run_text import show_dry_run
+from gfscore.results import DryRun
 from gfscore.storage import report
 
 METAVARS = {int: "N", float: "X", str: "TEXT", Path: "PATH"}
@@ -90,15 +92,25 @@ def _local(name: str, values: Mapping[str, Any], annotation: Any) -> Any:
 class Call:
     """A job with all its words, ready to run."""
 
-    def __init__(self, job: Job[Any], words: Mapping[str, Any], *, quiet: bool) -> None:
-        self.job, self.words, self.quiet = job, words, quiet
+    def __init__(self, job: Job[Any], words: Mapping[str, Any], *, quiet: bool, as_json: bool = False) -> None:
+        self.job, self.words, self.quiet, self.as_json = job, words, quiet, as_json
 
     def __call__(self, **more: Any) -> Any:
         """What the job returns; bars move meanwhile. ``more`` is what Python alone can say."""
         with progress_bar(quiet=self.quiet) as bar:
             if "face" in inspect.signature(self.job).parameters:
                 more["face"] = Terminal(bar, quiet=self.quiet)
-            return self.job(**self.words, **more)
+            found = self.job(**self.words, **more)
+        if isinstance(found, DryRun):  # whatever the command does with a result, there is none
+            self._show(found)
+            raise typer.Exit(0)
+        return found
+
+    def _show(self, found: DryRun) -> None:
+        if self.as_json:
+            write_data(found.to_json())
+        elif not self.quiet:
+            show_dry_run(found, screen())
 
 
 def command(
@@ -136,7 +148,8 @@ def _bind(job: Job[Any] | None, was: Mapping[str, str], function: Callable[..., 
         token = report.set(None if quiet else _tell)
         try:
             given = {name: _local(name, values, hints[name]) for name in own}
-            calls = [] if job is None else [Call(job, _words(job, {name: values[name] for name in words}), quiet=quiet)]
+            how = {"quiet": quiet, "as_json": bool(values.get("as_json"))}
+            calls = [] if job is None else [Call(job, _words(job, {name: values[name] for name in words}), **how)]
             function(*calls, **given)
         finally:
             report.reset(token)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
 from gfscore.arrays import FloatArray
-from gfscore.errors import RunError
+from gfscore.errors import RunError, first_line
 from gfscore.inputs.protocols import Dataset
 from gfscore.measures import Measure, RowMeasure, Run
 from gfscore.measures.run import facts_of
@@ -55,8 +55,13 @@ class Stored:
 
     def rows(self) -> tuple[FloatArray, int]:
         """All of them, and how many batches did not fit into memory when they were computed."""
-        with safe_open(self.path, framework="np") as file:
-            return np.asarray(file.get_tensor(self.name)), halved_batches(file.metadata())
+        try:
+            with safe_open(self.path, framework="np") as file:
+                return np.asarray(file.get_tensor(self.name)), halved_batches(file.metadata())
+        except (OSError, SafetensorError) as error:  # it was whole when it was finished: somebody cleared the store
+            raise RunError(
+                f"{self.path}: is gone or damaged ({first_line(error)}). Run it again: it is made anew."
+            ) from error
 
 
 class Home(ABC, Generic[Part, Whole]):
@@ -127,8 +132,8 @@ class SumHome(Home[Summary, Summary]):
 
     def _keep(self, shard: int, part: Summary, n_rows: int, halved: int) -> None:
         del halved  # which the summary knows itself
-        if part.n_samples != n_rows:
-            raise RunError(f"the summary of a shard came with {part.n_samples} samples, not {n_rows}.")
+        if part.n_rows != n_rows:
+            raise RunError(f"the summary of a shard came with {part.n_rows} rows, not {n_rows}.")
         self._log.add(shard, part)
 
     def whole(self) -> Summary:

@@ -16,7 +16,8 @@ from gfscore.inputs.data import load_data
 from gfscore.inputs.data.data_objects import holds_pixels, open_pile
 from gfscore.inputs.generators import GENERATOR
 from gfscore.inputs.model_specs import NORMALISING, PREPROCESSING, over_general, split_spec
-from gfscore.inputs.models import load_model, on_gpu
+from gfscore.inputs.models import load_model
+from gfscore.inputs.models.devices import AUTO, check_device, check_precision, in_precision, place
 from gfscore.inputs.models.model_objects import Classifier, is_session, open_object
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Dataset, Layout, Model
@@ -99,6 +100,23 @@ class Loading:
     batch_size: Annotated[
         int, Word(least=1, help="Images in one forward pass; a model with a fixed batch size keeps its own.")
     ] = DEFAULT_BATCH
+    device: Annotated[
+        str,
+        Word(
+            any_case=True,
+            help="Where models and their gradients run: cpu, cuda (cuda:1 is the second GPU), mps (a Mac's GPU), "
+            "directml (Windows, ONNX alone), or auto: the best there is.",
+        ),
+    ] = AUTO
+    precision: Annotated[
+        str,
+        Word(
+            any_case=True,
+            expert=True,
+            help="In what torch models compute: float32, or where torch allows it float16 or bfloat16, with a flag on "
+            "how far logits are off.",
+        ),
+    ] = "float32"
     split: Annotated[
         str | None,
         Word(
@@ -142,7 +160,11 @@ class Loading:
             help="Seed of everything that is drawn at random: the same seed gives the same result.",
         ),
     ] = 0
-    gpu: bool = False
+    gpu: bool = False  # of a worker that Ray gave one: then the device is that
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "device", check_device(self.device))
+        check_precision(self.precision)
 
     @property
     def preprocessing(self) -> dict[str, Any]:
@@ -239,7 +261,7 @@ class Loader:
         how = self.how
         if isinstance(spec, Handed):
             opened = open_object(spec.value, name=spec.name or "model", output=_position(how.output))
-            return on_gpu(opened) if how.gpu else opened
+            return self._placed(opened, held=True)
         spec, own = split_spec(spec)
         model = load_model(
             spec,
@@ -250,7 +272,14 @@ class Loader:
             model_dir=how.model_dir,
             threads=how.threads,
         )
-        return on_gpu(model) if how.gpu else model
+        return self._placed(model)
+
+    def _placed(self, model: Model, *, held: bool = False) -> Model:
+        """A model where, and in the precision in which, it is to run."""
+        how = self.how
+        word = "cuda" if how.gpu else how.device
+        placed = place(model, word, held=held, threads=how.threads, on_ray=how.gpu)
+        return in_precision(placed, check_precision(how.precision))
 
     def _open_data(self, spec: Any, preprocessing: Preprocessing, layout: Layout) -> Dataset:
         how = self.how

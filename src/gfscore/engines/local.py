@@ -12,7 +12,7 @@ import numpy as np
 
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.engines.homes import Home, Plan, Progress, Stored, rows_home, sum_home
-from gfscore.measures import Measure, RowMeasure, Run, Sums
+from gfscore.measures import Measure, RowMeasure, Run
 from gfscore.measures.row_lists import ListMeasure, LogitsOfRows, SlopesOfRows
 from gfscore.measures.run import RowsDone
 from gfscore.measures.slopes import Gradients, choose_slopes
@@ -37,7 +37,7 @@ def measured(run: Run, measure: RowMeasure, progress: Progress = lambda _done, _
 
 def summed(
     run: Run,
-    measure: Sums,
+    measure: Measure[Summary],
     progress: Progress = lambda _done, _total: None,
     look: Look = lambda _so_far: None,
 ) -> Summary:

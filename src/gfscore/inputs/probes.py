@@ -23,12 +23,27 @@ from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.inputs.protocols import Model
 from gfscore.storage import atomic_file, hold_file, sweep
 from gfscore.storage.journals import LOCK, remove_journals
-from gfscore.storage.store import ON_GPU, Entry
+from gfscore.storage.store import Entry
 
+ON_GPU = " on a GPU"  # after the fingerprint of a model: its logits differ there in their last digits
+IN_PRECISION = " in "  # after that: the precision of forward passes, where it is not that of the weights
 FOLDER = "probes"
 NOISE = 4  # images of noise, after those of the data: the first images may be black, or all of one class
 TOLERANCE = 1e-4  # of the largest logit: runtimes that sum in another order differ by about 1e-6
 GPU_TOLERANCE = 0.05  # against a processor: a GPU may multiply in TensorFloat-32, with 10 bits after the point
+
+
+def as_run(fingerprint: str, device: str, precision: str | None = None) -> str:
+    """A model's fingerprint with where and how it runs: logits of other devices differ in their last digits.
+
+    One of several GPUs is as good as another.
+
+    >>> as_run("0a1b", "cpu"), as_run("0a1b", "cuda:1"), as_run("0a1b", "mps", "float16")
+    ('0a1b', '0a1b on a GPU', '0a1b on a GPU (mps) in float16')
+    """
+    kind = device.partition(":")[0]
+    where = {"cpu": "", "cuda": ON_GPU}.get(kind, f"{ON_GPU} ({kind})")
+    return f"{fingerprint}{where}" + ("" if precision is None else f"{IN_PRECISION}{precision}")
 
 
 def noise_inputs(rows: range, shape: tuple[int, ...], preprocessing: Preprocessing, model: Model) -> FloatArray:
@@ -55,18 +70,28 @@ def distance(one: FloatArray, other: FloatArray) -> float:
     return float(np.abs(first - second).max() / largest)
 
 
+def known_name(root: Path, about: Mapping[str, Any], probe: FloatArray) -> str | None:
+    """The name of the stored probe that this one is nearly the same as; nothing is stored, and None where none is."""
+    known = {path.stem: distance(stored, probe) for path, stored in _stored(_folder(root, about))}
+    nearest = min(known, key=lambda name: (known[name], name), default=None)
+    return nearest if nearest is not None and known[nearest] <= TOLERANCE else None
+
+
+def _folder(root: Path, about: Mapping[str, Any]) -> Path:
+    canonical = json.dumps(about, sort_keys=True, separators=(",", ":"))
+    return root / FOLDER / hashlib.sha256(canonical.encode()).hexdigest()
+
+
 def name_of(root: Path, about: Mapping[str, Any], probe: FloatArray) -> str:
     """The name of the stored probe that this one is nearly the same as; it is stored itself when there is none.
 
     ``about`` is all else that decides it: model, data, preprocessing.
     """
-    canonical = json.dumps(about, sort_keys=True, separators=(",", ":"))
-    folder = root / FOLDER / hashlib.sha256(canonical.encode()).hexdigest()
+    folder = _folder(root, about)
     with hold_file(folder / LOCK, or_read=True):
         sweep(folder, "*")
-        known = {path.stem: distance(stored, probe) for path, stored in _stored(folder)}
-        nearest = min(known, key=lambda name: (known[name], name), default=None)
-        if nearest is not None and known[nearest] <= TOLERANCE:
+        nearest = known_name(root, about, probe)
+        if nearest is not None:
             return nearest
         content = to_bytes(probe)
         name = _name(content)
@@ -85,7 +110,8 @@ def is_of_its_model(root: Path, entry: Entry) -> bool:
         return True
     with safe_open(entry.finished, framework="np") as file:
         first = file.get_slice("logits")[: len(probe) - NOISE]
-    return distance(probe[:-NOISE], first) <= (GPU_TOLERANCE if recipe.model.endswith(ON_GPU) else TOLERANCE)
+    rough = ON_GPU in recipe.model or IN_PRECISION in recipe.model
+    return distance(probe[:-NOISE], first) <= (GPU_TOLERANCE if rough else TOLERANCE)
 
 
 def to_bytes(probe: FloatArray) -> bytes:

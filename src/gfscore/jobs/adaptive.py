@@ -18,6 +18,8 @@ from gfscore.jobs.probing import input_flags
 from gfscore.jobs.robustness import MeasuredRadii
 from gfscore.jobs.sources import open_runs
 from gfscore.jobs.stages import asked_score, score_samples
+from gfscore.jobs.steps import logits_step, radii_step
+from gfscore.jobs.trials import Step
 from gfscore.judge import (
     ABSENT,
     ROUND,
@@ -112,6 +114,14 @@ def _judge_run(
             run=run.about,
             more_flags=lambda accuracy: input_flags(run, accuracy, run.check().n_classes),
         )
+
+
+def adaptive_steps(run: Run, policy: Policy, options: Options) -> list[Step]:
+    """What an adaptive gate asks of a model at most; it ends as soon as its rule is decided."""
+    adaptive_rule(policy)
+    radius, _ = radius_of(run, policy, options)
+    found = [logits_step(run, most=True)]
+    return found if radius is None else [*found, radii_step(run, radius, options.choice, most=True)]
 
 
 def _unchanged(run: Run, score: Score) -> Score:

@@ -1,6 +1,7 @@
 """``audit``: how evenly robustness is spread over the classes of models; from arrays, files, or models that are run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -22,15 +23,17 @@ from gfscore.jobs.common_words import (
     Radii,
     Reference,
 )
+from gfscore.jobs.dry_run import plan_run, refuse_beside
 from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.robustness import MeasuredRadii, begin_measures, measure_robustness, wanted_radii
 from gfscore.jobs.sources import Source, find_sources, provenance_of, source_of, watch
 from gfscore.jobs.stages import audit_scores, score_samples, with_curves
-from gfscore.jobs.stream import audit_streams
+from gfscore.jobs.steps import score_steps, stream_steps
+from gfscore.jobs.stream import audit_streams, sums_of
 from gfscore.judge import judge_interval
 from gfscore.results import Audit, Calibration, ModelAudit, Provenance, Verdict
 from gfscore.samples import Samples
-from gfscore.score_titles import GREAT
+from gfscore.score_titles import FIRST_ORDER, GREAT
 from gfscore.scores import (
     LocalScores,
 )
@@ -115,16 +118,20 @@ def audit(
     logits, labels, model, data = arrange(logits, labels, model, data)
     refuse_unread(words, logits)
     model, name = with_name(model, name)
-    robust = wanted_radii(options, radii, model=model or data, stream=stream or pieces)
+    robust = wanted_radii(options, radii, model=model or data)
     arrays = {"labels": labels, "sample_ids": sample_ids, "class_sizes": class_sizes, "name": name}
     _refuse_array_words([word for word, value in arrays.items() if value is not None], logits, stream=stream or pieces)
     _ = run.names  # a file that cannot be read is refused before anything else is
     outside = Outside.read(calibrate, reference, accuracies, options)
     files = watch([] if stream or pieces else logits, groups, run.class_names, words.label_names)
+    if run.dry_run:
+        refuse_beside(logits)
+        how = partial(stream_steps, sums=sums_of(options, probabilities=probabilities)) if stream else score_steps
+        plan_run("audit", model, data, run, face, lambda each: how(each, options, radii=robust))
     if stream or pieces:
         needs = {"--groups": groups, "--per-sample": seen, "--calibrate": calibrate}
         _refuse_with_stream({**needs, "--target finite": target == Target.FINITE}, options)
-        reading = {"pieces": pieces, "probabilities": probabilities}
+        reading = {"pieces": pieces, "probabilities": probabilities, "robust": robust}
         models, hashes = audit_streams(logits, model, data, options, run, face, words, **reading)
         return _result(models, outside, provenance_of(face, files, hashes))
     if labels is not None:
@@ -145,7 +152,7 @@ def audit(
         return samples
 
     def then(source: Source) -> None:
-        begin_measures(source, read(source), options, robust, face)
+        begin_measures(source.run, read(source), options, robust, face)
 
     sources = find_sources(logits, model, data, run, face, probabilities=probabilities, then=then)
     about_the_set = target == Target.FINITE or (finite and class_sizes is not None)
@@ -211,7 +218,7 @@ def _refuse_array_words(said: Sequence[str], logits: Any, *, stream: bool) -> No
 
 def _refuse_with_stream(given: Mapping[str, object], options: Options) -> None:
     """Refuse what needs all samples at once, or again."""
-    needs = {**given, f"--score {options.score}": options.score != GREAT}
+    needs = {**given, f"--score {options.score}": options.score not in (GREAT, FIRST_ORDER)}
     for name in (name for name, value in needs.items() if value):
         raise OptionError(f"{name} needs the samples, and a stream keeps only their sums. Leave --stream out.")
 

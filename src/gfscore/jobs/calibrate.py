@@ -11,9 +11,11 @@ from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.arranging import arrange, refuse_unread
 from gfscore.jobs.calling import SILENT, Job
 from gfscore.jobs.common_words import Accuracies, ClassNames, LogitsFiles, Probabilities, Reference
+from gfscore.jobs.dry_run import plan_run, refuse_beside
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.sources import find_sources
 from gfscore.jobs.stages import audit_scores, score_samples
+from gfscore.jobs.steps import logits_step
 from gfscore.names import listing
 from gfscore.paper.published_numbers import leaderboard
 from gfscore.results import Calibrated, Calibration, ModelAudit
@@ -93,6 +95,9 @@ def calibrate(
     names = read_class_names(class_names) if isinstance(class_names, Path) else class_names
     refuse_unread(words, logits)
     logits, models, data = arrange(logits, labels, None, data).checked(names, words, probabilities=probabilities)
+    if how.dry_run:
+        refuse_beside(logits)
+        plan_run("calibrate", models, data, how, SILENT, lambda each: [logits_step(each)])
     sources = find_sources(logits, models, data, how, SILENT, probabilities=probabilities)
     curves = {}
     for source in sources:

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from textwrap import fill
 from types import MappingProxyType
-from typing import Annotated, Any, Generic, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Generic, TypeVar, cast, get_args, get_type_hints
 
 from gfscore.engines.ray import one_cluster
 from gfscore.errors import OptionError, WordError
@@ -23,7 +23,7 @@ from gfscore.jobs.given_words import (
     takes_paths,
     word_of,
 )
-from gfscore.results import Result
+from gfscore.results import DryRun, Result
 from gfscore.words import Panel, Word
 
 OPTION = re.compile(r"--([a-z][a-z-]*)")
@@ -115,6 +115,14 @@ class Face:
 SILENT = Face()
 
 
+class Planned(Exception):  # noqa: N818 (nothing went wrong)
+    """Ends a job whose dry run was asked for, with what it would take: that is what the job then returns."""
+
+    def __init__(self, found: DryRun) -> None:
+        super().__init__("a dry run")
+        self.found = found
+
+
 class Job(Generic[Outcome]):
     """A function whose dataclass parameters are said field by field, or given whole.
 
@@ -197,8 +205,11 @@ class Job(Generic[Outcome]):
             name: whole.get(name) or group(**{field.name: values[field.name] for field in fields(group)})
             for name, group in self._groups.items()
         }
-        with one_cluster(getattr(values.get("face"), "status", lambda _text: None)):
-            return self.function(**{name: values[name] for name in self._given}, **groups)
+        try:
+            with one_cluster(getattr(values.get("face"), "status", lambda _text: None)):
+                return self.function(**{name: values[name] for name in self._given}, **groups)
+        except Planned as plan:
+            return cast("Outcome", plan.found)
 
     def _by_new_names(self, words: dict[str, Any]) -> dict[str, Any]:
         found = dict[str, Any]()

@@ -11,25 +11,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from gfscore.assemble import make_provenance
 from gfscore.engines.local import begin, measured
-from gfscore.errors import ModelError, OptionError, naming
-from gfscore.inputs.chains import chain_bound
+from gfscore.errors import OptionError, naming
 from gfscore.inputs.small_files import read_radii
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.arranging import arrange, refuse_unread
 from gfscore.jobs.audit import Seen
 from gfscore.jobs.calling import SILENT, Face, Job
-from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Seed
+from gfscore.jobs.common_words import VOTES, DataSpecs, Groups, ModelSpecs, Seed
+from gfscore.jobs.dry_run import plan_run, refuse_beside
 from gfscore.jobs.options import ProfileOptions, RunOptions
-from gfscore.jobs.sources import VOTES, Source, find_sources, provenance_of, watch
+from gfscore.jobs.pixel_constants import pixel_constant
+from gfscore.jobs.sources import Source, find_sources, provenance_of, watch
 from gfscore.jobs.stages import audit_scores
+from gfscore.jobs.steps import certificate_steps
 from gfscore.measures import Run, Votes
-from gfscore.measures.slopes import PLACES, measured_slope
 from gfscore.measures.votes import Classify, noise_votes
 from gfscore.results import Audit
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
 from gfscore.scores.given import check_cap, given_scores
-from gfscore.scores.lipschitz import check_constant, constant_in_pixels, lipschitz_scores
+from gfscore.scores.lipschitz import lipschitz_scores
 from gfscore.scores.smoothing import DEFAULT_ALPHA, Noise, largest_radius, smoothing_scores
 from gfscore.words import Panel, Word
 
@@ -155,6 +156,10 @@ def certify(
     certificate.check()
     refuse_unread(words, logits)
     logits, model, data = arrange(logits, labels, model, data).checked(run.names, words)
+    if run.dry_run:
+        refuse_beside(logits)
+        noise = certificate.noise if certificate.method == Certificate.SMOOTHING else None
+        plan_run("certify", model, data, run, face, lambda each: certificate_steps(each, noise))
     files, models = watch(logits, certificate.radii, groups, run.class_names), list[Any]()
 
     def then(source: Source) -> None:
@@ -274,38 +279,6 @@ def smoothed_scores(
     votes, halved = measured(run, Votes.of(run, noise), progress).rows()
     local = smoothing_scores(samples, votes.astype(np.int64), noise=noise, alpha=alpha)
     return replace(local, halved_batches=halved)
-
-
-def pixel_constant(run: Run, given: float | None, *, of_inputs: bool) -> tuple[float, str]:
-    """A Lipschitz constant in [0, 1] pixels, and where it comes from: given, or the product of spectral norms.
-
-    Refused when the model is seen to be steeper: then it is none, wherever it comes from.
-    """
-    rows = np.unique(np.linspace(0, run.n_samples - 1, PLACES).astype(np.int64))
-    pixels = run.pixels(rows)
-    constant, how = given or 0.0, "given"
-    if given is None:
-        inputs = run.preprocessing.normalise(pixels, run.model.layout)
-        constant, how = chain_bound(run.model, inputs), "product of spectral norms"
-    elif of_inputs:
-        how = "given for inputs"
-    if given is None or of_inputs:
-        constant, how = constant_in_pixels(constant, run.preprocessing.std), f"{how}, divided by the smallest std"
-    _refuse_refuted(check_constant(constant), measured_slope(run.logits_of, pixels), given=given is not None)
-    return constant, how
-
-
-def _refuse_refuted(constant: float, slope: float, *, given: bool) -> None:
-    """Refuse a constant below a slope that was measured between two images."""
-    if slope <= constant:
-        return
-    seen = f"two images were found whose logits differ by {slope:.3g} times their distance"
-    if given:
-        raise OptionError(f"Lipschitz constant {constant:.4g} is none: {seen}. Give a proven upper bound.")
-    raise ModelError(
-        f"has {constant:.4g} as the product of its spectral norms, but {seen}: one of the two cannot be, so nothing is "
-        "certified. Look for what it does beside its layers, or give a proven constant with --lipschitz."
-    )
 
 
 def _audit(samples: Samples, local: LocalScores, options: ProfileOptions | None, name: str) -> Audit:

@@ -8,12 +8,16 @@ from gfscore.assemble import make_provenance
 from gfscore.attacks import PER_CLASS, Refuter, ScoredRun, refute, with_cross_check, with_few_attacks, with_refutation
 from gfscore.errors import OptionError, naming
 from gfscore.jobs.arranging import listed_data, listed_models
+from gfscore.jobs.attack_steps import attack_steps
 from gfscore.jobs.calling import SILENT, Face, Job, Progress
 from gfscore.jobs.common_words import DataSpecs, ModelSpecs
+from gfscore.jobs.dry_run import plan_run
 from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.sources import Source, run_models
 from gfscore.jobs.stages import audit_scores
-from gfscore.measures import Assault
+from gfscore.jobs.steps import score_steps
+from gfscore.jobs.trials import Step
+from gfscore.measures import Assault, Run
 from gfscore.results import Audit, ModelAudit
 from gfscore.score_titles import FIRST_ORDER
 from gfscore.words import Panel, Word
@@ -110,6 +114,12 @@ def check(
     """
     methods = None if method is None else [Refuter.named(name) for name in method]
     scoring, assault, models = options.scoring, options.assault, []
+    if run.dry_run:
+
+        def steps(each: Run) -> list[Step]:
+            return [*score_steps(each, scoring, None), *attack_steps(each, scoring, methods, assault, samples)]
+
+        plan_run("check", model, data, run, face, steps)
     for source in list(run_models(listed_models(model), listed_data(data), run, face)):  # all forward passes first
         subject, audited = audit_subject(source, scoring, face)
         if assault is None or methods is not None:

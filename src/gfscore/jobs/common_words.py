@@ -8,6 +8,7 @@ from gfscore.inputs.known_data import WITH_NAMES, names_or_text
 from gfscore.words import Panel, Word
 
 ALL_RADII, NO_RADII = "all", "none"
+LOGITS, RADII, VOTES = "logits", "radii", "votes"  # what is being measured, for a bar
 
 
 def read_number_of_radii(text: str) -> str | int:

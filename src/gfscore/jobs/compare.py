@@ -13,6 +13,7 @@ from gfscore.errors import PLURALS, OptionError, first_few
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.common_words import DataSpecs, Groups, Probabilities, Radii
+from gfscore.jobs.dry_run import plan_versions
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.robustness import MeasuredRadii, compare_robustness, refuse_radii
 from gfscore.jobs.sources import provenance_of
@@ -97,6 +98,8 @@ def compare(
     """
     if options.radius is not None:
         raise OptionError("a comparison scores logits, and a radius takes the model itself. Compare two audit.json.")
+    if run.dry_run:
+        plan_versions((old, new), data, options, radii, run, face)
     how = {"probabilities": probabilities, "groups": groups, "words": words}
     (before, after), (first, second), files, runs = read_versions((old, new), data, labels, run, face, **how)
     robust = MeasuredRadii.of(options, radii) if len(runs) == 2 else None

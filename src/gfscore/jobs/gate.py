@@ -10,17 +10,19 @@ from gfscore import views
 from gfscore.assemble import make_provenance
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.table_columns import ReadingWords
-from gfscore.jobs.adaptive import gate_runs
+from gfscore.jobs.adaptive import adaptive_steps, gate_runs
 from gfscore.jobs.arranging import arrange, listed_models, refuse_unread, split_policy, with_name
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
 from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Probabilities, Radii
 from gfscore.jobs.compare import compare_samples
+from gfscore.jobs.dry_run import plan_run, refuse_beside
 from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.policy_words import Baseline, PolicyWords, compare_with, is_audit, read_baseline, refuse_void_baseline
 from gfscore.jobs.referee import RefereeWords, referee
 from gfscore.jobs.robustness import MeasuredRadii, begin_measures, measure_robustness, radii_of_rules
 from gfscore.jobs.sources import Source, Then, find_samples, find_sources, provenance_of, watch
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores
+from gfscore.jobs.steps import score_steps
 from gfscore.judge import ROUND, check_thresholds
 from gfscore.judge.judging import judge
 from gfscore.judge.policy import Kind, Policy
@@ -125,6 +127,8 @@ def gate(
     if adaptive:
         _refuse_files(given, baseline, groups, radii=radii)
         words.refuse("--adaptive runs a model", labels_too=True)
+        if run.dry_run:
+            plan_run("gate", model, data, run, face, lambda each: adaptive_steps(each, kept, options))
         verdicts = gate_runs(model, data, kept, options, run, face, round=round, finite=target == Target.FINITE)
         return gate_result(verdicts, provenance_of(face, files))
     if target == Target.FINITE and refereeing.referee is None:
@@ -136,6 +140,9 @@ def gate(
     def read(source: Source) -> Samples:
         return source.read(probabilities=probabilities, class_names=run.names, groups=groups, words=words)
 
+    if run.dry_run:
+        refuse_beside(given)
+        plan_run("gate", model, data, run, face, lambda each: score_steps(each, options, robust))
     if name is not None and len(given) + len(listed_models(model)) > 1:
         raise OptionError("several models have names of their own. Leave name out.")
     before = read_baseline(baseline, read, options)
@@ -144,7 +151,7 @@ def gate(
     verdicts = []
 
     def then(source: Source) -> None:
-        begin_measures(source, read(source), options, robust if refereeing.referee is None else None, face)
+        begin_measures(source.run, read(source), options, robust if refereeing.referee is None else None, face)
 
     for source in _sources(given, model, data, run, face, probabilities=probabilities, then=then):
         if refereeing.referee is not None and isinstance(source, Source):

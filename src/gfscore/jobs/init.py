@@ -11,6 +11,7 @@ from gfscore.errors import FileError, InvalidInputError
 from gfscore.inputs.known_data import WITH_NAMES
 from gfscore.inputs.model_specs import split_spec
 from gfscore.jobs.calling import Job
+from gfscore.jobs.dry_run import refuse_dry_run
 from gfscore.jobs.options import RunOptions
 from gfscore.jobs.probing import NONE, Tried, try_presets
 from gfscore.measures import Run
@@ -61,6 +62,7 @@ def init(
     """
     if out.exists() and not force:
         raise FileError("is there already. Say --force to write over it, or --out for another file.").found_in(out)
+    refuse_dry_run(run, "this runs one on 128 images, to write a small file")
     opened, reading, tried = _open(model, data, run.loading)
     text, notes = _write(opened, model, data, run, {**reading, **_normalised(opened, tried)}, tried, out)
     write_text(out, text)

@@ -10,6 +10,7 @@ from gfscore.bounds import Method, check_level
 from gfscore.engines.loading import Loading
 from gfscore.engines.pool import Cluster
 from gfscore.errors import OptionError
+from gfscore.inputs.models.devices import AUTO, CPU
 from gfscore.inputs.small_files import read_class_names
 from gfscore.jobs.common_words import ClassNames, Seed, StoreFolder
 from gfscore.judge import check_expectation
@@ -19,10 +20,11 @@ from gfscore.metrics import formulas
 from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
 from gfscore.scores import Activation, FirstOrder, scores_of_samples
 from gfscore.scores.great import check_activation, check_temperature
+from gfscore.scores.margin_slopes import REFINE
 from gfscore.storage.store import Store, default_root
 from gfscore.words import Panel, Word, read_size
 
-RADIUS_WORDS = ("norm", "eps", "rivals", "directions", "step", "max_radius", "gradients")
+RADIUS_WORDS = ("norm", "eps", "rivals", "refine", "directions", "step", "max_radius", "gradients")
 RADIUS_DEFAULTS = FirstOrder(norm="linf")
 
 
@@ -69,11 +71,25 @@ class RunOptions(Loading):
         Word(expert=True, least=0, help="GPUs that each Ray worker has, or the part of one.  [default: 0]"),
     ] = None
     store: StoreFolder = None
+    dry_run: Annotated[
+        bool,
+        Word(
+            panel=Panel.OUTPUT,
+            help="Compute nothing: open and check model and data, try each measurement for at most ten seconds, and "
+            "say what the run would take: passes, gradients, bytes and time.",
+        ),
+    ] = False
 
     @property
     def loading(self) -> Loading:
         """How models and data are opened, here or on a worker."""
         said = {field.name: getattr(self, field.name) for field in fields(Loading)}
+        if self.engine == Engine.RAY:  # which says itself who has a GPU
+            if self.device not in (AUTO, CPU):
+                raise OptionError(
+                    f"--device {self.device} is about this machine. Give Ray's workers GPUs: --gpus-per-actor 1."
+                )
+            said["device"] = CPU
         return Loading(**said | {"class_names": self.names})
 
     @property
@@ -198,6 +214,14 @@ class Options(ProfileOptions):
             help=f"Strongest other classes that a first-order radius looks at.  [default: {RADIUS_DEFAULTS.rivals}]",
         ),
     ] = None
+    refine: Annotated[
+        int | None,
+        Word(
+            expert=True,
+            help="Points half-way to the boundary from which a radius by gradients is found again; 0: first-order.  "
+            f"[default: {REFINE}]",
+        ),
+    ] = None
     directions: Annotated[
         int | None,
         Word(
@@ -269,10 +293,12 @@ class Options(ProfileOptions):
     def first_order(self, norm: str | None) -> FirstOrder:
         """How first-order radii in a norm are found."""
         said: dict[str, Any] = {name: value for name in RADIUS_WORDS if (value := getattr(self, name)) is not None}
-        unused = ("directions", "step") if self.choice is Gradients.YES else ()
+        unused = {Gradients.YES: ("directions", "step"), Gradients.NO: ("refine",)}.get(self.choice, ())
         for name in unused:
             if name in said:
-                raise OptionError(f"--{name} is about radii without gradients. Leave it or --gradients yes out.")
+                others = f"with{'out' if self.choice is Gradients.YES else ''} gradients"
+                also = f"--gradients {self.choice}" if self.gradients is not None else "--directions and --step"
+                raise OptionError(f"--{name} is about radii {others}. Leave it or {also} out.")
         said |= {"norm": norm, "seed": self.seed}
         return FirstOrder(**{name: said[name] for name in said.keys() - {"gradients"}})
 

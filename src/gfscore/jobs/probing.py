@@ -14,6 +14,7 @@ from gfscore.arrays import BoolArray, IntArray
 from gfscore.errors import GFScoreError
 from gfscore.inputs.data import take
 from gfscore.inputs.known_data import PRESETS
+from gfscore.inputs.models import TorchModel
 from gfscore.inputs.protocols import CHANNEL_AXIS, Layout
 from gfscore.judge.flags import IMAGES_REARRANGED, PREPROCESSING_LIKELY
 from gfscore.measures import Run
@@ -22,7 +23,7 @@ from gfscore.results import Flag
 # On ten public CIFAR-10 networks of 58 to 93 % accuracy, inputs that were not normalised left 10 to 54 %. Two thirds of
 # the way from guessing to all right, which is 70 % of ten classes, lies above what a wrong normalisation left of any.
 LOW = 2 / 3
-IMAGES = 128  # that each of at most four presets, and no normalisation, are tried on: at most 640 forward passes
+IMAGES = 128  # that precisions are compared on, and that each of at most four presets, and no normalisation, are tried on: at most 640 forward passes
 LEVEL = 0.001  # how probable it is at most that a preset, or an order of pixels, that does not fit is named
 ALIKE = 0.05  # presets that are not worse than the best at this level are named with it
 NONE = "none"  # pixels as they are
@@ -131,8 +132,30 @@ def _fits(name: str, n_values: int, channels: int) -> bool:
 
 
 def input_flags(run: Run | None, accuracy: float, n_classes: int) -> tuple[Flag, ...]:
-    """What may be wrong with the images of a run of which little is right: the order of pixels, or else their scale."""
-    return rearranged_flags(run, accuracy, n_classes) or preprocessing_flags(run, accuracy, n_classes)
+    """What may be wrong with the images of a run of which little is right: the order of pixels, or else their scale.
+
+    Before that, how far the numbers are from those in float32, where another precision was asked for.
+    """
+    doubts = rearranged_flags(run, accuracy, n_classes) or preprocessing_flags(run, accuracy, n_classes)
+    return (*precision_flags(run), *doubts)
+
+
+def precision_flags(run: Run | None) -> tuple[Flag, ...]:
+    """The flag of a model whose forward passes are in float16 or bfloat16: what float32 gives on the first images."""
+    if run is None or run.precision is None or not isinstance(run.model, TorchModel):
+        return ()
+    inputs = run.inputs(slice(0, min(IMAGES, run.n_samples)))
+    rough, exact = (run.forward(inputs), replace(run, model=replace(run.model, precision=None)).forward(inputs))
+    off, changed = np.abs(rough - exact).max(), int((rough.argmax(axis=1) != exact.argmax(axis=1)).sum())
+    share = float(off / max(np.abs(exact).max(), np.finfo(np.float32).tiny))
+    return (
+        Flag(
+            code="precision",
+            message=f"forward passes are in {run.precision}, as was asked for: on the first {len(inputs):,} images logits "
+            f"differ from those in float32 by up to {share:.2g} of the largest, and {changed:,} predictions are others. "
+            "Gradients and attacks are in float32.",
+        ),
+    )
 
 
 def rearranged_flags(run: Run | None, accuracy: float, n_classes: int) -> tuple[Flag, ...]:

@@ -1,6 +1,5 @@
 """Robust accuracy beside any score: radii of a random part of each class are measured, and counted."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -13,14 +12,14 @@ from gfscore.assemble import make_provenance
 from gfscore.engines.local import begin, score_first_order
 from gfscore.errors import ModelError, OptionError, first_line
 from gfscore.jobs.calling import Face
-from gfscore.jobs.common_words import ALL_RADII, NO_RADII
+from gfscore.jobs.common_words import ALL_RADII, NO_RADII, RADII
 from gfscore.jobs.options import Options
-from gfscore.jobs.sources import RADII, Source
 from gfscore.jobs.stages import audit_scores
 from gfscore.judge.policy import Policy
 from gfscore.judge.robust_accuracy import count_radii, default_eps, with_robustness
 from gfscore.judge.robust_changes import paired_robust_change
 from gfscore.measures import Run
+from gfscore.measures.radii import draw_rows
 from gfscore.measures.slopes import Gradients, choose_slopes
 from gfscore.results import Audit, Flag, ModelAudit, RobustChange
 from gfscore.samples import Samples
@@ -31,13 +30,14 @@ from gfscore.scores import (
     Norm,
     first_order_scores,
     forward_only_norms,
-    gradient_norms,
     strongest_rivals,
 )
 from gfscore.scores.margin_slopes import Forward
+from gfscore.scores.midpoints import MIDPOINT_RIVALS, margins_to, refined_norms
 
 IN_ALL = {True: 1000, False: 500}  # samples with a radius by default: with gradients, and by forward passes alone
 OF_MEANS = "capped_radii"  # a flag about mean radii, which no share above eps rests on
+GivenGradients = Callable[[FloatArray, IntArray, IntArray], FloatArray]  # of images, labels and rivals: (n, R, D)
 LEAST = 5  # of a class, below which a default would say nothing of it: then nothing is measured unasked
 
 
@@ -89,6 +89,16 @@ class MeasuredRadii:
             return max(1, affordable)
         return affordable if affordable >= LEAST else 0
 
+    def beside(self, flags: Sequence[Flag]) -> tuple[Flag, ...]:
+        """Those flags about radii that are said beside another score."""
+        known = () if self.gradients_are_said else ("no_gradients",)  # the result says so anyway
+        return tuple(flag for flag in flags if flag.code not in (OF_MEANS, *known))
+
+
+def too_many_classes(n_classes: int) -> Flag:
+    """Why nothing was measured by default."""
+    return not_measured(f"{n_classes:,} classes take many radii. Ask for them: --radii {LEAST}, or more.")
+
 
 def measure_robustness(
     model: ModelAudit, run: Run, samples: Samples, radii: MeasuredRadii, face: Face, *, delta: float
@@ -102,14 +112,12 @@ def measure_robustness(
     except (ModelError, OptionError) as error:
         if radii.is_asked:
             raise
-        return with_robustness(model, None, (_without(first_line(error)),))
+        return with_robustness(model, None, (not_measured(first_line(error)),))
     if local is None:
-        why = f"{samples.n_classes:,} classes take many radii. Ask for them: --radii {LEAST}, or more."
-        return with_robustness(model, None, (_without(why),))
+        return with_robustness(model, None, (too_many_classes(samples.n_classes),))
     part = samples if rows is None else samples.rows(rows)
-    beside = () if radii.gradients_are_said else ("no_gradients",)  # the result says so anyway
-    said = tuple(flag for flag in local.flags if flag.code not in (OF_MEANS, *beside))
-    return with_robustness(model, count_radii(local, part, model, delta=delta, also=radii.also), said)
+    found = count_radii(local, part, model, delta=delta, also=radii.also)
+    return with_robustness(model, found, radii.beside(local.flags))
 
 
 def compare_robustness(
@@ -160,15 +168,8 @@ def _all(rows: IntArray | None, labels: IntArray) -> IntArray:
 
 def _rows_of(run: Run, samples: Samples, radii: MeasuredRadii) -> tuple[bool, IntArray | None]:
     """Whether radii are measured at all, and the rows of the part that is asked for; None for all."""
-    choice, by_gradients = radii.gradients, False
-    if choice is not Gradients.NO:
-        try:
-            run.differentiable()
-            by_gradients = True
-        except Exception:  # whatever it is, measuring says it again, or goes without
-            by_gradients = choice is Gradients.YES
     codes, n_parts = samples.partition
-    count = radii.of_class(n_parts, by_gradients=by_gradients)
+    count = radii.of_class(n_parts, by_gradients=has_gradients(run, radii.gradients))
     return count != 0, None if not count else draw_part(samples, codes, count, radii.how.seed)
 
 
@@ -182,9 +183,10 @@ def begin_radii(run: Run | None, samples: Samples, radii: MeasuredRadii | None, 
         begin(run, slopes, face.bar(run.name, RADII))
 
 
-def begin_measures(source: Source, samples: Samples, options: Options, radii: MeasuredRadii | None, face: Face) -> None:
+def begin_measures(
+    run: Run | None, samples: Samples, options: Options, radii: MeasuredRadii | None, face: Face
+) -> None:
     """Let an engine begin with what the audit of a model will ask for once its logits are there."""
-    run = source.run
     if options.radius is not None and run is not None and run.engine is not None:
         slopes, _ = choose_slopes(run, samples, options.radius, options.choice)
         begin(run, slopes, face.bar(run.name, RADII))
@@ -200,36 +202,37 @@ def _radii(run: Run, samples: Samples, radii: MeasuredRadii, face: Face) -> tupl
     return score_first_order(run, samples, radii.how, gradients=radii.gradients, only=rows, progress=progress), rows
 
 
+def has_gradients(run: Run, choice: Gradients) -> bool:
+    """Whether radii are measured by gradients, and so how many are afforded."""
+    if choice is Gradients.NO:
+        return False
+    try:
+        run.differentiable()
+    except Exception:  # whatever it is, measuring says it again, or goes without
+        return choice is Gradients.YES
+    return True
+
+
 def draw_part(samples: Samples, codes: IntArray, count: int, seed: int) -> IntArray | None:
     """Rows of at most ``count`` samples of each part, ascending; None where those are all.
 
     A sample is drawn by the hash of its id, so that a larger part contains a smaller one, whatever the other samples.
     """
-    ids = samples.sample_ids or range(samples.n_samples)
-    keys = np.array([_lot(seed, each) for each in ids])
-    order = np.lexsort((keys, codes))
-    ordered = codes[order]
-    place = np.arange(len(order)) - np.searchsorted(ordered, ordered)  # of each among those of its part
-    rows = np.sort(order[place < count])
+    rows = draw_rows(samples.sample_ids or range(samples.n_samples), codes, count, seed)
     return None if len(rows) == samples.n_samples else rows
 
 
-def _lot(seed: int, sample_id: object) -> int:
-    return int.from_bytes(hashlib.sha256(f"radii {seed} {sample_id}".encode()).digest()[:8], "little")
-
-
-def _without(why: str) -> Flag:
+def not_measured(why: str) -> Flag:
+    """What is said where robust accuracy could not be had, and nobody asked for it."""
     message = f"robust accuracy was not measured: {why}"
     return Flag(code="no_radii", message=message)
 
 
-def wanted_radii(options: Options, radii: Any, *, model: Any, stream: bool) -> MeasuredRadii | None:
-    """The radii that an audit measures; asked for where there is no model, or only sums are kept, they are refused."""
-    why = "" if model else "which take the model itself. Say --model and --data."
-    why = "and a stream keeps only sums. Leave --stream out." if stream else why
-    if not why:
+def wanted_radii(options: Options, radii: Any, *, model: Any) -> MeasuredRadii | None:
+    """The radii that an audit measures; asked for where there is no model, they are refused."""
+    if model:
         return MeasuredRadii.of(options, radii)
-    refuse_radii(options, radii, why)
+    refuse_radii(options, radii, "which take the model itself. Say --model and --data.")
     return None
 
 
@@ -259,7 +262,7 @@ def audit_first_order(
     *,
     norm: str,
     eps: float | None = None,
-    gradients: Callable[[FloatArray, IntArray, IntArray], FloatArray] | None = None,
+    gradients: GivenGradients | None = None,
     class_names: Sequence[str] | None = None,
     sample_ids: Sequence[object] | None = None,
     name: str = "model",
@@ -271,23 +274,40 @@ def audit_first_order(
     ``logits`` is a function from pixels (n, ...) in [0, 1] to logits (n, K), ``pixels`` are the images and ``labels``
     (N,) their classes; all of it is held in memory. ``gradients``, if there is such a function, gives the gradients
     (n, R, D) of :math:`f_y - f_j` with respect to the pixels for images, labels (n,) and rivals j (n, R); without it
-    the radii are forward-only estimates. ``settings`` are the other fields of :class:`FirstOrder`. With ``eps``,
-    ``robust_accuracy`` is the share of radii above it.
+    the radii are forward-only estimates. ``settings`` are the other fields of :class:`FirstOrder`, such as ``refine``:
+    both functions are also asked about midpoints on the way to the boundary. With ``eps``, ``robust_accuracy`` is the
+    share of radii above it.
 
     >>> weights, images = 4 * np.eye(2), np.array([[0.8, 0.2], [0.6, 0.5], [0.1, 0.9], [0.5, 0.4]])
     >>> found = audit_first_order(lambda x: x @ weights, images, [0, 0, 1, 1], norm="linf", max_radius=1, eps=0.2,
     ...                           gradients=lambda x, y, rivals: weights[y][:, None] - weights[rivals])
-    >>> [(entry.name, round(entry.score, 2), entry.robust_accuracy.value) for entry in found.classes]
-    [('0', 0.18, 0.5), ('1', 0.2, 0.5)]
+    >>> [(entry.name, round(entry.score, 3), entry.robust_accuracy.value) for entry in found.classes]
+    [('0', 0.175, 0.5), ('1', 0.2, 0.5)]
     """
     how, images = FirstOrder(norm=norm, eps=eps, **settings), np.asarray(pixels)
     samples = Samples.of(logits(images), labels, class_names=class_names, sample_ids=sample_ids)
     rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
     halved = None
     if gradients is not None:
-        norms = gradient_norms(gradients(images, samples.labels, rivals), how.kind)
+        norms = _given_norms(logits, gradients, images, samples, rivals, how)
     else:
         norms, halved = forward_only_norms(logits, images, samples, rivals, how)
     local = first_order_scores(samples, norms, how, gradients=gradients is not None, halved=halved)
     audited = audit_scores(samples, local, options or Options(), name=name)
     return Audit(models=(audited,), provenance=make_provenance())
+
+
+def _given_norms(
+    logits: Forward, gradients: GivenGradients, images: FloatArray, samples: Samples, rivals: IntArray, how: FirstOrder
+) -> FloatArray:
+    """Norms of the gradients that a function gives, refined at midpoints."""
+    labels = samples.labels
+
+    def look(moved: FloatArray) -> tuple[FloatArray, FloatArray]:
+        found = logits(moved)
+        chosen = strongest_rivals(found, labels, MIDPOINT_RIVALS)
+        return margins_to(found, labels, chosen), gradients(moved, labels, chosen)
+
+    return refined_norms(
+        look, images, margins_to(samples.logits, labels, rivals), gradients(images, labels, rivals), how
+    )

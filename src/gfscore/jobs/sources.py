@@ -29,12 +29,14 @@ from gfscore.inputs.small_files import read_groups
 from gfscore.inputs.table_columns import NOTHING_SAID, ReadingWords
 from gfscore.jobs.arranging import arrange, listed_data, listed_models
 from gfscore.jobs.calling import SILENT, Face, Job, listed_paths
-from gfscore.jobs.common_words import DataSpecs, ModelSpecs
+from gfscore.jobs.common_words import LOGITS, RADII, DataSpecs, ModelSpecs
 from gfscore.jobs.config_files import read_now
+from gfscore.jobs.dry_run import plan_run
 from gfscore.jobs.named_files import name_files
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.probing import input_flags
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
+from gfscore.jobs.steps import logits_step
 from gfscore.measures import Logits, Run
 from gfscore.measures.run import facts_of
 from gfscore.results import Flag, Provenance, RunInfo
@@ -46,7 +48,6 @@ from gfscore.words import Word
 
 LOGITS_FILES = "an audit of logits files"
 SAY_BOTH = "Say --model and --data."
-LOGITS, RADII, VOTES = "logits", "radii", "votes"  # what is being measured, for a bar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +224,8 @@ def run_models(
     An engine that computes elsewhere begins with the next models meanwhile, and ``then`` is called with each as soon as
     its logits are there, so that what follows from them can be begun too.
     """
+    if options.dry_run:
+        plan_run("logits", models, data, options, face, lambda each: [logits_step(each)])
     loader = loader_of(models, data, options.loading, options.kept, options.cluster)
 
     def found(run: Run, stored: Stored) -> Source:

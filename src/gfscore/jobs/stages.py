@@ -11,7 +11,7 @@ from gfscore.errors import OptionError
 from gfscore.jobs.options import Options, ProfileOptions
 from gfscore.judge import check_accuracy
 from gfscore.judge.flags import Facts, audit_flags
-from gfscore.judge.robust_accuracy import count_radii, with_robustness
+from gfscore.judge.robust_accuracy import count_radii, summed_robustness, with_robustness
 from gfscore.probabilities import refuse_others, refuse_resembling
 from gfscore.profile import ClassProfile, class_profile, drawn_from, drawn_samples, summary_profile
 from gfscore.results import Claim, Flag, ModelAudit, NoiseFloor, RunInfo, SamplesInfo, ScoreInfo
@@ -132,13 +132,15 @@ def audit_summary(
     origin: Origin = ARRAYS,
     class_sizes: IntArray | None = None,
     table: TableNotes = NO_TABLE,
+    flags: tuple[Flag, ...] = (),
 ) -> ModelAudit:
     """The stages after scoring, from a summary of the scores: of samples that were merge_summaries, and not kept.
 
     Betting, which needs an order, is replaced by blocks; the noise floor, which needs samples to shuffle, by its normal
     approximation, and a flag says so. The activation and temperature are those of the summary; the seed must be, as its
     samples were dealt with it. ``class_sizes`` are what score and accuracy of the whole weigh the classes by, where
-    these were not drawn in proportion. ``table`` says how the columns of tables were read.
+    these were not drawn in proportion. ``table`` says how the columns of tables were read, ``flags`` what else was
+    noticed. Scores that are radii come with their counts above a ladder of eps, and so with robust accuracy.
 
     >>> from gfscore.summaries import merge_summaries
     >>> samples = Samples.of([[3, 0], [2, 0], [0, 1], [1, 0]], [0, 0, 1, 1])
@@ -162,16 +164,17 @@ def audit_summary(
     if options.expect_accuracy is not None:
         totals = profile.sizes if profile.weighted_by == "class_sizes" else None
         check_accuracy(profile.accuracies, profile.counts, options.expect_accuracy, totals=totals)
-    method = Method.named(options.interval)
+    method, radii = Method.named(options.interval), summary.radii
+    for_shares = 0.0 if radii is None or radii.eps is None else SHARE_OF_SHARES * options.delta
     intervals = summary_intervals(
         summary,
-        delta=options.delta,
+        delta=options.delta - for_shares,
         method=Method.BLOCKS if method is Method.BETTING else method,
         fairness_weight=options.fairness_weight,
         weights=profile.weights,
     )
     noise = _summary_noise(summary, options)
-    return assembled(
+    audited = assembled(
         profile,
         intervals,
         delta=options.delta,
@@ -184,15 +187,22 @@ def audit_summary(
                 "activation": kind.activation,
                 "temperature": kind.temperature,
                 "probabilities": kind.probabilities,
+                "norm": kind.norm,
+                "eps": None if radii is None else radii.eps,
+                "settings": None if radii is None else radii.all_settings(),
             }
         ),
         samples=SamplesInfo(source=origin.source, n=n_samples, seed=origin.seed),
         run=origin.run,
         noise=noise,
         flags=audit_flags(Facts.of_summary(summary, table), profile, min_n=options.min_n)
-        + (() if noise is None else (NORMAL_NOISE,)),
+        + (() if noise is None else (NORMAL_NOISE,))
+        + flags,
         claim=Claim(premise=kind.premise),
     )
+    if radii is None or not for_shares:
+        return audited
+    return with_robustness(audited, summed_robustness(radii, summary.counts, audited, delta=for_shares))
 
 
 def with_curves(audited: ModelAudit, samples: Samples, options: Options) -> ModelAudit:

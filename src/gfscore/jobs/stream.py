@@ -18,13 +18,15 @@ from gfscore.errors import FileError, GFScoreError, OptionError, naming
 from gfscore.inputs.logits_files import Shards, find_shards, refuse_two_formats
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.arranging import listed_data, listed_models
-from gfscore.jobs.calling import Face, listed_paths
+from gfscore.jobs.calling import Face, Progress, listed_paths
 from gfscore.jobs.named_files import NamedFiles, model_names, name_models, refuse_repeated
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.probing import input_flags
-from gfscore.jobs.sources import LOGITS_FILES, open_runs
+from gfscore.jobs.robustness import MeasuredRadii
+from gfscore.jobs.sources import LOGITS_FILES, SAY_BOTH, open_runs
 from gfscore.jobs.stages import Origin, audit_summary, score_samples
-from gfscore.measures import Sums
+from gfscore.jobs.summed_radii import flags_of_sums, radius_sums, sum_robustness
+from gfscore.measures import Measure, Run, Sums
 from gfscore.results import ModelAudit
 from gfscore.samples import Samples, TableNotes
 from gfscore.storage import Watched, redact, refuse_changed, refuse_unreadable, sha256
@@ -136,6 +138,7 @@ def early_look(summary: Summary, options: Options, *, name: str, source: str) ->
     if summary.partition == "group":
         raise OptionError("an early look needs to know all groups before they come. Wait for the result.")
     anytime = replace(options, interval=Method.MIXTURE, permutations=0)
+    summary = replace(summary, radii=None)  # whose shares have intervals for one look, at the end
     return audit_summary(summary, anytime, name=name, origin=Origin(source))
 
 
@@ -157,6 +160,7 @@ def audit_streams(
     *,
     pieces: bool,
     probabilities: bool,
+    robust: MeasuredRadii | None = None,
 ) -> tuple[list[ModelAudit], dict[Path, str]]:
     """Audits of logits files and of models that are run; and the files that were read, with their hashes."""
     audits, hashes = list[ModelAudit](), dict[Path, str]()
@@ -165,6 +169,8 @@ def audit_streams(
     logits, models, data = listed_paths(logits), listed_models(model), listed_data(data)
     if logits or not (models or data):
         run.refuse_ray(LOGITS_FILES)
+        if options.radius is not None:
+            raise OptionError(f"logits files hold logits, and a radius takes the model itself. {SAY_BOTH}")
         files = _files_of(logits, pieces=pieces, beside_runs=bool(models))
         watched = Watched(path for each in files for path in each.files)  # before any is read
         hashes = {path: digest for each in files for path, digest in _hashes(each.files).items()}
@@ -180,7 +186,7 @@ def audit_streams(
         refuse_changed(watched)
     if models or data:
         words.refuse("the labels of --data are its own", labels_too=True)
-        audits += _stream_runs(models, data, options, run, face, probabilities=probabilities)
+        audits += _stream_runs(models, data, options, run, face, robust, probabilities=probabilities)
     return audits, hashes
 
 
@@ -213,26 +219,54 @@ def _hashes(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def _stream_runs(
-    models: Sequence[Any], data: Sequence[Any], options: Options, run: RunOptions, face: Face, *, probabilities: bool
+    models: Sequence[Any],
+    data: Sequence[Any],
+    options: Options,
+    run: RunOptions,
+    face: Face,
+    robust: MeasuredRadii | None,
+    *,
+    probabilities: bool,
 ) -> list[ModelAudit]:
     """Run every model on every data set and audit the sums of its scores; on a cluster, no logits leave a worker."""
-    sums = Sums(
-        activation=options.softmax_or_sigmoid,
-        temperature=options.divisor,
-        probabilities=probabilities,
-        seed=options.seed,
-    )
-    in_turn = InTurn(lambda each: (sums, face.bar(each.name, "sums"), _looks(face, options, each.name)), measure=summed)
+    sums, reasons = sums_of(options, probabilities=probabilities), dict[Run, str]()
+
+    def asked(each: Run) -> tuple[Measure[Summary], Progress, Look]:
+        measure, reasons[each] = _measure(each, sums, options)
+        return measure, face.bar(each.name, measure.name), _looks(face, options, each.name)
+
+    in_turn = InTurn(asked, measure=summed)
     found = chain.from_iterable(map(in_turn.add, open_runs(models, data, run)))
     audits = []
     for each, summary in chain(found, in_turn.rest()):
+        flags = () if options.radius is None else flags_of_sums(summary, options.radius, reasons.pop(each))
         origin = Origin(each.data.source, each.data.seed, each.about)
         with naming(each.name):
             sizes = each.data.class_sizes
-            audited = audit_summary(summary, options, name=each.name, origin=origin, class_sizes=sizes)
+            audited = audit_summary(summary, options, name=each.name, origin=origin, class_sizes=sizes, flags=flags)
             likely = input_flags(each, audited.accuracy, len(summary.class_names))
-            audits.append(audited.model_copy(update={"flags": audited.flags + likely}))
+            audited = audited.model_copy(update={"flags": audited.flags + likely})
+            if robust is not None:
+                how_sure = {"delta": options.delta, "probabilities": summary.kind.probabilities}
+                audited = sum_robustness(audited, each, robust, face, **how_sure)
+            audits.append(audited)
     return audits
+
+
+def sums_of(options: Options, *, probabilities: bool) -> Sums:
+    """The measure of a stream, where logits decide the score."""
+    how = {"activation": options.softmax_or_sigmoid, "temperature": options.divisor, "seed": options.seed}
+    return Sums(probabilities=probabilities, **how)
+
+
+def _measure(run: Run, sums: Sums, options: Options) -> tuple[Measure[Summary], str]:
+    """What sums up the score that is asked for; and why it uses no gradients where they were wanted, or nothing."""
+    if options.radius is None:
+        return sums, ""
+    with naming(run.name):
+        if sums.probabilities or getattr(run.model, "gives_probabilities", False):
+            raise OptionError("the first-order radius is a ratio of logits. Give a model that returns logits.")
+        return radius_sums(run, options.radius, options.choice)
 
 
 def _streamed(

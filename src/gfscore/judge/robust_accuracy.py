@@ -1,18 +1,18 @@
 """Robust accuracy: radii counted at a ladder of eps, and what the counts say at any level."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gfscore import views
-from gfscore.arrays import FloatArray
-from gfscore.bounds import Strata, share_intervals
+from gfscore.arrays import FloatArray, IntArray
+from gfscore.bounds import Strata
 from gfscore.errors import OptionError
 from gfscore.judge.policy import EVERY
 from gfscore.results import Flag, Interval, Metric, ModelAudit, Robustness, RobustPart, Rung
 from gfscore.samples import Samples
-from gfscore.scores import LocalScores, Norm
+from gfscore.scores import LocalScores, Norm, RadiusCounts
 
 RUNGS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # in units of the norm
 UNIT = {Norm.LINF: 1 / 255, Norm.L2: 1 / 8}
@@ -44,34 +44,61 @@ def count_radii(
     eps = local.eps
     if eps is None or local.norm is None or not 0 < eps < local.maximum:
         return None
-    ladder, (codes, n_parts) = _ladder(Norm.named(local.norm), eps, local.maximum, also), part.partition
+    ladder, (codes, n_parts) = eps_ladder(Norm.named(local.norm), eps, local.maximum, also), part.partition
+    times = np.stack([np.bincount(codes, weights=local.values > rung, minlength=n_parts) for rung in ladder])
+    return _robustness(
+        ladder,
+        times,
+        np.bincount(codes, minlength=n_parts),
+        model,
+        delta=delta,
+        kind="certified" if local.certified else "estimated",
+        norm=local.norm,
+        eps=eps,
+        settings=None if local.settings is None else dict(local.settings),
+    )
+
+
+def summed_robustness(radii: RadiusCounts, counts: IntArray, model: ModelAudit, *, delta: float) -> Robustness | None:
+    """What :func:`count_radii` finds, from the counts of radii that were merged: ``counts`` (K,) of them a class.
+
+    None where no eps is asked for, or none lies below the largest radius.
+    """
+    if radii.eps is None or radii.eps not in radii.ladder:
+        return None
+    about = {"kind": "estimated", "norm": radii.norm, "eps": radii.eps, "settings": radii.all_settings()}
+    return _robustness(radii.ladder, radii.above.T.astype(np.float64), counts, model, delta=delta, **about)
+
+
+def _robustness(
+    ladder: Sequence[float], times: FloatArray, counts: IntArray, model: ModelAudit, *, delta: float, **about: Any
+) -> Robustness:
+    """Shares and intervals from counts (K,) of radii and how many (E, K) are above each eps of a ladder (E,)."""
+    eps, present = about["eps"], np.flatnonzero(counts)
     by_size = model.samples.weighted_by == "class_sizes"
     totals = [(entry.size or entry.n) if by_size else entry.n for entry in model.classes]
     sizes = None
     if model.interval.target == "finite":
-        sizes = np.zeros(n_parts, dtype=np.int64)
-        sizes[np.unique(codes)] = [entry.size or entry.n for entry in model.classes]
+        sizes = [entry.size or entry.n for entry in model.classes]
     found = []
-    for rung in ladder:
+    for rung, above in zip(ladder, times, strict=True):
         level = delta * HEADLINE_SHARE if rung == eps else delta * (1 - HEADLINE_SHARE) / (len(ladder) - 1)
-        found.append(share_intervals(local.values > rung, codes, n_parts, delta=level, totals=totals, sizes=sizes))
+        strata = Strata.of(above[present], counts[present], totals=totals, sizes=sizes)
+        found.append((np.append(strata.shares, strata.whole), *strata.all_ends(level)))
     shares, lower, upper = (np.stack(each) for each in zip(*found, strict=True))  # (eps, K + 1)
     lower = np.maximum.accumulate(lower[::-1])[::-1]
     upper = np.minimum.accumulate(upper)
     overall = shares.mean(axis=0)  # which of several that are equally low at an eps is the lowest
-    counts, names = np.bincount(codes), [entry.name for entry in model.classes]
+    names = [entry.name for entry in model.classes]
     return Robustness(
-        kind="certified" if local.certified else "estimated",
-        norm=local.norm,
-        eps=eps,
-        n=part.n_samples,
-        settings=None if local.settings is None else dict(local.settings),
+        **about,
+        n=int(counts.sum()),
         delta=delta,
         target=model.interval.target,
         weighted_by=model.samples.weighted_by,
         classes=tuple(
             RobustPart(name=name, n=int(n), size=total)
-            for name, n, total in zip(names, counts[counts > 0], totals, strict=True)
+            for name, n, total in zip(names, counts[present], totals, strict=True)
         ),
         rungs=tuple(
             _rung(rung, *ends, overall=overall, names=names, weighed=model.samples.weighted_by != "unequal_draws")
@@ -80,7 +107,7 @@ def count_radii(
     )
 
 
-def _ladder(norm: Norm, eps: float, largest: float, also: Sequence[float]) -> list[float]:
+def eps_ladder(norm: Norm, eps: float, largest: float, also: Sequence[float] = ()) -> list[float]:
     """The eps at which radii are counted, ascending, each once; ``eps`` itself is one of them."""
     found = [eps]
     for each in (*also, *(UNIT[norm] * rung for rung in RUNGS)):

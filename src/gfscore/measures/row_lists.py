@@ -83,7 +83,7 @@ class SlopesOfRows(NumbersOfRows):
         norms, correct = np.full(rivals.shape, np.nan), is_leading(logits, labels, rivals)
         few = (pixels[correct], labels[correct], rivals[correct])
         if self.gradients and correct.any():
-            norms[correct] = exact_norms(run, run.differentiable(), *few, self.how.kind, rows[correct])
+            norms[correct] = exact_norms(run, run.differentiable(), *few, self.how, rows[correct])
         elif correct.any():
             ids = [str(row) if data.sample_ids is None else data.sample_ids[row] for row in rows[correct].tolist()]
             norms[correct] = estimated_norms(run.logits_of, *few, ids, self.how)

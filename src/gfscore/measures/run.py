@@ -15,7 +15,9 @@ from safetensors.numpy import load, save
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import naming
 from gfscore.inputs.data import take
+from gfscore.inputs.data.base import some_rows
 from gfscore.inputs.logits_files import read_samples
+from gfscore.inputs.models.devices import CPU, device_of
 from gfscore.inputs.models.forward_passes import (
     Batched,
     check_batch_independence,
@@ -25,13 +27,13 @@ from gfscore.inputs.models.forward_passes import (
     logits_of_few,
 )
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
-from gfscore.inputs.probes import NOISE, name_of, noise_inputs
+from gfscore.inputs.probes import NOISE, as_run, known_name, name_of, noise_inputs
 from gfscore.inputs.protocols import Dataset, Model, change_layout
 from gfscore.measures.sending import Engine, Sendable
 from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo
 from gfscore.samples import Samples
 from gfscore.storage import refuse_changed
-from gfscore.storage.store import ON_GPU, RUN, Recipe, Store
+from gfscore.storage.store import RUN, Recipe, Store
 
 DEFAULT_BATCH = 128
 READ_ROWS = 256  # images that are read and preprocessed together, unless they are large
@@ -73,6 +75,7 @@ class Notes:
     """What happened during forward passes that a reader of the numbers should know."""
 
     halved_batches: int = 0  # that did not fit into memory and were run in halves
+    passes: int = 0  # images that went through the model, those of gradients aside
 
     def take(self) -> int:
         """How many batches were halved since this was last called."""
@@ -97,7 +100,7 @@ class Run:
     name: str = ""  # the model's, unless said
     batch_size: int = DEFAULT_BATCH  # a model with a fixed batch keeps its own
     store: Store = field(default_factory=Store)
-    gpu: bool = False  # the model runs on a GPU: its logits differ there in their last digits
+    gpu: bool = False  # workers of Ray run the model on a GPU; else it runs where it is
     told: bool = False  # whether somebody, or the model itself, said how pixels are normalised
     engine: Engine | None = None  # what computes elsewhere; None: this process
     notes: Notes = field(default_factory=Notes, init=False)
@@ -120,7 +123,19 @@ class Run:
             data=DataInfo(source=data.source, fingerprint=data.fingerprint, seed=data.seed),
             preprocessing=PreprocessingInfo.model_validate(self.preprocessing, from_attributes=True),
             batch_size=self.batch_size,
+            device=None if self.device == CPU else self.device,
+            precision=self.precision,
         )
+
+    @property
+    def device(self) -> str:
+        """Where the model runs."""
+        return "cuda" if self.gpu else device_of(self.model)
+
+    @property
+    def precision(self) -> str | None:
+        """The precision of forward passes that was asked for; None: that of the weights."""
+        return getattr(self.model, "precision", None)
 
     def check(self) -> Checked:
         """What the model makes of the first images, looked at once; refused where its numbers would mean nothing."""
@@ -151,7 +166,7 @@ class Run:
         """
         fingerprint = self.model.fingerprint or f"unknown-{uuid.uuid4().hex}"
         return {
-            "model": f"{fingerprint}{ON_GPU}" if self.gpu else fingerprint,
+            "model": as_run(fingerprint, self.device, self.precision),
             "data": self.data.fingerprint,
             "preprocessing": self.preprocessing.describe(),
         }
@@ -165,14 +180,35 @@ class Run:
 
     def recipe(self, measure: "Measure[Any]") -> Recipe:
         """Everything that decides the values of a measure; its hash is their name in the store."""
+        return self._recipe(measure, self.identity())
+
+    def stored_recipe(self, measure: "Measure[Any]") -> Recipe | None:
+        """The recipe by which values of a measure are in the store, if any are; nothing is written to find out."""
+        checked, parts = self.check(), self.parts()
+        known = None if self.model.fingerprint is None else known_name(self.store.root, parts, checked.probe)
+        return None if known is None else self._recipe(measure, {**parts, "probe": known})
+
+    def on_rows(self, rows: IntArray, store: Store) -> "Run":
+        """The model on a few rows of the data, ascending, and elsewhere: what was learnt of the model is not again."""
+        few = replace(self, data=some_rows(self.data, rows), store=store)
+        few.__dict__.update({name: self.__dict__[name] for name in ("_checked", "_module") if name in self.__dict__})
+        return few
+
+    def _recipe(self, measure: "Measure[Any]", identity: Mapping[str, Any]) -> Recipe:
         settings = measure.settings
         return Recipe(
-            **self.identity(),
+            **identity,
             n_samples=measure.n_rows(self),
             batch_size=self.batch_size,
             shard_rows=measure.rows_per_shard(self),
-            measure=None if settings is None else {"name": measure.name, **settings},
+            measure=None if settings is None else {"name": measure.name, **settings, **self._elsewhere(measure)},
         )
+
+    def _elsewhere(self, measure: "Measure[Any]") -> dict[str, str]:
+        """Where the gradients of a measure are computed, unless that is where the model runs."""
+        # of a graph: onnxruntime and torch may not find the same devices
+        there = str(self.differentiable().scale.device.type) if getattr(measure, "gradients", False) else None
+        return {} if there in (None, self.device.partition(":")[0]) else {"gradients_on": there}
 
     def read(self, logits: Path, *, probabilities: bool = False, groups: Path | None = None) -> Samples:
         """The model's logits on the data from a file: classes are named as here, whatever an earlier run said."""
@@ -205,6 +241,7 @@ class Run:
         self, inputs: FloatArray, *, rows: range | IntArray | None = None, n_classes: int | None = None
     ) -> FloatArray:
         """Logits (n, K) of preprocessed inputs, in batches that the model takes; see :func:`forward_batches`."""
+        self.notes.passes += len(inputs)
         return self._noted(forward_batches(self.model, inputs, self.batch_size, rows=rows, n_classes=n_classes))
 
     def in_batches(

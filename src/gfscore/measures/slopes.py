@@ -14,7 +14,8 @@ from gfscore.inputs.preprocessing import Pixels
 from gfscore.measures.run import RowMeasure, RowsDone, Run, rows_together
 from gfscore.measures.sending import pack, unpack
 from gfscore.samples import Samples
-from gfscore.scores import FirstOrder, Norm, forward_only_norms, gradient_norms, is_leading, strongest_rivals
+from gfscore.scores import FirstOrder, forward_only_norms, is_leading, strongest_rivals
+from gfscore.scores.midpoints import MIDPOINT_RIVALS, refined_norms
 
 SHARD_ROWS = 256  # about; a sample costs a hundred times what its logits do, so that fewer are at risk
 PLACES = 4  # images around which the slope is measured, at most
@@ -97,7 +98,7 @@ class Slopes(RowMeasure):
 
     def _differentiate(self, run: Run, rows: IntArray) -> FloatArray:
         labels, rivals = self.samples.labels[rows - self.first], self.rivals[rows - self.first]
-        return exact_norms(run, run.differentiable(), run.pixels(rows), labels, rivals, self.how.kind, rows)
+        return exact_norms(run, run.differentiable(), run.pixels(rows), labels, rivals, self.how, rows)
 
     def sent(self) -> dict[str, Any]:
         """How slopes are found; what the samples are goes with each shard."""
@@ -121,13 +122,21 @@ class Slopes(RowMeasure):
 
 
 def exact_norms(
-    run: Run, module: Any, pixels: Pixels, labels: IntArray, rivals: IntArray, norm: Norm, rows: IntArray
+    run: Run, module: Any, pixels: Pixels, labels: IntArray, rivals: IntArray, how: FirstOrder, rows: IntArray
 ) -> FloatArray:
-    """Norms of the gradients of the margins to rivals (n, R), by a differentiable ``module`` of the run."""
-    from gfscore.inputs.models.gradients import margin_gradients
+    """Norms of the gradients of the margins to rivals (n, R), by a differentiable ``module`` of the run.
+
+    With ``how.refine`` they are those of :func:`~gfscore.scores.midpoints.refined_norms`: what the radius of a sample
+    was refined to is kept in them.
+    """
+    from gfscore.inputs.models.gradients import margins_and_gradients
 
     def norms_of(batch: slice) -> FloatArray:
-        return gradient_norms(margin_gradients(module, pixels[batch], labels[batch], rivals[batch]), norm)
+        def look(moved: FloatArray) -> tuple[FloatArray, FloatArray]:
+            return margins_and_gradients(module, moved, labels[batch], MIDPOINT_RIVALS)
+
+        found = margins_and_gradients(module, pixels[batch], labels[batch], rivals[batch])
+        return refined_norms(look, pixels[batch], *found, how)
 
     return run.in_batches(norms_of, len(rows), rows)
 

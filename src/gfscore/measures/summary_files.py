@@ -19,6 +19,7 @@ from gfscore.arrays import IntArray
 from gfscore.errors import FileError, first_line, naming
 from gfscore.probabilities import RowSums
 from gfscore.score_grid import N_BINS, N_BLOCKS, N_CELLS
+from gfscore.scores import RadiusCounts
 from gfscore.storage.addresses import redact
 from gfscore.storage.copies import to_read
 from gfscore.storage.files import atomic_file, refuse_unreadable
@@ -30,6 +31,7 @@ from gfscore.summaries import COLUMNS, Look, ScoreKind, Summary, Tally
 FORMAT = "gfscore.summary/2"
 UNDEALT = "gfscore.summary/1"  # counts of all blocks together: no interval that holds for every seed comes from them
 ARRAYS = ("cells", "cell_counts", "sums", "confusions", "confusion_counts")
+ABOVE = "above"  # counts of radii, of scores that are such
 SUMS_FOLDER, SUM = "sums", "sum.safetensors"
 SAVED_EVERY = 30.0  # seconds of work that a run which is killed may lose
 DAMAGED = (SafetensorError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
@@ -69,6 +71,12 @@ def summary_to_bytes(summary: Summary) -> bytes:
         "halved_batches": summary.halved_batches,
     }
     arrays = {name: _small(getattr(summary, name)) for name in ARRAYS}
+    if summary.kind.norm is None:
+        about["kind"] = {name: value for name, value in asdict(summary.kind).items() if name != "norm"}
+    if (radii := summary.radii) is not None:
+        arrays[ABOVE] = _small(radii.above)
+        said = {name: getattr(radii, name) for name in ("norm", "eps", "ladder", "settings", "rows", "totals")}
+        about["radii"] = {**said, "changes": radii.changes.tolist()}
     text = json.dumps(about)
     return bytes(save(arrays, metadata={"format": FORMAT, "about": text, "checksum": _checksum(text, arrays)}))
 
@@ -96,6 +104,7 @@ def summary_from_bytes(content: bytes) -> Summary:
             row_sums=None if about["row_sums"] is None else RowSums.restore(about["row_sums"]),
             seed=int(about["seed"]),
             halved_batches=int(about["halved_batches"]),
+            radii=_read_radii(about["radii"], arrays[ABOVE]) if "radii" in about else None,
             **{name: _whole(arrays[name]) for name in ARRAYS},
         )
         checksum = _checksum(metadata["about"], arrays)
@@ -112,7 +121,7 @@ def summary_from_bytes(content: bytes) -> Summary:
 def _checksum(about: str, arrays: Mapping[str, Any]) -> str:
     """Of everything in the file: sums look right with a digit that is wrong."""
     total = zlib.crc32(about.encode())
-    for name in ARRAYS:
+    for name in (*ARRAYS, *((ABOVE,) if ABOVE in arrays else ())):
         total = zlib.crc32(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode(), total)
         total = zlib.crc32(np.ascontiguousarray(arrays[name]).data, total)
     return f"{total:08x}"
@@ -127,6 +136,22 @@ def _whole(array: Any) -> IntArray:
     if array.dtype.kind != "u":
         raise ValueError(f"numbers of type {array.dtype}")
     return np.asarray(array.astype(np.int64))
+
+
+def _read_radii(about: Mapping[str, Any], above: Any) -> RadiusCounts:
+    eps, ladder = about["eps"], tuple(map(float, about["ladder"]))
+    totals = {str(name): int(value) for name, value in about["totals"].items()}
+    totals["samples"] += 0  # without it nothing is known
+    return RadiusCounts(
+        norm=str(about["norm"]),
+        eps=None if eps is None else float(eps),
+        ladder=ladder,
+        settings=dict(about["settings"]),
+        rows=int(about["rows"]),
+        above=_whole(above),
+        totals=totals,
+        changes=np.array([float(change) for change in about["changes"]]),
+    )
 
 
 def _check(summary: Summary) -> None:
@@ -165,6 +190,12 @@ def _adds_up(summary: Summary) -> bool:
     mistakes = np.zeros_like(counts)
     np.add.at(mistakes, summary.confusions // len(summary.class_names), summary.confusion_counts)
     halves = summary.column("half_count") <= counts
+    if (radii := summary.radii) is not None:
+        if radii.above.shape != (len(counts), len(radii.ladder)):
+            return False
+        falling = (np.diff(np.column_stack([counts, radii.above]), axis=1) <= 0).all()  # fewer above a larger eps
+        if not falling or radii.n_samples != counts.sum() or radii.rows < radii.n_samples:
+            return False
     return bool((summary.column("correct") + mistakes == counts).all() and halves.all())
 
 
@@ -197,6 +228,11 @@ class SumLog(Journal):
                 yield self
             finally:
                 self._save()
+
+    def shards_there(self) -> list[int]:
+        """The shards of the sum that an earlier run left, without holding it."""
+        self._read()
+        return sorted(self._shards)
 
     @property
     def missing(self) -> list[int]:
@@ -239,7 +275,7 @@ class SumLog(Journal):
                 return
             summary, in_it = summary_from_bytes(content), set(shards.tolist())
             rows = self.recipe.shards()
-            if summary.n_samples != sum(rows[shard].stop - rows[shard].start for shard in in_it):
+            if summary.n_rows != sum(rows[shard].stop - rows[shard].start for shard in in_it):
                 return
         except (OSError, SafetensorError, FileError, ValueError, KeyError, TypeError, IndexError):
             return

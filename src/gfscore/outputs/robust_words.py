@@ -36,7 +36,14 @@ def source_text(model: ModelAudit) -> str:
     if found.kind == "certified":
         return f"certified radii{part} {about}"
     how = "gradients" if (found.settings or {}).get("gradients") else "forward passes alone"
-    return f"first-order radii{part} by {how} {about}"
+    return f"{radius_kind(found)} radii{part} by {how} {about}"
+
+
+def radius_kind(found: Robustness) -> str:
+    """What the radii are called: certified; midpoint where they were refined on the way; or first-order."""
+    if found.kind == "certified":
+        return "certified"
+    return "midpoint" if (found.settings or {}).get("refine") else "first-order"
 
 
 def notes(models: Sequence[ModelAudit]) -> list[str]:
@@ -54,7 +61,7 @@ def meaning(model: ModelAudit) -> str:
     found = model.robustness
     if found is None:
         return "share of radii above eps"
-    above = f"share of {'certified' if found.kind == 'certified' else 'first-order'} radii above {eps_text(found)}"
+    above = f"share of {radius_kind(found)} radii above {eps_text(found)}"
     return above if found.kind == "certified" else f"{above}: an estimate, and the interval covers sampling only"
 
 

@@ -140,13 +140,20 @@ def headline(model: ModelAudit) -> str:
 
 
 def made_by(model: ModelAudit) -> list[str]:
-    """How a logits file says that it was made, where it does; a model that is run here was told by the reader."""
+    """How a logits file says that it was made, where it does; a model that is run here was told by the reader.
+
+    Where it ran is said of both, unless that was the processor: ``auto`` may have chosen it.
+    """
     run, file = model.run, model.samples.source
-    if run is None or run.data.source == file:
+    if run is None:
         return []
+    where = [] if run.device is None else [f"{model.name} ran on {run.device}."]
+    if run.data.source == file:
+        return [views.printable(line) for line in where]
     batches = "" if run.batch_size is None else f"; batches of {run.batch_size:,}"
     how = views.preprocessing_text(run.preprocessing)
-    return [views.printable(f"{file} was made on {run.data.source}; preprocessing: {how}{batches}.")]
+    made = f"{file} was made on {run.data.source}; preprocessing: {how}{batches}."
+    return [views.printable(line) for line in (made, *where)]
 
 
 def claim_text(model: ModelAudit) -> str:

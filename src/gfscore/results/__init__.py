@@ -44,6 +44,7 @@ from gfscore.results.class_result import (
     Rung,
     WorstCase,
 )
+from gfscore.results.dry_run_result import DryRun, PlannedMeasure, PlannedModel
 from gfscore.results.model_result import ModelAudit
 from gfscore.results.verdict_result import (
     AdaptiveClass,
@@ -87,6 +88,7 @@ __all__ = [
     "Curves",
     "DataInfo",
     "Disparity",
+    "DryRun",
     "FewAttacks",
     "Flag",
     "GateResult",
@@ -104,6 +106,8 @@ __all__ = [
     "Null",
     "ObjectiveSteps",
     "Penalised",
+    "PlannedMeasure",
+    "PlannedModel",
     "PreprocessingInfo",
     "Provenance",
     "Referee",

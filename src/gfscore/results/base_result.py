@@ -195,6 +195,10 @@ class RunInfo(Result):
     data: DataInfo
     preprocessing: PreprocessingInfo
     batch_size: int | None = Field(default=None, description="null in files of versions that did not record it")
+    device: str | None = Field(default=None, description="where the model ran, such as cuda; null: on the processor")
+    precision: str | None = Field(
+        default=None, description="of forward passes, float16 or bfloat16; null: that of the model's weights"
+    )
 
 
 class IntervalInfo(Result):

@@ -11,7 +11,7 @@ from gfscore.errors import OptionError
 from gfscore.plugins import load_plugins
 from gfscore.samples import Samples
 from gfscore.score_titles import GREAT, SCORES, Needs, ScoreTitle, add_title
-from gfscore.scores.first_order import first_order_radii, first_order_scores
+from gfscore.scores.first_order import first_order_radii, first_order_scores, radius_flags
 from gfscore.scores.given import given_scores
 from gfscore.scores.great import SCORE_MAX, great_scores, local_scores
 from gfscore.scores.lipschitz import lipschitz_scores
@@ -23,6 +23,7 @@ from gfscore.scores.margin_slopes import (
     is_leading,
     strongest_rivals,
 )
+from gfscore.scores.radius_counts import RadiusCounts
 from gfscore.scores.sample_scores import Activation, LocalScores
 from gfscore.scores.smoothing import Noise, certified_radii, smoothing_scores
 
@@ -33,6 +34,7 @@ __all__ = [
     "LocalScores",
     "Noise",
     "Norm",
+    "RadiusCounts",
     "ScoreTitle",
     "certified_radii",
     "check_score",
@@ -46,6 +48,7 @@ __all__ = [
     "is_leading",
     "lipschitz_scores",
     "local_scores",
+    "radius_flags",
     "register_score",
     "scores_of_samples",
     "smoothing_scores",

@@ -9,11 +9,12 @@ from gfscore.results import Flag
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER
 from gfscore.scores.margin_slopes import ROUNDING, FirstOrder, strongest_rivals
-from gfscore.scores.sample_scores import LocalScores
+from gfscore.scores.sample_scores import LocalScores, RadiusNotes
 
 PREMISE = (
     "The first-order radius is an estimate: the distance at which a rival would win if the logits went on as steeply "
-    "as they do at the sample. It bounds nothing, and a network that hides its gradients (masking) fools it."
+    "as they do at the sample, or half-way there where it is refined. It bounds nothing, and a network that hides "
+    "its gradients (masking) fools it."
 )
 RESOLUTION = float(np.finfo(np.float32).eps) / 2  # 6e-8, between neighbouring float32 numbers in [1/2, 1)
 MISSING_SHARE = 0.01  # of the correct samples without a radius: then no share is lowered by more than a point
@@ -47,13 +48,15 @@ def first_order_scores(
     gradients: bool,
     halved: FloatArray | None = None,
     fallback: str | None = None,
+    piece: bool = False,
 ) -> LocalScores:
     """Radii, at most ``how.max_radius``, of checked samples from the norms (N, R) of their margins' gradients.
 
     ``gradients`` says whether the norms are those of gradients or forward-only estimates; ``halved`` (N, R) are
     estimates with half the step, NaN where none was made; rows of misclassified samples are never read.
     ``fallback`` says why there are no gradients although they were asked for. A correct sample whose slopes say
-    nothing counts as radius 0, with a flag; many of them raise :class:`~gfscore.errors.ModelError`.
+    nothing counts as radius 0, with a flag; many of them raise :class:`~gfscore.errors.ModelError`. A ``piece`` of a
+    set is not judged so: it has notes, from which :func:`radius_flags` says the same of all pieces together.
     """
     if samples.probabilities:
         raise OptionError("the first-order radius is a ratio of logits. Give a model that returns logits.")
@@ -65,17 +68,16 @@ def first_order_scores(
     margins = own - others  # the strongest rival comes first
     correct = margins[:, 0] > 0
     flat, steep = _without_radius(correct, samples.logits, norms, how.largest)
-    flags = _missing_flags(correct, flat, steep)
     radii = np.where(flat | steep, np.nan, first_order_radii(margins, norms))
     values = np.where(flat | steep, 0.0, np.minimum(radii, how.largest))
-    if fallback is not None:
-        why = f"{fallback} The radii are forward-only estimates, with the standard errors stated."
-        flags.insert(0, Flag(code="no_gradients", message=why))
-    flags += _capped_flags(values >= how.largest, how.largest)
     tried = np.zeros_like(correct)
+    changes = np.zeros(0)
     if halved is not None:
         tried = correct & np.isfinite(halved).all(axis=1)
-        flags += _step_flags(radii[tried], first_order_radii(margins[tried], halved[tried]), how.step)
+        changes = _step_changes(radii[tried], first_order_radii(margins[tried], halved[tried]))
+    capped = int((values >= how.largest).sum())
+    notes = RadiusNotes(int(correct.sum()), int(flat.sum()), int(steep.sum()), capped, changes)
+    flags = () if piece else radius_flags(notes, samples.n_samples, how, fallback=fallback)
     errors, settings = None, how.measure(gradients=gradients)
     if not gradients:
         errors = values * how.relative_error
@@ -94,8 +96,18 @@ def first_order_scores(
         norm=str(how.kind),
         eps=how.eps,
         settings=settings,
-        flags=tuple(flags),
+        flags=flags,
+        notes=notes,
     )
+
+
+def radius_flags(notes: RadiusNotes, n: int, how: FirstOrder, *, fallback: str | None = None) -> tuple[Flag, ...]:
+    """The flags about first-order radii of ``n`` samples; an error when many of them have none."""
+    missing = _missing_flags(notes.correct, notes.flat, notes.steep)
+    why = f"{fallback} The radii are forward-only estimates, with the standard errors stated."
+    without = [] if fallback is None else [Flag(code="no_gradients", message=why)]
+    capped = _capped_flags(notes.capped / max(n, 1), how.largest)
+    return (*without, *missing, *capped, *_step_flags(notes.changes, how.step))
 
 
 def _standard_errors(values: FloatArray, how: FirstOrder) -> dict[str, float]:
@@ -134,9 +146,8 @@ def _without_radius(
     return flat, correct & ~flat & ~resolved.all(axis=1)
 
 
-def _missing_flags(correct: BoolArray, flat: BoolArray, steep: BoolArray) -> list[Flag]:
+def _missing_flags(n_correct: int, n_flat: int, n_steep: int) -> list[Flag]:
     """How many count as 0 for want of a radius; an error when they are more than one, and more than 1 %."""
-    n_correct, n_flat, n_steep = (int(rows.sum()) for rows in (correct, flat, steep))
     if n_flat + n_steep > max(1, MISSING_SHARE * n_correct):
         raise ModelError(
             f"{n_flat + n_steep:,} of {n_correct:,} correct samples have no first-order radius: {n_flat:,} "
@@ -151,20 +162,24 @@ def _missing_flags(correct: BoolArray, flat: BoolArray, steep: BoolArray) -> lis
     return [Flag(code=code, message=message.format(n, n_correct, why)) for code, n, why in kinds if n]
 
 
-def _capped_flags(capped: BoolArray, maximum: float) -> list[Flag]:
+def _capped_flags(share: float, maximum: float) -> list[Flag]:
     """Whether too many radii are at the maximum."""
-    if capped.mean() <= AT_MAXIMUM_SHARE:
+    if share <= AT_MAXIMUM_SHARE:
         return []
     message = (
-        f"{100 * float(capped.mean()):.2g} % of the samples have a radius of at least {maximum:.4g} and count as that: "
+        f"{100 * share:.2g} % of the samples have a radius of at least {maximum:.4g} and count as that: "
         "the mean radius says little about them. Raise --max-radius."
     )
     return [Flag(code="capped_radii", message=message)]
 
 
-def _step_flags(radii: FloatArray, again: FloatArray, step: float) -> list[Flag]:
-    """Whether half the step finds other radii; NaN is no radius, which differs from any that is one."""
-    apart = np.nan_to_num(np.abs(again / radii - 1)[~(np.isnan(radii) & np.isnan(again))], nan=np.inf)
+def _step_changes(radii: FloatArray, again: FloatArray) -> FloatArray:
+    """How far half the step moves radii, relatively; NaN is no radius, which differs from any that is one."""
+    return np.nan_to_num(np.abs(again / radii - 1)[~(np.isnan(radii) & np.isnan(again))], nan=np.inf)
+
+
+def _step_flags(apart: FloatArray, step: float) -> list[Flag]:
+    """Whether half the step finds other radii."""
     change = float(np.median(apart)) if len(apart) else 0.0
     if change <= STEP_CHANGE:
         return []

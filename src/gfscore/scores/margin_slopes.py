@@ -46,6 +46,7 @@ class Norm(StrEnum):
 
 DIRECTIONS = {Norm.L2: 32, Norm.LINF: 64}  # relative standard error of a radius: 12.5 and 19.6 %
 MAX_RADIUS = {Norm.L2: 2.0, Norm.LINF: 32 / 255}  # four times the radius that RobustBench attacks CIFAR-10 with
+REFINE, MOST_MIDPOINTS = 6, 8  # by default, and at all: a forward and a backward pass each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,7 @@ class FirstOrder:
     directions: int | None = None  # of the forward-only estimate; None: DIRECTIONS of the norm
     step: float = 0.01  # of the same: L2 length of a step in [0, 1] pixel units
     seed: int = 0  # of the directions
+    refine: int = REFINE  # midpoints that a radius by gradients is found again from; one without is first-order
 
     def __post_init__(self) -> None:
         if self.rivals < 1 or self.count < 1:
@@ -67,6 +69,11 @@ class FirstOrder:
             raise OptionError(f"step {self.step} is not between 0 and 1, the range of a pixel. The default is 0.01.")
         if self.seed < 0:
             raise OptionError(f"seed {self.seed} is negative. Give 0 or more.")
+        if not 0 <= self.refine <= MOST_MIDPOINTS:
+            raise OptionError(
+                f"refine {self.refine} is not a number of midpoints from 0 to {MOST_MIDPOINTS}. "
+                f"The default is {REFINE}, and 0 leaves radii first-order."
+            )
         if not 0 < self.largest < math.inf:
             raise OptionError(f"max_radius {self.largest} is not a positive number. Radii are in [0, 1] pixels.")
         if self.eps is not None and not 0 <= self.eps < self.largest:
@@ -104,7 +111,9 @@ class FirstOrder:
 
     def measure(self, *, gradients: bool) -> dict[str, Any]:
         """What decides the gradient norms, apart from model and data: neither eps nor the largest radius."""
-        how = {} if gradients else {"directions": self.count, "step": self.step, "seed": self.seed}
+        how: dict[str, Any] = {"refine": self.refine} if self.refine else {}
+        if not gradients:
+            how = {"directions": self.count, "step": self.step, "seed": self.seed}
         return {"rivals": self.rivals, "gradients": gradients, **how}
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,16 @@ class Activation(StrEnum):
 
     SOFTMAX = "softmax"  # does not change when all logits are shifted
     SIGMOID = "sigmoid"  # does; what the paper used for CIFAR-10
+
+
+class RadiusNotes(NamedTuple):
+    """What flags about first-order radii rest on; of a piece it adds up to that of the whole."""
+
+    correct: int  # samples that lead in their class
+    flat: int  # of them without a slope towards a rival
+    steep: int  # of the others with one beyond float32
+    capped: int  # radii at the maximum
+    changes: FloatArray  # relative change with half the step of the few radii that were found twice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,6 +52,7 @@ class LocalScores:
     abstained: BoolArray | None = None  # (N,), where no class could be named, for a score that may say so
     halved_batches: int = 0  # of the model, that did not fit into memory while the score was measured
     failure_rate: float = 0.0  # probability with which a value is larger than what it stands for
+    notes: RadiusNotes | None = None  # of first-order radii
 
     def correct(self, labels: IntArray) -> BoolArray:
         """Whether each sample was given its true class, and not by abstaining from any; ``(N,)``."""

@@ -5,6 +5,7 @@ import hashlib
 import logging
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -164,13 +165,17 @@ def _stands_at(file: IO[bytes], path: Path) -> bool:
 
 def refuse_unreadable(path: Path) -> None:
     """The plain reasons why a path cannot be a data file."""
-    if path.is_dir():
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingFileError("does not exist. Check the path.") from None
+    except OSError as error:
+        raise FileError(f"cannot be read ({error.strerror}). Check its permissions.") from error
+    if stat.S_ISDIR(found.st_mode):
         raise FileError("is a directory. Name a file.")
-    if not path.exists():
-        raise MissingFileError("does not exist. Check the path.")
     if not os.access(path, os.R_OK):
         raise FileError("cannot be read (Permission denied). Check its permissions.")
-    if path.is_file() and path.stat().st_size == 0:
+    if stat.S_ISREG(found.st_mode) and found.st_size == 0:
         raise FileError("is empty (0 bytes). Write it again.")
 
 

@@ -32,7 +32,6 @@ LENGTH_BYTES = 8  # a safetensors file begins with the length of its JSON header
 # Metadata of a finished file: the checksum of each shard's rows, of all that is not in a shard, and for each shard the
 # batches that did not fit into memory.
 DIGESTS, REST, HALVED = "shard_sha256", "rest_sha256", "halved_batches"
-ON_GPU = " on a GPU"  # after the fingerprint of a model: its logits differ there in their last digits
 # metadata that makes it a logits file by itself: names, which part of which data its rows are, what made them
 RUN = "gfscore.run"  # the name of a key that nobody else writes
 FACTS = ("class_names", "sample_ids", "class_sizes", "data", RUN)
@@ -102,6 +101,11 @@ class Entry(Journal):
             return self.damaged_shards() != []
         there = (index for index in range(len(self.shards)) if self._shard_path(index).exists())
         return any(self.read_shard(index) is None for index in there)
+
+    def shards_there(self) -> list[int]:
+        """The shards that are there, finished or not, without a look into them."""
+        whole = self.finished.exists()
+        return [index for index in range(len(self.shards)) if whole or self._shard_path(index).exists()]
 
     def read_shard(self, index: int) -> tuple[FloatArray, int] | None:
         """Logits of a shard and how many of its batches were halved, or None when it is missing or damaged."""

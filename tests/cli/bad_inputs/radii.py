@@ -57,9 +57,14 @@ def part_of_a_score(folder):
     return [*RUN, "--score", "first-order", "--norm", "linf", "--radii", "10"]
 
 
-@case("--eps is about first-order radii, and a stream keeps only sums. Leave --stream out.")
-def eps_of_a_stream(folder):
-    return [*RUN, "--stream", "--eps", "2/255"]
+@case("--eps is about first-order radii, which take the model itself. Say --model and --data.")
+def eps_of_streamed_logits(folder):
+    return ["audit", "--stream", "net.npz", "--eps", "2/255"]
+
+
+@case("logits files hold logits, and a radius takes the model itself. Say --model and --data.")
+def radii_of_streamed_logits(folder):
+    return ["audit", "--stream", "net.npz", "--score", "first-order", "--norm", "linf"]
 
 
 @case("a first-order radius runs on this machine only; --engine ray computes logits. Leave --engine out.")

@@ -192,6 +192,20 @@ def draw_per_class(data: Dataset, n_per_class: int, seed: int) -> Data:
     )
 
 
+def some_rows(data: Dataset, rows: IntArray) -> Data:
+    """A few rows of a data set, ascending, for a trial: a set of its own, whose samples keep their names."""
+    ids = data.sample_ids or range(len(data.labels))
+    return Data(
+        source=data.source,
+        labels=data.labels[rows],
+        layout=data.layout,
+        read=lambda wanted: np.concatenate([data.images(run) for run in _runs(rows[wanted])]),
+        digest=lambda: hashlib.sha256(rows.tobytes()).hexdigest(),
+        class_names=data.class_names,
+        sample_ids=tuple(str(ids[row]) for row in rows.tolist()),
+    )
+
+
 def take(data: Dataset, rows: IntArray) -> NDArray[Any]:
     """Images of some rows, each given once, in any order: read from the first to the last, neighbours together."""
     order = np.argsort(rows)

@@ -1,21 +1,20 @@
 """Models of every kind behind one call; each runtime is imported only when a model needs it."""
 
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from gfscore import zoo
 from gfscore.arrays import FloatArray
-from gfscore.errors import FileError, ModelError, OptionError, first_line, naming
+from gfscore.errors import FileError, OptionError, naming
 from gfscore.inputs.models.forward_passes import run_batch
 from gfscore.inputs.models.torch_model import PROGRAMS, TorchModel, load_factory, load_program, wrap_module
 from gfscore.inputs.protocols import Layout, Model, SuggestedPreprocessing
 from gfscore.names import listing
 from gfscore.storage import is_address, refuse_unreadable, to_read
 
-__all__ = ["CallableModel", "SuggestedPreprocessing", "TorchModel", "load_model", "on_gpu", "wrap_module"]
+__all__ = ["CallableModel", "SuggestedPreprocessing", "TorchModel", "load_model", "wrap_module"]
 
 KINDS = ("torch", "timm", "hf", "robustbench", "zoo")
 Format = Literal["onnx", "torchscript", "pt2"]
@@ -151,34 +150,3 @@ def _zoo_file(name: str) -> Path:
     if name not in files:
         raise OptionError(f"model 'zoo:{name}' is not in the zoo. It has {listing(sorted(files), most=20)}.")
     return files[name]
-
-
-def on_gpu(model: Model) -> Model:
-    """The model on the GPU of this process; refused where its runtime finds none, as it would be slow and idle."""
-    with naming(model.name):
-        if isinstance(model, TorchModel):
-            return _torch_on_gpu(model)
-        from gfscore.inputs.models.onnx_model import CUDA, OnnxModel, onnxruntime, open_session
-
-        if not isinstance(model, OnnxModel):
-            raise ModelError("runs where it likes: it cannot be put on a GPU. Leave --gpus-per-actor out.")
-        if CUDA not in onnxruntime.get_available_providers():
-            raise ModelError(
-                "was given a GPU that onnxruntime cannot use here. Install onnxruntime-gpu on the nodes, or leave "
-                "--gpus-per-actor out."
-            )
-        return replace(model, session=open_session(model.path, gpu=True))
-
-
-def _torch_on_gpu(model: TorchModel) -> TorchModel:
-    torch = sys.modules["torch"]  # the module could not exist without it
-    if not torch.cuda.is_available():
-        raise ModelError(
-            "was given a GPU that torch cannot use here. Install torch with CUDA on the nodes, or leave "
-            "--gpus-per-actor out."
-        )
-    device = torch.device("cuda")
-    try:
-        return replace(model, module=model.module.to(device), device=device)
-    except (RuntimeError, NotImplementedError) as error:  # too large for it, or a program that is bound to a device
-        raise ModelError(f"cannot be put on a GPU ({first_line(error)}). Leave --gpus-per-actor out.") from error

@@ -1,30 +1,29 @@
 """A model as a differentiable torch module of [0, 1] pixels, the unit of every radius, or the reason why not.
 
-An ONNX graph becomes one through onnx2torch, which knows opsets up to about 17.
+An ONNX graph becomes one through onnx2torch: :mod:`~gfscore.inputs.models.graph_conversion`.
 """
 
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gfscore.arrays import FloatArray, IntArray, map_chunks, row_chunks
-from gfscore.errors import ModelError, first_line, require
+from gfscore.errors import ModelError, first_line, naming
+from gfscore.inputs.models.devices import torch_device
 from gfscore.inputs.models.forward_passes import forward_batches
-from gfscore.inputs.models.onnx_model import OnnxModel, onnxruntime, quiet_options
+from gfscore.inputs.models.graph_conversion import EXTRA, WITHOUT, convert_graph
+from gfscore.inputs.models.onnx_model import OnnxModel
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.torch_model import TorchModel, pick_output
+from gfscore.inputs.models.transfers import computing, to_device
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
 from gfscore.inputs.protocols import Model, along_channels
 
-EXTRA, PURPOSE = "gradients", "the gradient of a model"
-WITHOUT = "--gradients no, or --method bisection in a check."  # how a command is told to
-KNOWN_OPSET = 17  # what a newer graph is declared to be, once what has changed since is rewritten
-AXES_MOVED = ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2")  # to an input, in opset 18
+PURPOSE = "the gradient of a model"
 TOLERANCE = 1e-4  # of the largest logit: runtimes that sum in another order differ by about 1e-6
 COMPARED = 16  # images, at most
 PIECE_PIXELS = 1 << 16  # about so many values of images are differentiated together on a core: 21 images of CIFAR-10
@@ -35,28 +34,38 @@ def differentiable(model: Model, preprocessing: Preprocessing, pixels: Pixels) -
     """A ``torch.nn.Module`` from [0, 1] pixels in the model's layout to logits, checked on ``pixels`` (n, ...) first.
 
     Torch models are used as they are, ONNX graphs are converted. The module must give the logits that the model itself
-    gives on the first images, within ``TOLERANCE`` of the largest: another network has other gradients. A model that
-    has none raises :class:`~gfscore.errors.ModelError`, a missing package :class:`~gfscore.errors.MissingExtraError`.
+    gives on the first images, within ``TOLERANCE`` of the largest: another network has other gradients. It runs on the
+    model's device, in the precision of the weights even where forward passes are in another. A model that has none
+    raises :class:`~gfscore.errors.ModelError`, a missing package :class:`~gfscore.errors.MissingExtraError`.
     """
     torch = torch_for(PURPOSE, extra=EXTRA)
     few = np.array(pixels[:COMPARED], order="C")  # a copy: torch warns of arrays that nobody may write to
-    expected = forward_batches(model, preprocessing.normalise(few, model.layout), len(few)).values
-    inner, told = _torch_model(model, torch), ""
-    for fixed_batch in dict.fromkeys((None, inner.fixed_batch)):  # any batch first: a converted graph often takes it
-        module = _pixel_module(torch, preprocessing, inner, fixed_batch)
-        try:
-            inputs = torch.from_numpy(few).to(inner.device).requires_grad_(requires_grad=True)
-            logits = module(inputs)
-            torch.autograd.grad(logits.sum(), inputs)
-            largest = max(np.abs(expected).max(), np.finfo(np.float32).tiny)  # zeros everywhere are matched by zeros
-            off = float(np.abs(logits.detach().cpu().numpy() - expected).max() / largest)
-        except Exception as error:  # a forward pass may raise anything
-            told = first_line(error)
-            continue
-        if off <= TOLERANCE:
-            return module
-        told = f"as a torch module its logits are off by {off:.1e} of the largest"
+    exact = replace(model, precision=None) if isinstance(model, TorchModel) else model  # gradients are in float32
+    expected = forward_batches(exact, preprocessing.normalise(few, model.layout), len(few)).values
+    told = ""
+    for inner in _torch_models(model, torch):
+        for fixed_batch in dict.fromkeys(
+            (None, inner.fixed_batch)
+        ):  # any batch first: a converted graph often takes it
+            module = _pixel_module(torch, preprocessing, inner, fixed_batch)
+            try:
+                off = _deviation(torch, module, few, expected)
+            except Exception as error:  # a forward pass may raise anything
+                told = told or first_line(error)
+                continue
+            if off <= TOLERANCE:
+                return module
+            told = f"as a torch module its logits are off by {off:.1e} of the largest"
     raise ModelError(f"has no gradients to rely on ({told}). Go without them: {WITHOUT}").found_in(model.name)
+
+
+def _deviation(torch: Any, module: Any, few: Pixels, expected: FloatArray) -> float:
+    """How far the logits of a module, which must have gradients, are from those expected: a share of the largest."""
+    inputs = to_device(torch, few, module.scale.device).requires_grad_(requires_grad=True)
+    logits = module(inputs)
+    torch.autograd.grad(logits.sum(), inputs)
+    largest = max(np.abs(expected).max(), np.finfo(np.float32).tiny)  # zeros everywhere are matched by zeros
+    return float(np.abs(logits.detach().cpu().numpy() - expected).max() / largest)
 
 
 def rounding_errors(module: Any, pixels: Pixels, logits: FloatArray) -> FloatArray:
@@ -71,7 +80,7 @@ def rounding_errors(module: Any, pixels: Pixels, logits: FloatArray) -> FloatArr
         wide = copy.deepcopy(module).double()
         with torch.no_grad():
             for rows in row_chunks(len(pixels), pixels[0].size, values=PIECE_PIXELS):
-                images = torch.from_numpy(pixels[rows].astype(np.float64)).to(wide.scale.device)
+                images = to_device(torch, pixels[rows].astype(np.float64), wide.scale.device)
                 exact[rows] = wide(images).cpu().numpy()
     except Exception:  # a layer may insist on its precision, a device may not have this one
         exact[:] = np.nan
@@ -81,7 +90,14 @@ def rounding_errors(module: Any, pixels: Pixels, logits: FloatArray) -> FloatArr
 
 
 def margin_gradients(module: Any, pixels: Pixels, labels: IntArray, rivals: IntArray) -> FloatArray:
-    """Gradients of ``f_y - f_j`` with respect to the pixels, (n, R, D), for the rivals j (n, R) of each of n images.
+    """Gradients of ``f_y - f_j`` with respect to the pixels, (n, R, D), for the rivals j (n, R) of each of n images."""
+    return margins_and_gradients(module, pixels, labels, rivals)[1]
+
+
+def margins_and_gradients(
+    module: Any, pixels: Pixels, labels: IntArray, rivals: IntArray | int
+) -> tuple[FloatArray, FloatArray]:
+    """Margins ``f_y - f_j``, (n, R), and their gradients, (n, R, D), for rivals j: given ones, or so many strongest.
 
     The images of a batch must not depend on each other, as in eval mode they do not: on a processor each core takes a
     few at a time, whose activations stay in its cache, and no core waits for another within an operation.
@@ -89,23 +105,29 @@ def margin_gradients(module: Any, pixels: Pixels, labels: IntArray, rivals: IntA
     torch = torch_for(PURPOSE, extra=EXTRA)
     device = module.scale.device
 
-    def few(rows: slice) -> FloatArray:
+    def few(rows: slice) -> tuple[FloatArray, FloatArray]:
         inputs = torch.from_numpy(np.ascontiguousarray(pixels[rows])).to(device).requires_grad_(requires_grad=True)
         logits = module(inputs)
-        own, others = (
-            logits.gather(1, torch.from_numpy(np.array(classes[rows])).to(device))
-            for classes in (labels[:, None], rivals)
-        )
-        sums = (own - others).sum(dim=0)
+        own_class = torch.from_numpy(np.array(labels[rows, None])).to(device)
+        if isinstance(rivals, int):
+            others = logits.detach().scatter(1, own_class, -torch.inf)
+            chosen = others.topk(min(rivals, others.shape[1] - 1), dim=1).indices
+        else:
+            chosen = torch.from_numpy(np.array(rivals[rows])).to(device)
+        margins = logits.gather(1, own_class) - logits.gather(1, chosen)
+        sums = margins.sum(dim=0)
         gradients = [torch.autograd.grad(one, inputs, retain_graph=True)[0].flatten(1) for one in sums]
-        return np.asarray(torch.stack(gradients, dim=1).cpu().numpy())
+        stacked = torch.stack(gradients, dim=1)
+        return tuple(found.detach().cpu().numpy() for found in (margins, stacked))
 
     if device.type != "cpu":
         return few(slice(None))
     columns = max(pixels[0].size, PIECE_PIXELS // MOST_IMAGES)
     pieces = list(row_chunks(len(pixels), columns, values=PIECE_PIXELS, shared=True))
     with _one_thread_each(torch):
-        return np.concatenate(list(map_chunks(few, pieces)))
+        found = list(map_chunks(few, pieces))
+    margins, gradients = (np.concatenate(each) for each in zip(*found, strict=True))
+    return margins, gradients
 
 
 @contextmanager
@@ -119,76 +141,27 @@ def _one_thread_each(torch: Any) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _torch_model(model: Model, torch: Any) -> TorchModel:
-    """The model itself, or what its graph was converted to."""
+def _torch_models(model: Model, torch: Any) -> Iterator[TorchModel]:
+    """The model itself, or what its graph can be converted to, the likeliest first."""
     if isinstance(model, TorchModel):
-        return model
+        yield model
+        return
     if not isinstance(model, OnnxModel):
         raise ModelError(
             f"has no gradients: it is a function that nobody can look into. Go without them: {WITHOUT}"
         ).found_in(model.name)
-    return TorchModel(
-        module=convert_graph(model),
-        name=model.name,
-        fingerprint=model.fingerprint,
-        device=torch.device("cpu"),
-        dtype=torch.from_numpy(np.empty(0, model.dtype)).dtype,
-        layout=model.layout,
-        fixed_batch=model.fixed_batch,
-    )
-
-
-def convert_graph(model: OnnxModel) -> Any:
-    """A torch module that computes the chosen output of the graph; a reason in one line where there is none.
-
-    A fixed batch is opened: the module takes any, unless the graph itself holds the number. Nothing here proves that
-    the module computes what the graph does: :func:`differentiable` compares them.
-    """
-    purpose = "the gradient of an ONNX model"
-    onnx = require("onnx", extra=EXTRA, purpose=purpose)
-    with no_deprecations():
-        onnx2torch = require("onnx2torch", extra=EXTRA, purpose=purpose)
-    graph = _open_batch(onnx.load(model.path), model)
-    newer = any(entry.domain == "" and entry.version > KNOWN_OPSET for entry in graph.opset_import)
-    try:
-        with no_deprecations():
-            try:
-                module = onnx2torch.convert(_rewrite(graph, onnx) if newer else graph)
-            except NotImplementedError:  # an operator in a version it does not know
-                module = onnx2torch.convert(graph if newer else _rewrite(graph, onnx))
-    except Exception as error:
-        told = first_line(error) or type(error).__name__
-        raise ModelError(f"has no gradients: onnx2torch cannot convert it ({told}). Go without: {WITHOUT}") from error
-    return module.eval().requires_grad_(requires_grad=False)
-
-
-def _open_batch(graph: Any, model: OnnxModel) -> Any:
-    """The graph with the chosen output alone and any number of images; shapes noted inside it are dropped."""
-    kept = [entry for entry in graph.graph.output if entry.name == model.output]
-    del graph.graph.output[:], graph.graph.value_info[:]
-    graph.graph.output.extend(kept)
-    for entry in (*graph.graph.input, *graph.graph.output):
-        if entry.name in (model.input, model.output) and entry.type.tensor_type.shape.dim:
-            entry.type.tensor_type.shape.dim[0].dim_param = "n"
-    return graph
-
-
-def _rewrite(graph: Any, onnx: Any) -> Any:
-    """A newer graph in the words of opset 17: constants folded by onnxruntime, axes as attributes again."""
-    options = quiet_options()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    with TemporaryDirectory() as folder:
-        options.optimized_model_filepath = str(Path(folder) / "folded.onnx")
-        onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        folded = onnx.load(options.optimized_model_filepath)
-    constants = {tensor.name: tensor for tensor in folded.graph.initializer}
-    for node in folded.graph.node:
-        if node.op_type in AXES_MOVED and len(node.input) == 2:
-            axes = onnx.numpy_helper.to_array(constants[node.input.pop()])
-            node.attribute.append(onnx.helper.make_attribute("axes", axes.tolist()))
-    del folded.opset_import[:]
-    folded.opset_import.append(onnx.helper.make_opsetid("", KNOWN_OPSET))
-    return folded
+    with naming(model.name):
+        device = torch_device(torch, model.gradients_on)
+        for module in convert_graph(model):
+            yield TorchModel(
+                module=module.to(device),
+                name=model.name,
+                fingerprint=model.fingerprint,
+                device=device,
+                dtype=torch.from_numpy(np.empty(0, model.dtype)).dtype,
+                layout=model.layout,
+                fixed_batch=model.fixed_batch,
+            )
 
 
 def _pixel_module(torch: Any, preprocessing: Preprocessing, inner: TorchModel, fixed_batch: int | None) -> Any:
@@ -212,7 +185,7 @@ def _pixel_module(torch: Any, preprocessing: Preprocessing, inner: TorchModel, f
             filled = piece
             if fixed_batch is not None:  # copies of the last row, as forward_passes.pad has it
                 filled = torch.cat([piece, piece[-1:].expand(fixed_batch - len(piece), *piece.shape[1:])])
-            with no_deprecations():
+            with no_deprecations(), computing(torch, filled.device):
                 returned = pick_output(self.inner(filled), inner.output, torch.Tensor)
             return returned.flatten(1)[: len(piece)]  # (n, K, 1, 1) from a convolutional head becomes (n, K)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gfscore.arrays import FloatArray
 from gfscore.errors import ModelError, OptionError, SamplesError, first_line
 from gfscore.inputs.models import AMBIGUOUS, ENDINGS, KINDS, CallableModel, wrap_module
+from gfscore.inputs.models.devices import session_device
 from gfscore.inputs.models.forward_passes import run_batch
 from gfscore.inputs.protocols import Layout, Model
 from gfscore.names import as_array
@@ -144,7 +145,8 @@ def _open_session(session: Any, name: str, output: str | int | None) -> Model:
 
     path = str(getattr(session, "_model_path", None) or "")
     if path and Path(path).is_file():
-        return replace(load_onnx(Path(path), name=name, output=output), session=session)
+        opened = load_onnx(Path(path), name=name, output=output)
+        return replace(opened, session=session, device=session_device(session))
     declared, chosen = only_input(session.get_inputs()), chosen_output(session.get_outputs(), output)
     batch, kind = (declared.shape[0] if declared.shape else None), FLOATS[declared.type]
     return CallableModel(

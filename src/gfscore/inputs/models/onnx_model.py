@@ -8,7 +8,7 @@ field numbers of onnx.proto (https://github.com/onnx/onnx/blob/main/onnx/onnx.pr
 
 import mmap
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,6 @@ import onnxruntime as onnxruntime
 FLOATS: dict[str, type[np.floating[Any]]] = {
     "tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64,
 }  # fmt: skip
-CUDA = "CUDAExecutionProvider"
 FATAL_ONLY = 4  # onnxruntime's severity
 VARINT, WITH_LENGTH = 0, 2  # wire types
 FIXED_BYTES = {1: 8, 5: 4}  # wire types of a fixed length, with the bytes they take
@@ -62,6 +61,8 @@ class OnnxModel:
     output: str
     dtype: type[np.floating[Any]]  # of the input; float32 is cast to it
     files: Watched  # the graph and its weights, as they were before they were opened
+    device: str = "cpu"  # of the session
+    gradients_on: str = "cpu"  # where the torch module goes that the graph is converted to; auto: the best there is
 
     def __call__(self, inputs: FloatArray) -> FloatArray:
         """Logits (n, K) of a batch, with hardly anything per call beyond what the runtime itself costs."""
@@ -139,11 +140,14 @@ def quiet_options() -> Any:
     return options
 
 
-def open_session(path: Path, threads: int | None = None, *, gpu: bool = False) -> Any:
-    """A runtime for the graph, on the CPU alone or first of all on a GPU."""
+def open_session(
+    path: Path, threads: int | None = None, *, provider: tuple[str, Mapping[str, str]] | None = None
+) -> Any:
+    """A runtime for the graph, on the CPU alone or first of all by a ``provider``, with what that is told."""
     options = quiet_options()
     options.intra_op_num_threads = threads or 0  # 0: all cores
-    providers = [*([CUDA] if gpu else []), "CPUExecutionProvider"]
+    options.enable_mem_pattern = provider is None or provider[0] != "DmlExecutionProvider"  # which cannot have it
+    providers = [*([provider] if provider is not None else []), "CPUExecutionProvider"]
     try:
         # no fallback: onnxruntime announces it on standard output, and there is no other provider to fall back to
         session = onnxruntime.InferenceSession(path, options, providers=providers, enable_fallback=0)

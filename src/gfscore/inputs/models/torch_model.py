@@ -17,6 +17,7 @@ from gfscore.errors import FileError, ModelError, OptionError, first_line, namin
 from gfscore.inputs.models.fingerprints import hash_texts, module_fingerprint, source_hash
 from gfscore.inputs.models.forward_passes import run_batch
 from gfscore.inputs.models.shims import no_deprecations, torch_for
+from gfscore.inputs.models.transfers import computing, to_device
 from gfscore.inputs.protocols import LOGITS, Layout, SuggestedPreprocessing
 from gfscore.names import listing
 from gfscore.storage import Watched, changed_file, refuse_unreadable
@@ -43,6 +44,7 @@ class TorchModel:
     output: str | int | None = None
     suggested_preprocessing: SuggestedPreprocessing | None = None
     files: Watched | None = None  # what it was read from, where the fingerprint is of that and not of the module
+    precision: str | None = None  # of forward passes, where torch allows it; None: that of the weights
 
     def __call__(self, inputs: FloatArray) -> FloatArray:
         """Logits (n, K) of a batch."""
@@ -51,8 +53,8 @@ class TorchModel:
     def _forward(self, batch: FloatArray) -> FloatArray:
         torch = sys.modules["torch"]  # the module could not exist without it
         batch = np.require(batch, requirements=["C", "W"])  # else torch warns, or fails
-        with torch.inference_mode():
-            returned = self.module(torch.from_numpy(batch).to(self.device, self.dtype))
+        with torch.inference_mode(), computing(torch, self.device, self.precision):
+            returned = self.module(to_device(torch, batch, self.device).to(self.dtype))
         logits = pick_output(returned, self.output, torch.Tensor)
         return np.asarray(logits.detach().float().cpu().numpy())
 

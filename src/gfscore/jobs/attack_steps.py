@@ -1,0 +1,141 @@
+"""Attacks of a check as a step: tried on a few images, as nobody knows beforehand how many passes each takes."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from gfscore.arrays import IntArray
+from gfscore.attacks import Refuter, ScoredRun, refute
+from gfscore.engines.local import measured, score_first_order
+from gfscore.inputs.data import random_rows
+from gfscore.inputs.models.shims import torch_for
+from gfscore.jobs.options import Options
+from gfscore.jobs.stages import score_samples
+from gfscore.jobs.steps import known_correct, module_of
+from gfscore.jobs.trials import Amount, Step, Stopwatch, Tried
+from gfscore.measures import Assault, Logits, Run
+from gfscore.measures.sized_attacks import TARGET_CLASSES, pgd
+from gfscore.measures.slopes import Gradients
+
+ATTACKED_TOGETHER = 250
+APGD_STEPS, FAB_STEPS, SQUARE_QUERIES = 100, 100, 5000  # of standard AutoAttack
+LOOKS = 55  # at what still stands, and starts
+ROUNDS = 5  # of a gradient and the passes that go with it, in a piece of a trial
+
+Measure = Callable[[Run, Stopwatch], None]
+
+
+def attack_steps(
+    run: Run, options: Options, methods: list[Refuter] | None, assault: Assault | None, per_class: int
+) -> list[Step]:
+    """Refuters, or AutoAttack, on a random part of each class."""
+    rows = random_rows(run.data.labels, per_class, options.seed)
+    found = [_refuters(run, rows, options, methods)] if assault is None or methods is not None else []
+    if assault is not None:
+        found.append(_pgd(run, rows, options, assault) if assault.quick else _autoattack(run, rows, options))
+    return found
+
+
+def autoattack_passes(n_classes: int) -> tuple[int, int]:
+    """Forward passes of an image that no part of AutoAttack breaks, and gradients: the most that it takes.
+
+    APGD on one loss and on each target, FAB on each target, and Square's queries, with some looks in between.
+
+    >>> autoattack_passes(10), autoattack_passes(1000)
+    ((7865, 1910), (7865, 1910))
+    """
+    targets = min(TARGET_CLASSES, n_classes - 1)
+    gradients = (APGD_STEPS + 1) * (1 + targets) + FAB_STEPS * targets
+    return gradients + SQUARE_QUERIES + FAB_STEPS * targets + LOOKS, gradients
+
+
+def _step(run: Run, rows: IntArray, what: str, measure: Measure, per_image: tuple[int, int] | None = None) -> Step:
+    """Attacks on those of some rows that are classified correctly; ``per_image`` are passes at most, where known."""
+
+    def amount(tried: Tried) -> Amount:
+        known = known_correct(run)
+        correct = len(rows) * tried.per_image("correct") if known is None else int(known[rows].sum())
+        if per_image is not None:
+            forward, backward = (round(correct * passes) for passes in per_image)
+            return Amount(work=correct * per_image[1], forward=forward, backward=backward, are="at most")
+        forward, backward = (round(correct * tried.per_correct(name)) for name in ("forward", "backward"))
+        return Amount(work=correct, forward=forward, backward=backward, are="estimated")
+
+    about = {"images": len(rows), "rows": rows, "bytes_written": 0, "together": ATTACKED_TOGETHER}
+    return Step(what=what, measure=measure, amount=amount, **about)
+
+
+def _scored(part: Run, options: Options) -> ScoredRun:
+    samples = part.read(measured(part, Logits()).path)
+    radius = options.radius
+    if radius is None:
+        local = score_samples(samples, options)
+    else:
+        local = score_first_order(part, samples, radius, gradients=options.choice)
+    return ScoredRun(run=part, samples=samples, local=local)
+
+
+def _refuters(run: Run, rows: IntArray, options: Options, methods: list[Refuter] | None) -> Step:
+    def measure(part: Run, watch: Stopwatch) -> None:
+        subject = _scored(part, options)
+        watch.work = watch.correct = int((subject.local.values > 0).sum())
+        before = part.notes.passes
+        if watch.correct:
+            with _counting(module_of(part, Gradients.AUTO), watch), watch.running():
+                refute(subject, methods, per_class=None, seed=options.seed)
+        watch.forward += part.notes.passes - before
+
+    return _step(run, rows, "refuters", measure)
+
+
+def _pgd(run: Run, rows: IntArray, options: Options, assault: Assault) -> Step:
+    def measure(part: Run, watch: Stopwatch) -> None:
+        subject = _scored(part, options)
+        correct = np.flatnonzero(subject.local.values > 0)
+        watch.work = watch.correct = len(correct)
+        if watch.correct:
+            targets = subject.targets(correct, np.full(len(correct), assault.eps), assault.norm)
+            with _counting(part.differentiable(), watch), watch.running():
+                pgd(targets, part.differentiable(), seed=options.seed)
+
+    return _step(run, rows, "PGD", measure)
+
+
+def _autoattack(run: Run, rows: IntArray, options: Options) -> Step:
+    """AutoAttack takes minutes for one image: a trial does as many passes and gradients as a few of its steps do."""
+    per_image = autoattack_passes(run.check().n_classes)
+    forward = per_image[0] // per_image[1]  # passes for each gradient, the one that it takes itself included
+
+    def measure(part: Run, watch: Stopwatch) -> None:
+        subject = _scored(part, options)
+        watch.correct = int((subject.local.values > 0).sum())
+        pixels, module, torch = part.pixels(slice(0, part.n_samples)), part.differentiable(), torch_for("a trial")
+        images = torch.tensor(pixels, device=module.scale.device)
+        with watch.running():
+            for _ in range(ROUNDS):
+                inputs = images.clone().requires_grad_(requires_grad=True)
+                torch.autograd.grad(module(inputs).sum(), inputs)
+                with torch.no_grad():
+                    for _ in range(forward - 1):
+                        module(images)
+        watch.work = ROUNDS * len(images)
+
+    return _step(run, rows, "AutoAttack", measure, per_image)
+
+
+@contextmanager
+def _counting(module: Any, watch: Stopwatch) -> Iterator[None]:
+    """Count the images that go through a differentiable model inside the block, and their gradients."""
+
+    def seen(_module: Any, _inputs: Any, output: Any) -> None:
+        watch.forward += len(output)
+        watch.backward += len(output) if output.requires_grad else 0
+
+    hook = None if module is None else module.register_forward_hook(seen)
+    try:
+        yield
+    finally:
+        if hook is not None:
+            hook.remove()
