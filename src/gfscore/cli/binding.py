@@ -49,28 +49,34 @@ class Terminal(Face):
     def __init__(self, bar: Progress, *, quiet: bool) -> None:
         self.command = shlex.join(["gfscore", *sys.argv[1:]])
         self._bar, self._quiet = bar, quiet
-        self._tasks, self._measured = dict[str, TaskID](), dict[str, str]()
+        self._tasks = dict[str, TaskID]()  # by name: a model has one bar, whatever is measured of it
+        self._measured = dict[str, str]()  # of each of them now
         self._status: TaskID | None = None
 
-    def bar(self, name: str, what: str = "") -> Moved:
-        """What moves the bar of a model; it begins anew when something else is measured of that model."""
-        text = views.printable(f"{name}: {what}" if what else name)
+    def bar(self, name: str, what: str = "logits", unit: str = "images") -> Moved:
+        """What moves the bar of a model, which says what is measured of it now."""
+        about: dict[str, Any] = {"what": what, "unit": unit}
         if name not in self._tasks:
-            self._tasks[name] = self._bar.add_task(text, total=None)
+            self._tasks[name] = self._bar.add_task(views.printable(name), total=None, **about)
         elif self._measured[name] != what:
-            self._bar.reset(self._tasks[name], total=None, description=text)
-        task, self._measured[name] = self._tasks[name], what
+            self._bar.reset(self._tasks[name], total=None, **about)
+        task, self._measured[name], began = self._tasks[name], what, False
 
         def moved(done: int, total: int) -> None:
-            if self._measured[name] == what:
-                self._bar.update(task, completed=done, total=total)
+            nonlocal began
+            if self._measured[name] != what:  # what was measured before has something left to say
+                return
+            if not began and done > 0:  # what an earlier run left says nothing of the rate
+                self._bar.reset(task, total=total, completed=done, **about)
+            began = True
+            self._bar.update(task, completed=done, total=total)
 
         return moved
 
     def status(self, text: str) -> None:
         """Show it in a line below the bars."""
         if self._status is None:
-            self._status = self._bar.add_task("", total=None, is_text=True)
+            self._status = self._bar.add_task("", total=None, what="", is_text=True)
         self._bar.update(self._status, description=views.printable(text))
 
     def tell(self, text: str) -> None:

@@ -16,6 +16,8 @@ from gfscore.outputs.fitting import wrap_words
 
 UNLIMITED = 10_000  # columns of a pipe, which has no edge
 BAR_WIDTH = 40
+USUAL = 72  # columns of a terminal that have room for units
+SLOW = 10  # things a second, below which the digit after the point is worth its place
 READABLE: Final = "gfscore.readable"  # error handlers: for people, and for programs
 ESCAPED: Final = "gfscore.escaped"
 # What tables and sentences are made of, for encodings that lack it; one character for one where columns depend on it.
@@ -80,12 +82,19 @@ def say(console: Console, text: str) -> None:
 
 
 class Rate(ProgressColumn):
-    """Steps a second; nothing until it is known."""
+    """Images, or whatever is counted, a second; nothing until it is known."""
+
+    def __init__(self, *, with_unit: bool) -> None:
+        super().__init__(Column(no_wrap=True))
+        self._with_unit = with_unit
 
     def render(self, task: Task) -> Text:
-        """The rate of a piece of work."""
+        """The rate of a piece of work; one that is slow has a digit after the point."""
         speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{speed:,.0f}/s")
+        if speed is None:
+            return Text("")
+        unit = f" {task.fields.get('unit', '')}" if self._with_unit else ""
+        return Text(f"{speed:,.0f}{unit}/s" if speed >= SLOW else f"{speed:.1f}{unit}/s")
 
 
 class OfWork(ProgressColumn):
@@ -103,11 +112,13 @@ class OfWork(ProgressColumn):
 def progress_bar(*, quiet: bool) -> Progress:
     """Rate and time left; nothing in logs, where a bar would be noise, even where colours are wanted."""
     console = screen(stderr=True, quiet=quiet)
+    names = Column(overflow="fold")  # a long one goes on in the next line: nothing is cut
     return Progress(
-        TextColumn("{task.description}", markup=False),
+        TextColumn("{task.description}", markup=False, table_column=names),
+        TextColumn("{task.fields[what]}", markup=False, table_column=Column(no_wrap=True)),
         OfWork(BarColumn(bar_width=None, table_column=Column(max_width=BAR_WIDTH))),  # gives way to what is beside it
-        OfWork(MofNCompleteColumn()),
-        OfWork(Rate()),
+        OfWork(MofNCompleteColumn(table_column=Column(no_wrap=True))),
+        OfWork(Rate(with_unit=console.width >= USUAL)),
         OfWork(TimeRemainingColumn()),
         console=console,
         disable=quiet or not (console.is_interactive and console.file.isatty()),

@@ -69,7 +69,7 @@ def gate_runs(
     verdicts = []
     for each in open_runs(models, sets, run):
         with naming(each.name):
-            moved = face.bar(each.name, "samples drawn")
+            moved = face.bar(each.name, "draws")
             verdicts.append(_judge_run(each, policy, options, size=round, finite=finite, progress=moved))
     return verdicts
 

@@ -96,8 +96,8 @@ class Face:
 
     command: str | None = None  # as it was written, for the provenance
 
-    def bar(self, name: str, what: str = "") -> Progress:  # noqa: ARG002
-        """What is told how far a piece of work is: the bar of a model, and what is being measured of it."""
+    def bar(self, name: str, what: str = "logits", unit: str = "images") -> Progress:  # noqa: ARG002
+        """What is told how far a piece of work is: ``what`` is measured of the model of that name, in a unit."""
         return lambda _done, _total: None
 
     def status(self, text: str) -> None:

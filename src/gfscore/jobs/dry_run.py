@@ -56,7 +56,7 @@ def plan_run(job: str, model: Any, data: Any, run: RunOptions, face: Face, steps
 
 
 def _planned(run: Run, asked: Sequence[Step], start: tuple[float, float], face: Face) -> PlannedModel:
-    progress = face.bar(run.name, "trial")
+    progress = face.bar(run.name, "trial", "trials")
     measures = []
     for done, step in enumerate(asked):
         progress(done, len(asked))

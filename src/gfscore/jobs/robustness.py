@@ -11,7 +11,7 @@ from gfscore.arrays import FloatArray, IntArray
 from gfscore.assemble import make_provenance
 from gfscore.engines.local import begin, score_first_order
 from gfscore.errors import ModelError, OptionError, first_line
-from gfscore.jobs.calling import Face
+from gfscore.jobs.calling import Face, Progress
 from gfscore.jobs.common_words import ALL_RADII, NO_RADII, RADII
 from gfscore.jobs.options import Options
 from gfscore.jobs.stages import audit_scores
@@ -180,7 +180,7 @@ def begin_radii(run: Run | None, samples: Samples, radii: MeasuredRadii | None, 
     some, rows = _rows_of(run, samples, radii)
     if some:
         slopes, _ = choose_slopes(run, samples, radii.how, radii.gradients, only=rows)
-        begin(run, slopes, face.bar(run.name, RADII))
+        begin(run, slopes, _bar(run, rows, face))
 
 
 def begin_measures(
@@ -198,8 +198,14 @@ def _radii(run: Run, samples: Samples, radii: MeasuredRadii, face: Face) -> tupl
     some, rows = _rows_of(run, samples, radii)
     if not some:
         return None, None
-    progress = face.bar(run.name, RADII)
+    progress = _bar(run, rows, face)
     return score_first_order(run, samples, radii.how, gradients=radii.gradients, only=rows, progress=progress), rows
+
+
+def _bar(run: Run, rows: IntArray | None, face: Face) -> Progress:
+    """The bar of radii, which counts those that are asked for."""
+    progress = face.bar(run.name, RADII)
+    return progress if rows is None else of_part(progress, len(rows))
 
 
 def has_gradients(run: Run, choice: Gradients) -> bool:
@@ -211,6 +217,11 @@ def has_gradients(run: Run, choice: Gradients) -> bool:
     except Exception:  # whatever it is, measuring says it again, or goes without
         return choice is Gradients.YES
     return True
+
+
+def of_part(progress: Progress, n_asked: int) -> Progress:
+    """Progress in samples that are asked for, where rows are told of."""
+    return lambda done, total: progress(round(done * n_asked / max(total, 1)), n_asked)
 
 
 def draw_part(samples: Samples, codes: IntArray, count: int, seed: int) -> IntArray | None:

@@ -1,13 +1,12 @@
 """First-order radii of a stream: summed and counted shard by shard, as the score itself or beside another."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from gfscore.engines.local import summed
 from gfscore.errors import MissingExtraError, ModelError, OptionError, first_line
-from gfscore.jobs.calling import Face, Progress
+from gfscore.jobs.calling import Face
 from gfscore.jobs.common_words import RADII
-from gfscore.jobs.robustness import MeasuredRadii, has_gradients, not_measured, too_many_classes
+from gfscore.jobs.robustness import MeasuredRadii, has_gradients, not_measured, of_part, too_many_classes
 from gfscore.judge.robust_accuracy import eps_ladder, summed_robustness, with_robustness
 from gfscore.measures import RadiusSums, Run
 from gfscore.measures.slopes import Gradients
@@ -67,8 +66,3 @@ def part_sums(run: Run, radii: MeasuredRadii, count: int | None) -> tuple[Radius
     """The measure that sums radii of ``count`` samples of each class, or all; and why it uses no gradients."""
     measure, why = radius_sums(run, radii.how, radii.gradients, also=radii.also)
     return replace(measure, per_class=count), why
-
-
-def of_part(progress: Progress, n_asked: int) -> Callable[[int, int], None]:
-    """Progress in samples that are asked for, where rows are told of."""
-    return lambda done, total: progress(round(done * n_asked / max(total, 1)), n_asked)

@@ -117,16 +117,20 @@ def _fitted(done: list[Stopwatch], largest: float, name: str) -> tuple[float, fl
     return (start, slope) if slope > 0 and start >= 0 else (0.0, rate)
 
 
-def try_out(run: Run, step: Step, seconds: float = SECONDS) -> Tried:
+def try_out(run: Run, step: Step, seconds: float | None = None) -> Tried:
     """Do a step for a few random images, then for twice as many, and so on, for at most some seconds.
 
     Everything is kept in a folder that goes away. A piece is not begun that would take longer than what is left.
     """
     if len(step.rows) == 0:
         return Tried()
-    rng, pieces, begun = np.random.default_rng(0), list[Stopwatch](), time.perf_counter()
+    seconds = SECONDS if seconds is None else seconds
+    rng, pieces = np.random.default_rng(0), list[Stopwatch]()
     size, most, enough = 1, min(step.together, len(step.rows)), 0
     with TemporaryDirectory(prefix="gfscore-trial-") as folder:
+        warm = run.on_rows(_some(rng, run, step.rows, 1), Store(Path(folder) / "warm"))
+        step.measure(warm, Stopwatch())  # imports, and what a model does once
+        begun = time.perf_counter()
         while enough < PIECES:
             rows = _some(rng, run, step.rows, size)
             before, watch = time.perf_counter(), Stopwatch(images=len(rows))

@@ -17,7 +17,7 @@ REST = (
 )
 WHY = {
     "estimated": "The passes of {} depend on which images are right, or fall to an attack: as seen in the trial.",
-    "at most": "{} may end before: passes and times are the most that it takes.",
+    "at most": "Passes and times of {} are the most that it takes; it may end before.",
 }
 
 
@@ -71,8 +71,7 @@ def _show_model(model: PlannedModel, console: Console) -> None:
     for are, why in WHY.items():
         whats = [entry.what for entry in model.measures if entry.passes_are == are and entry.stored < entry.images]
         if whats:
-            said = why.format(" and ".join(whats))
-            console.print(Text(said[0].upper() + said[1:]))
+            console.print(Text(why.format(" and ".join(whats))))
     console.print()
 
 
