@@ -198,7 +198,9 @@ CASES = {
         "??/*/shard-*",
     ),
     "AutoAttack": Case(
-        ("check", *ZOO, "--n-per-class", "30", "--autoattack", "--eps", "0.15", "--budget", "160"), "??/*/shard-*"
+        ("check", *ZOO, "--n-per-class", "12", "--autoattack", "--eps", "0.15", "--budget", "80"),
+        "??/*/shard-*",
+        least=1,
     ),
     "rounds of a gate": Case(
         (

@@ -180,7 +180,7 @@ def begin_radii(run: Run | None, samples: Samples, radii: MeasuredRadii | None, 
     some, rows = _rows_of(run, samples, radii)
     if some:
         slopes, _ = choose_slopes(run, samples, radii.how, radii.gradients, only=rows)
-        begin(run, slopes, _bar(run, rows, face))
+        begin(run, slopes, of_part(face.bar(run.name, RADII), rows))
 
 
 def begin_measures(
@@ -198,14 +198,8 @@ def _radii(run: Run, samples: Samples, radii: MeasuredRadii, face: Face) -> tupl
     some, rows = _rows_of(run, samples, radii)
     if not some:
         return None, None
-    progress = _bar(run, rows, face)
+    progress = of_part(face.bar(run.name, RADII), rows)
     return score_first_order(run, samples, radii.how, gradients=radii.gradients, only=rows, progress=progress), rows
-
-
-def _bar(run: Run, rows: IntArray | None, face: Face) -> Progress:
-    """The bar of radii, which counts those that are asked for."""
-    progress = face.bar(run.name, RADII)
-    return progress if rows is None else of_part(progress, len(rows))
 
 
 def has_gradients(run: Run, choice: Gradients) -> bool:
@@ -219,9 +213,11 @@ def has_gradients(run: Run, choice: Gradients) -> bool:
     return True
 
 
-def of_part(progress: Progress, n_asked: int) -> Progress:
-    """Progress in samples that are asked for, where rows are told of."""
-    return lambda done, total: progress(round(done * n_asked / max(total, 1)), n_asked)
+def of_part(progress: Progress, asked: IntArray | None) -> Progress:
+    """Progress in samples that are asked for, where rows are told of; None: all of them are."""
+    if asked is None:
+        return progress
+    return lambda done, total: progress(round(done * len(asked) / max(total, 1)), len(asked))
 
 
 def draw_part(samples: Samples, codes: IntArray, count: int, seed: int) -> IntArray | None:
