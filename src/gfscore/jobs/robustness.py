@@ -183,10 +183,9 @@ def begin_radii(run: Run | None, samples: Samples, radii: MeasuredRadii | None, 
         begin(run, slopes, of_part(face.bar(run.name, RADII), rows))
 
 
-def begin_measures(
-    run: Run | None, samples: Samples, options: Options, radii: MeasuredRadii | None, face: Face
-) -> None:
-    """Let an engine begin with what the audit of a model will ask for once its logits are there."""
+def begin_measures(read: Any, options: Options, radii: MeasuredRadii | None, face: Face, source: Any) -> None:
+    """Let an engine begin with what the audit of a source will ask for once its logits are there."""
+    run, samples = source.run, read(source)
     if options.radius is not None and run is not None and run.engine is not None:
         slopes, _ = choose_slopes(run, samples, options.radius, options.choice)
         begin(run, slopes, face.bar(run.name, RADII))
