@@ -16,7 +16,7 @@ from gfscore.metrics.formulas import (
     theil,
     wcr,
 )
-from gfscore.results import Audit, Comparison, GateResult, ModelAudit
+from gfscore.results import Audit, Comparison, GateResult, ModelAudit, Repair
 from gfscore.samples import Samples
 
 if typing.TYPE_CHECKING:
@@ -29,6 +29,7 @@ if typing.TYPE_CHECKING:
     from gfscore.jobs.gate import gate
     from gfscore.jobs.options import Options, RunOptions
     from gfscore.jobs.plan import plan
+    from gfscore.jobs.repair import repair
     from gfscore.jobs.robustness import audit_first_order
     from gfscore.jobs.sources import samples_of
     from gfscore.jobs.stream import StreamingAudit
@@ -47,6 +48,10 @@ def _later(module: str, name: str) -> typing.Any:
 _NOTEBOOK = "gfscore.outputs.notebook"
 for _kind, _name in ((ModelAudit, "model"), (Audit, "audit"), (GateResult, "gate"), (Comparison, "comparison")):
     _kind.show_as(text=_later(_NOTEBOOK, f"{_name}_text"), html=_later(_NOTEBOOK, f"{_name}_html"))
+Repair.show_as(
+    text=_later("gfscore.outputs.repair_text", "repair_text"),
+    apply=_later("gfscore.inputs.models.biased", "apply_repair"),
+)
 for _kind in (ModelAudit, Audit):
     _kind.show_as(plot=_later(_NOTEBOOK, "plot"))
 Audit.show_as(
@@ -59,7 +64,7 @@ Audit.show_as(
 _LATE = {
     **dict.fromkeys(("audit", "audit_models"), "gfscore.jobs.audit"),
     "audit_first_order": "gfscore.jobs.robustness",
-    **{name: f"gfscore.jobs.{name}" for name in ("calibrate", "certify", "check", "compare", "gate", "plan")},
+    **{name: f"gfscore.jobs.{name}" for name in ("calibrate", "certify", "check", "compare", "gate", "plan", "repair")},
     **dict.fromkeys(("SCORE_MAX", "local_scores"), "gfscore.scores"),
     **dict.fromkeys(("Options", "RunOptions"), "gfscore.jobs.options"),
     "StreamingAudit": "gfscore.jobs.stream",
@@ -75,6 +80,7 @@ __all__ = [
     "GateResult",
     "ModelAudit",
     "Options",
+    "Repair",
     "RunOptions",
     "Samples",
     "StreamingAudit",
@@ -97,6 +103,7 @@ __all__ = [
     "plan",
     "rdi",
     "read_samples",
+    "repair",
     "samples_of",
     "theil",
     "wcr",

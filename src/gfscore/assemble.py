@@ -74,7 +74,8 @@ def assembled(
             target=intervals.target,
             seed=intervals.seed,
             # groups are known only once they came, so how many there will be cannot be allowed for before
-            anytime=intervals.method.anytime and profile.partition == "class",
+            anytime=intervals.method.anytime and profile.partition == "class" and intervals.temperatures is None,
+            temperatures=intervals.temperatures,
         ),
         partition=profile.partition,
         accuracy=profile.accuracy,

@@ -120,10 +120,12 @@ def eps_text(eps: float, norm: str | None) -> str:
 
     >>> eps_text(2 / 255, "linf"), eps_text(0.5 / 255, "linf"), eps_text(0.01, "linf"), eps_text(0.25, "l2")
     ('2/255', '0.5/255', '0.01', '0.25')
+    >>> eps_text(48 / 255, "linf"), eps_text(0.3, "linf")  # of large ones whole levels only, as 0.3 is 76.5
+    ('48/255', '0.3')
     """
-    levels = eps * 255
-    if norm == "linf" and levels <= MOST_LEVELS and abs(4 * levels - round(4 * levels)) < ROUND_EPS:
-        return f"{round(4 * levels) / 4:g}/255"
+    levels, parts = eps * 255, 4 if eps * 255 <= MOST_LEVELS else 1
+    if norm == "linf" and abs(parts * levels - round(parts * levels)) < ROUND_EPS:
+        return f"{round(parts * levels) / parts:g}/255"
     return f"{eps:.4g}"
 
 

@@ -184,3 +184,17 @@ def test_class_names_choose_the_columns_of_tables(models, capsys):
     assert run([*command, "--class-names", "names.txt"]) == 0
     expected = calibrate(models, "stability")
     assert json.loads(capsys.readouterr().out)["temperature"] == expected.temperature
+
+
+def test_models_are_run_and_normalised_word_by_word(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GFSCORE_STORE", str(tmp_path / "store"))
+    nets, how = ["zoo:standard", "zoo:trades", "zoo:awp"], {"n_per_class": 5, "mean": "0.5", "std": "0.5"}
+    said = [word for net in nets for word in ("--model", net)]
+    said += ["--data", "zoo:digits", "--n-per-class", "5", "--mean", "0.5", "--std", "0.5"]
+    assert run(["calibrate", "--objective", "models", *said, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    found = calibrate(model=nets, data="zoo:digits", objective="models", **how)
+    assert json.loads(found.to_json()) == printed
+    assert calibrate(nets, "models", data="zoo:digits", **how) == found
+    assert calibrate(nets, "models", data="zoo:digits", n_per_class=5) != found

@@ -101,7 +101,7 @@ def test_old_names_are_understood_with_a_note(arguments, note, capsys):
 def test_each_name_has_one_meaning():
     application()
     assert RENAMED["table"] == {"--layout": "--rows"}
-    assert RENAMED["calibrate"] == {"--range": "--temperature-range"}
+    assert RENAMED["calibrate"] == {"--format": "--model-format"}  # --range is that of pixels, as everywhere
     assert RENAMED["audit"] == {"--format": "--model-format"}
 
 

@@ -106,11 +106,12 @@ def test_what_is_said_is_written(folder):
 def test_nothing_is_written_over_in_silence(folder, capsys):
     Path("gfscore.toml").write_text("mine")
     assert run(["init", "net.onnx", "mnist.npz"]) == 2
-    message = "gfscore: gfscore.toml: is there already. Say --force to write over it, or --out for another file.\n"
+    message = "gfscore: gfscore.toml: is there already, with other words. Say --force to write over it, or --out for another file.\n"
     assert capsys.readouterr().err == message
     assert Path("gfscore.toml").read_text() == "mine"
     assert run(["init", "net.onnx", "mnist.npz", "--force", "--quiet"]) == 0
     assert tomllib.loads(Path("gfscore.toml").read_text())["data"] == "mnist.npz"
+    assert run(["init", "net.onnx", "mnist.npz", "--quiet"]) == 0  # the same again
 
 
 def test_what_cannot_be_read_is_said_and_nothing_written(folder, capsys):

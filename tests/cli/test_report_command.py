@@ -100,7 +100,7 @@ def test_only_files_of_gfscore_are_replaced_and_that_is_said(two, tmp_path, caps
     assert capsys.readouterr().err == "gfscore: report.html replaced an earlier file of that name.\n"
     (tmp_path / "mine.html").write_text("my own page")
     assert run(["report", "a", "-o", "mine.html"]) == 2
-    said = "mine.html: is there already, and gfscore did not write it. Choose another --out, or say --force."
+    said = "mine.html: is there already, and nothing in it says that gfscore wrote it. Choose another --out, or say --force."
     assert capsys.readouterr().err == f"gfscore: {said}\n"
     assert (tmp_path / "mine.html").read_text() == "my own page"
     assert run(["report", "a", "-o", "mine.html", "--force", "-q"]) == 0

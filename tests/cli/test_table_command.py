@@ -102,7 +102,7 @@ def test_default_layout_follows_the_number_of_models(result, capsys):
 def test_out_writes_a_file(result, tmp_path, capsys):
     assert table(capsys, "-o", "table.md") == ""
     printed = table(capsys)
-    assert (tmp_path / "table.md").read_text() == printed
+    assert (tmp_path / "table.md").read_text() == f"{printed}\n<!-- gfscore table -->\n"
 
 
 def test_a_number_that_does_not_exist_is_a_dash(tmp_path, capsys, monkeypatch):

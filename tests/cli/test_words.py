@@ -23,7 +23,7 @@ SHOWN = {"out", "json", "quiet", "per_sample", "junit", "sarif", "summary", "fai
 IN_PYTHON = {  # what has no text: arrays, callables, whoever listens
     "audit": {"labels", "sample_ids", "class_sizes", "finite", "name", "seen", "face", "gpu"},
     "gate": {"labels", "name", "seen", "face", "gpu"},
-    "calibrate": {"labels", "data", "run"},
+    "calibrate": {"labels", "face", "gpu"},
     "compare": {"labels", "names", "face", "gpu"},
     "certify": {"labels", "seen", "face", "gpu"},
     "check": {"folder", "face", "gpu"},

@@ -17,7 +17,15 @@ from gfscore import views
 from gfscore.cli.main import run
 from gfscore.dashboard import serving
 from gfscore.dashboard.controls import TEMPERATURES
-from gfscore.dashboard.numbers import Subject, file_subjects, tell_apart, uploaded_subject
+from gfscore.dashboard.numbers import (
+    Settings,
+    Subject,
+    audit_at,
+    file_subjects,
+    tell_apart,
+    uploaded_subject,
+    zoo_subjects,
+)
 from gfscore.dashboard.page import zip_figures
 from gfscore.errors import FileError
 from gfscore.jobs.audit import verdicts
@@ -312,6 +320,16 @@ def test_robust_accuracy_comes_first_where_an_audit_has_it(tmp_path):
     assert app.dataframe[0].value.to_numpy().tolist() == wanted
     whole = views.percent(audit.model.robustness.headline.value)
     assert any(f"would leave an estimated {whole}" in text.value.replace("\\", "") for text in app.markdown)
+
+
+def test_the_zoo_has_robust_accuracy_without_an_audit(tmp_path, monkeypatch):
+    monkeypatch.setenv("GFSCORE_STORE", str(tmp_path))
+    first = zoo_subjects(lambda _done, _name: None)[0]
+    wanted = gfscore.audit(model="zoo:standard", data="zoo:digits", delta=0.1).model
+    settings = Settings(temperature=1.0, fairness_weight=0.5, thresholds={}, delta=0.1)
+    model, notes = audit_at(first, settings)
+    assert (model.robustness, notes) == (wanted.robustness, [])
+    assert model.robustness is not None
 
 
 def test_a_stored_audit_opens_with_its_own_weight_and_temperature(logits_file, tmp_path):

@@ -84,7 +84,7 @@ def test_refined_radii_are_kept_and_say_how_they_were_refined(store, monkeypatch
     assert not np.isclose(refined.values[correct], first.values[correct], rtol=1e-3).all()
     of = Run(model=load_model("zoo:standard", threads=1), data=digits(), store=store)
     rows = np.array([7, 3, 500])
-    few = first_order_rows(of, rows, FirstOrder(norm="l2", refine=2), of.differentiable())
+    few = first_order_rows(of, rows, FirstOrder(norm="l2", refine=2), gradients=True)
     np.testing.assert_allclose(few.values, refined.values[rows], rtol=1e-6)  # those of the store are float32
     monkeypatch.setattr(engine, "exact_norms", None)  # calling it would fail
     np.testing.assert_array_equal(

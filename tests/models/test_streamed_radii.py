@@ -9,7 +9,7 @@ import pytest
 
 import gfscore
 from gfscore.cli.main import run as command
-from gfscore.engines.local import summed
+from gfscore.engines.local import first_order_rows, summed
 from gfscore.errors import FileError, ModelError, SamplesError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import CallableModel, load_model
@@ -98,7 +98,7 @@ def test_no_radii_are_measured_where_none_are_wanted(tmp_path):
 
 def test_pieces_are_merged_in_any_order_and_any_number_to_the_same_bytes(tmp_path):
     run = digits_run(tmp_path, 12)
-    measure = RadiusSums(how=HOW, ladder=LADDER, by_gradients=False, per_class=8)
+    measure = RadiusSums(how=HOW, ladder=LADDER, gradients=False, per_class=8)
     cuts = [0, 31, 64, 90, run.n_samples]
     pieces = [measure.compute(run, slice(*ends)) for ends in itertools.pairwise(cuts)]
     first = merge_summaries(pieces)
@@ -111,9 +111,9 @@ def test_pieces_are_merged_in_any_order_and_any_number_to_the_same_bytes(tmp_pat
 
 def test_every_radius_counts_where_it_is_counted_by_hand(tmp_path):
     run = digits_run(tmp_path, 6)
-    measure = RadiusSums(how=HOW, ladder=LADDER, by_gradients=False)
+    measure = RadiusSums(how=HOW, ladder=LADDER, gradients=False)
     found = measure.compute(run, slice(0, run.n_samples))
-    local = radii.first_order_rows(run, np.arange(run.n_samples), HOW)
+    local = first_order_rows(run, np.arange(run.n_samples), HOW)
     by_hand = [[int((local.values[run.data.labels == label] > eps).sum()) for eps in LADDER] for label in range(10)]
     assert found.radii.above.tolist() == by_hand
     assert found.n_rows == found.n_samples == run.n_samples
@@ -121,7 +121,7 @@ def test_every_radius_counts_where_it_is_counted_by_hand(tmp_path):
 
 def test_rows_of_which_none_is_drawn_add_nothing(tmp_path):
     run = digits_run(tmp_path)
-    measure = RadiusSums(how=HOW, ladder=LADDER, by_gradients=False, per_class=1)
+    measure = RadiusSums(how=HOW, ladder=LADDER, gradients=False, per_class=1)
     drawn = measure.drawn(run)
     gap = slice(int(drawn[3]) + 1, int(drawn[4]))
     nothing, something = measure.compute(run, gap), measure.compute(run, slice(0, gap.start))
@@ -134,7 +134,7 @@ def test_rows_of_which_none_is_drawn_add_nothing(tmp_path):
 
 def test_sums_of_radii_that_differ_are_not_merged(tmp_path):
     run = digits_run(tmp_path, 3)
-    one = RadiusSums(how=HOW, ladder=LADDER, by_gradients=False).compute(run, slice(0, 30))
+    one = RadiusSums(how=HOW, ladder=LADDER, gradients=False).compute(run, slice(0, 30))
     other = replace(one, radii=replace(one.radii, settings={**one.radii.settings, "step": 0.02}))
     with pytest.raises(SamplesError, match="pieces differ in how their radii were found"):
         merge_summaries([one, other])
@@ -144,7 +144,7 @@ def test_sums_of_radii_that_differ_are_not_merged(tmp_path):
 
 @pytest.mark.parametrize("damage", ["more above a larger eps", "fewer rows", "another number", "another shape"])
 def test_counts_that_no_radii_have_are_refused(tmp_path, damage):
-    one = RadiusSums(how=HOW, ladder=LADDER, by_gradients=False).compute(digits_run(tmp_path, 3), slice(0, 30))
+    one = RadiusSums(how=HOW, ladder=LADDER, gradients=False).compute(digits_run(tmp_path, 3), slice(0, 30))
     counts = one.radii
     broken: dict[str, RadiusCounts] = {
         "more above a larger eps": replace(counts, above=counts.above[:, ::-1] + np.arange(len(LADDER))),
@@ -158,9 +158,9 @@ def test_counts_that_no_radii_have_are_refused(tmp_path, damage):
 
 @pytest.mark.parametrize(("per_class", "ladder"), [(None, ()), (70, LADDER)])
 def test_a_stream_that_was_stopped_goes_on_where_it_was(tmp_path, monkeypatch, per_class, ladder):
-    measure = RadiusSums(how=HOW, ladder=ladder, by_gradients=False, per_class=per_class)
+    measure = RadiusSums(how=HOW, ladder=ladder, gradients=False, per_class=per_class)
     whole = summed(digits_run(tmp_path / "whole"), measure)
-    real, computed = radii.first_order_rows, []
+    real, computed = radii.radii_of_piece, []
 
     def stopping(run, rows, *more, **words):
         if len(computed) == 1:
@@ -168,7 +168,7 @@ def test_a_stream_that_was_stopped_goes_on_where_it_was(tmp_path, monkeypatch, p
         computed.append(rows.tolist())
         return real(run, rows, *more, **words)
 
-    monkeypatch.setattr(radii, "first_order_rows", stopping)
+    monkeypatch.setattr(radii, "radii_of_piece", stopping)
     with pytest.raises(KeyboardInterrupt):
         summed(digits_run(tmp_path / "stopped"), measure)
     done = computed[0]
@@ -177,7 +177,7 @@ def test_a_stream_that_was_stopped_goes_on_where_it_was(tmp_path, monkeypatch, p
         computed.append(rows.tolist())
         return real(run, rows, *more, **words)
 
-    monkeypatch.setattr(radii, "first_order_rows", going_on)
+    monkeypatch.setattr(radii, "radii_of_piece", going_on)
     again = summed(digits_run(tmp_path / "stopped"), measure)
     assert contents(again) == contents(whole)
     rows = [row for piece in computed for row in piece]

@@ -366,7 +366,7 @@ def test_leading_is_strict():
             "refine 9 is not a number of midpoints from 0 to 8. The default is 6, and 0 leaves",
         ),
         ({"norm": "l2", "refine": -1}, "refine -1 is not a number of midpoints"),
-        ({"norm": "linf", "eps": 8}, "eps 8 is not between 0 and the largest radius, 0.12549"),
+        ({"norm": "linf", "eps": 8}, "eps 8 is not between 0 and 1"),
         ({"norm": "linf", "eps": float("nan")}, "eps nan"),
     ],
 )

@@ -317,7 +317,9 @@ def test_two_models_are_compared_and_several_calibrated(net, torch, tmp_path, mo
     models = {"net": net, "flat": mean_colours, "trades": "zoo:trades"}
     assert len(gfscore.calibrate(models, "models", data=loader).models) == 3
     half = gfscore.RunOptions(mean=0.5, std=0.5)
-    assert gfscore.calibrate(models, "models", data=loader, run=half).temperature is not None
+    whole = gfscore.calibrate(models, "models", data=loader, run=half)
+    assert gfscore.calibrate(models, "models", data=loader, mean=0.5, std=0.5) == whole
+    assert gfscore.calibrate(model=models, objective="models", data=loader, mean=0.5, std=0.5) == whole
     monkeypatch.chdir(tmp_path)
     np.savez("test.npz", images=BYTES, labels=CLASSES)
     assert gfscore.compare("zoo:standard", "zoo:trades", data="test.npz", n_per_class=5).n == 50

@@ -1,6 +1,7 @@
 """Results survive the way to JSON and back, and keep the contract with their readers."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -202,10 +203,22 @@ def test_results_do_what_people_ask_of_them_in_a_notebook(sound, two_models, tmp
     assert sound.gate({"rules": {"rdi": 1.25}}).verdict.value == "PASS"
     assert sound.compare(sound).classes == gfscore.compare(sound, sound).classes
     assert [type(each.plot()).__module__.split(".")[0] for each in (sound, sound.model, two_models)] == ["altair"] * 3
+    assert "attack" not in sound.plot().to_json()  # of logits, whose scores are all there is
     assert sound.report(tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
     assert sound.report(str(tmp_path / "a.md")).read_text().startswith("#")
     with pytest.raises(gfscore.GFScoreError, match=r"cannot be written as 'a.pdf'. End its name in .html or .md"):
         sound.report(tmp_path / "a.pdf")
+
+
+def test_a_picture_leads_with_robust_accuracy_where_it_is_known(sound, tmp_path, monkeypatch):
+    monkeypatch.setenv("GFSCORE_STORE", str(tmp_path))
+    how = {"data": "zoo:digits", "n_per_class": 10, "gradients": "no"}
+    both = gfscore.audit(model=["zoo:standard", "zoo:trades"], **how)
+    for each, title in ((both.models[0], "of each class"), (both, "of the models")):
+        assert f"Robust accuracy {title}, by the size of the attack" in each.plot().to_json()
+    one = both.models[0].model_copy(update={"robustness": None})
+    mixed = both.model_copy(update={"models": (one, both.models[1])})
+    assert "by the size of the attack" not in mixed.plot().to_json()
 
 
 def test_verdicts_and_comparisons_show_themselves(sound):
@@ -375,3 +388,23 @@ def test_one_kind_of_file_is_not_another(files):
 )
 def test_all_must_pass_and_one_may_fail(verdicts, together):
     assert Verdict.all_of([Verdict(each) for each in verdicts.split()]) is Verdict(together)
+
+
+def test_intervals_of_estimates_say_what_they_cover_wherever_they_stand(tmp_path, monkeypatch, demo):
+    monkeypatch.setenv("GFSCORE_STORE", str(tmp_path))
+    how = {"data": "zoo:digits", "n_per_class": 10, "gradients": "no"}
+    audit = gfscore.audit(model="zoo:standard", **how)
+    comparison = gfscore.compare("zoo:standard", "zoo:trades", **how)
+    assert (comparison.old, comparison.new) == ("standard", "trades")
+    covers = "intervals cover the choice of samples only."
+    audit.report(tmp_path / "a.html")
+    audit.report(tmp_path / "a.md")
+    pages = [(tmp_path / name).read_text() for name in ("a.html", "a.md")]
+    for text in (str(comparison), comparison._repr_html_(), *pages, demo.screen):
+        assert covers in " ".join(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text).split())
+    for text in (repr(audit), audit._repr_html_()):
+        assert "an estimate, and the interval covers sampling only" in text
+    assert "Robust accuracy at 2/255" in comparison._repr_html_()
+    assert "does not make a model more robust than one that was trained differently" in " ".join(
+        str(comparison).split()
+    )

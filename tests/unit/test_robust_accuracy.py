@@ -150,6 +150,33 @@ def test_a_gate_runs_the_model_at_the_eps_of_its_rules(tmp_path):
     assert rule.value is not None
 
 
+@pytest.mark.parametrize("eps", [48 / 255, 0.3])
+def test_a_large_eps_needs_no_other_word(tmp_path, eps):
+    """The largest radius follows it: the shares are those of radii that were cut at 1."""
+    words = {"store": tmp_path, "permutations": 0, "n_per_class": 30}
+    wide = gfscore.audit(**NET, **words, radii="all", eps=eps, max_radius=1).model.robust_accuracy
+    assert 0 < wide.value < 1
+    assert gfscore.audit(**NET, **words, radii="all", eps=eps).model.robust_accuracy == wide
+    by_score = gfscore.audit(**NET, **words, score="first-order", norm="linf", eps=eps).model
+    assert by_score.robust_accuracy.value == wide.value
+    (rule,) = gate(**NET, **words, robust_accuracy=f"0.5@{eps}", radii="all").models[0].rules
+    assert rule.value == pytest.approx(wide.value)
+    several = gate(**NET, **words, robust_accuracy=f"0.5@{eps}", class_robust_accuracy={"*": "0.1@2/255"}, radii="all")
+    assert several.models[0].rules[0].value == pytest.approx(wide.value)
+    radii = gate(**NET, **words, robust_accuracy=f"0.5@{eps}", score="first-order", norm="linf")
+    assert radii.models[0].rules[0].value == pytest.approx(wide.value)
+    (change,) = gfscore.compare(
+        "zoo:standard", "zoo:trades", data="zoo:digits", eps=eps, radii="all", **words
+    ).robustness
+    assert change.new == pytest.approx(wide.value)
+
+
+def test_radii_as_the_score_are_what_an_adaptive_rule_is_about(tmp_path):
+    rule = {"class_robust_accuracy": {"*": "0.999@2/255"}, "adaptive": True, "store": tmp_path}
+    beside = gate(**NET, **rule).models[0]
+    assert gate(**NET, **rule, score="first-order", norm="linf").models[0].rules == beside.rules
+
+
 @pytest.mark.parametrize(("share", "verdict"), [(0.5, Verdict.PASS), (0.999, Verdict.FAIL)])
 def test_the_adaptive_gate_decides_on_every_class(tmp_path, share, verdict):
     found = gate(**NET, class_robust_accuracy={"*": f"{share}@2/255"}, adaptive=True, store=tmp_path)

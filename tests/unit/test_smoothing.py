@@ -209,8 +209,7 @@ def test_lower_ends_give_up_alpha_of_the_largest_radius(audited):
     for k, entry in enumerate(model.classes):
         assert entry.interval[0] == pytest.approx(max(plain.lower[k] - loss, 0.0))
         assert entry.interval[1] == pytest.approx(plain.upper[k])
-    two_thirds = plain.class_mean[0] - 2 / 3 * loss  # the third class was at 0 before
-    assert model.class_mean_interval[0] == pytest.approx(two_thirds)
+    assert plain.class_mean[0] - loss <= model.class_mean_interval[0] + 1e-9 < plain.class_mean[0]
     assert model.rdi.interval[1] >= plain.rdi[1]
     assert model.nrgc.interval[0] <= plain.nrgc[0]
     assert model.nrgc.interval[1] >= plain.nrgc[1]

@@ -19,12 +19,13 @@ from gfscore.bounds.sample_sizes import (
     rdi_sample_size,
 )
 from gfscore.bounds.shares import Strata, clopper_pearson, share_intervals, stratified_intervals
-from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals, summary_intervals
+from gfscore.bounds.simultaneous import AuditIntervals, Averages, audit_intervals, summary_intervals, within_box
 
 __all__ = [
     "AttackIntervals",
     "Attacked",
     "AuditIntervals",
+    "Averages",
     "ChangeIntervals",
     "Evidence",
     "Method",
@@ -59,4 +60,5 @@ __all__ = [
     "shrunken_scores",
     "stratified_intervals",
     "summary_intervals",
+    "within_box",
 ]

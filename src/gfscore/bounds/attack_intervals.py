@@ -13,10 +13,13 @@ from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.bounds.box import Interval, nrgc_range, rdi_range
 from gfscore.bounds.class_means import check_level
 from gfscore.bounds.few_attacks import Bets, Spared, place_bets
-from gfscore.bounds.simultaneous import BOX_SHARE, DIRECT_SHARE, WORST_SHARE
 from gfscore.errors import OptionError, SamplesError
 
 TARGETS = ("finite", "population")
+
+BOX_SHARE = 0.7  # of delta, for the intervals of all classes
+DIRECT_SHARE = 0.2  # for both ends of the whole
+WORST_SHARE = 0.1  # for the lower end of the worst class
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

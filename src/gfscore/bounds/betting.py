@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.bounds.class_means import BEYOND_MAXIMUM, PartScores, check_level, known_range, last_excluded
+from gfscore.bounds.class_means import BEYOND_MAXIMUM, HALVINGS, PartScores, check_level, known_range, last_excluded
 from gfscore.errors import OptionError, SamplesError
 
 CLIP = 0.9  # the share of the capital that one score can lose at most; the authors use 1/2 or 3/4
@@ -28,7 +28,7 @@ STAKES = np.array([0.9, 0.6, 0.3, 0.12, 0.04, 0.01])  # shares of the capital: f
 NEAREST = 1e-12  # what the rest of a fixed set has on average is not let nearer to 0 or 1: no stake is divided by 0
 
 
-def betting_lower(parts: PartScores, alpha: float) -> FloatArray:
+def betting_lower(parts: PartScores, alpha: float, *, halvings: int = HALVINGS) -> FloatArray:
     r"""Lower bound of each part's mean, ``(K,)`` in [0, 1]; each one fails with probability at most ``alpha``.
 
     .. math:: \sup\Big\{m :\; \max_{t \le n} \prod_{i \le t} \big(1 + \lambda_i(m) (x_i - m_i)\big)
@@ -49,7 +49,7 @@ def betting_lower(parts: PartScores, alpha: float) -> FloatArray:
     check_level(alpha)
     capital = _largest_capital(parts, alpha)
     floor, ceiling = known_range(parts.means, parts.counts, parts.sizes)
-    return last_excluded(lambda mean: capital(mean) >= math.log(1.0 / alpha) + SLACK, floor, ceiling)
+    return last_excluded(lambda mean: capital(mean) >= math.log(1.0 / alpha) + SLACK, floor, ceiling, halvings=halvings)
 
 
 def betting_p_values(parts: PartScores, means: FloatArray, alpha: float) -> FloatArray:
@@ -69,22 +69,39 @@ def betting_p_values(parts: PartScores, means: FloatArray, alpha: float) -> Floa
     return np.asarray(np.exp(-np.maximum(_largest_capital(parts, alpha)(means) - SLACK, 0.0)))
 
 
+def final_capitals(parts: PartScores, means: FloatArray, alpha: float) -> FloatArray:
+    """Logarithm of the capital against each part's mean being at most each of ``means``, after all samples, ``(m, K)``.
+
+    The capital is that of :func:`betting_lower`, with stakes for the level ``alpha``: under the hypothesis its
+    expectation is at most 1. It is infinite where the hypothesis contradicts what is known of a fixed set.
+    """
+    gains = _gains(parts, alpha)
+    floor, _ = known_range(parts.means, parts.counts, parts.sizes)
+    found = [parts.sums(gains(np.full(len(parts.counts), mean))) for mean in means.tolist()]
+    return np.where(means[:, None] < floor - SLACK, np.inf, np.array(found))
+
+
 def _largest_capital(parts: PartScores, alpha: float) -> Callable[[FloatArray], FloatArray]:
     """The logarithm of the largest capital, over time, against each part's mean being at most a given one."""
+    gains = _gains(parts, alpha)
+    return lambda mean: parts.largest(parts.running(gains(mean)))
+
+
+def _gains(parts: PartScores, alpha: float) -> Callable[[FloatArray], FloatArray]:
+    """What each sample adds to the logarithm of the capital against a given mean of its part, ``(N,)``."""
     values = parts.values
     bets = np.sqrt(2.0 * math.log(1.0 / alpha) / (parts.spread(parts.counts) * _earlier_variances(parts)))
     if parts.sizes is not None:
         drawn = parts.running(values) - values
         left = parts.spread(parts.sizes) - parts.positions
 
-    def largest(mean: FloatArray) -> FloatArray:
+    def gains(mean: FloatArray) -> FloatArray:
         expected = parts.spread(mean)
         if parts.sizes is not None:
             expected = np.clip((parts.spread(parts.sizes * mean) - drawn) / left, 0.0, 1.0)
-        gains = np.log1p(np.minimum(bets, CLIP / np.maximum(expected, TINY)) * (values - expected))
-        return parts.largest(parts.running(gains))
+        return np.asarray(np.log1p(np.minimum(bets, CLIP / np.maximum(expected, TINY)) * (values - expected)))
 
-    return largest
+    return gains
 
 
 def _earlier_variances(parts: PartScores) -> FloatArray:

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gfscore.arrays import FloatArray, IntArray
+from gfscore.bounds.averages import rank_weights
 from gfscore.bounds.betting import betting_p_values
 from gfscore.bounds.box import Ends, Interval
 from gfscore.bounds.class_means import PartScores, check_level
-from gfscore.bounds.methods import Method, PartBounds, rank_weights
+from gfscore.bounds.methods import Method, PartBounds
 from gfscore.bounds.noise import holm
 from gfscore.bounds.simultaneous import AuditIntervals, audit_intervals, average_interval, meet
 from gfscore.errors import SamplesError

@@ -1,14 +1,4 @@
-r"""Bounds of the mean of each class by any method, from the scores or from a summary; and of averages over all classes.
-
-An average over K classes is known from all N samples together, and its bound, straight from the samples, has no K in
-it: far narrower than the box of class intervals when K is large. It is Hoeffding's inequality for one weighted sum of
-class means: for fixed weights a, and independent samples,
-
-.. math:: P\Big(\sum_k a_k (\hat\Omega_k - \Omega_k) \ge \epsilon\Big) \le \alpha, \qquad
-          \epsilon = \sqrt{\frac{\ln(1/\alpha)}{2} \sum_k \frac{a_k^2}{n_k}}
-
-for scores in [0, 1]. Samples drawn without replacement count as :func:`~.class_means.effective_counts`.
-"""
+"""Bounds of the mean of each class by any method, from the scores or from a summary."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,16 +9,11 @@ from numpy.typing import ArrayLike
 
 from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.bounds.betting import betting_lower
-from gfscore.bounds.box import Interval
 from gfscore.bounds.class_means import (
     PartScores,
     bernstein_radius,
-    check_level,
-    effective_counts,
     hoeffding_lower,
     kl_lower,
-    last_excluded,
-    sum_radius,
 )
 from gfscore.bounds.score_table import ScoreTable, blocks_lower, mixture_lower
 from gfscore.errors import EmptyIntervalError, OptionError
@@ -38,7 +23,6 @@ from gfscore.summaries import Summary
 
 WITHOUT_REPLACEMENT = ("betting", "kl", "hoeffding")  # methods that know what a fixed set leaves open
 CROSSING = 1e-9  # by which two ends may cross without contradicting each other
-OUTWARD = 1e-12  # by which each end of an average is moved outward, for the rounding of sums
 
 
 class Method(StrEnum):
@@ -148,6 +132,10 @@ class PartBounds:
         """Lower bound of each mean, ``(K,)``; each one fails with probability at most ``alpha``."""
         return lower_bounds(self.scores, alpha, self.method)
 
+    def upper(self, alpha: float) -> FloatArray:
+        """Upper bound of each mean, ``(K,)``; each one fails with probability at most ``alpha``."""
+        return 1.0 - lower_bounds(self.scores.mirror(), alpha, self.method)
+
     def box(self, delta: float, n_parts: int) -> tuple[FloatArray, FloatArray]:
         """Lower and upper ends for all parts at once, ``(K,)`` each, with probability at least 1 - ``delta``.
 
@@ -156,7 +144,7 @@ class PartBounds:
         helps nobody.
         """
         alpha = delta / (2 * n_parts)
-        lower, upper = self.lower(alpha), 1.0 - lower_bounds(self.scores.mirror(), alpha, self.method)
+        lower, upper = self.lower(alpha), self.upper(alpha)
         empty = lower > upper + CROSSING
         if empty.any():
             raise EmptyIntervalError(f"the part at index {int(np.argmax(empty))}")
@@ -193,97 +181,3 @@ def class_intervals(
     parts = PartScores.of(values, codes, n_parts, maximum=maximum, seed=seed, sizes=sizes)
     lower, upper = PartBounds.of_scores(parts, Method.named(method)).box(delta, len(parts.counts))
     return maximum * lower, maximum * upper
-
-
-def mean_interval(found: PartBounds, weights: FloatArray, alpha: float, failure_rate: float = 0.0) -> Interval:
-    """Interval of the mean with fixed ``weights``, ``(K,)``; each end fails with probability at most ``alpha``.
-
-    With ``failure_rate`` the class means may be that much lower than those of the scores.
-    """
-    check_level(alpha)
-    mean = float(np.dot(weights, found.means))
-    radius = sum_radius(weights**2, 1.0 / effective_counts(found.counts, found.sizes), alpha) + OUTWARD
-    return max(0.0, mean - radius - failure_rate), min(1.0, mean + radius)
-
-
-def nrgc_interval(found: PartBounds, alpha: float, failure_rate: float = 0.0) -> Interval | None:
-    r"""Interval of the NRGC; each end fails with probability at most ``alpha``. None when all scores are 0.
-
-    With the weights :math:`w_r = (2r - K - 1)/K^2` given to the classes by rank, the NRGC g of the true means satisfies
-    :math:`\sum_k (w_{\pi(k)} - g/K)\,\Omega_k = 0` for their true ranking :math:`\pi`, and the sum is at most 0 for
-    every other ranking (rearrangement inequality).
-
-    *Upper end.* The estimates' own ranking gives the largest such sum, so
-    :math:`\sum_k (w_{\hat\pi(k)} - g/K) \hat\Omega_k \ge \sum_k (w_{\pi(k)} - g/K) \hat\Omega_k`, and the right-hand
-    side is at least :math:`-\epsilon` except with probability alpha. Each g for which the left-hand side is smaller is
-    excluded. The true ranking is unknown: :math:`\epsilon` is the largest over all rankings.
-
-    *Lower end.* The estimates' own ranking makes the NRGC too large. So one half of the samples of each class ranks
-    them, and the other half gives the means: then the sum has an expectation of at most 0, and is at most
-    :math:`\epsilon` except with probability alpha. The halves change roles, and the two sums are averaged, which by
-    convexity of the exponential keeps the bound. Where a half of a class is empty the end is 0. Of a fixed set, the
-    mean of the class is estimated by what is known of the ranking half and the estimate from the other half for the
-    rest.
-
-    With ``failure_rate`` a, each class mean may be up to a lower than that of its scores, which moves a sum with the
-    weights :math:`w_r - g/K` by at most a times the sum of its positive weights (at most 1/4) upward, or of its
-    negative ones (at most 1/4 + g) downward: the ends give way by that much.
-
-    In all cases the excluded g are those beyond one point, because :math:`\epsilon` is convex in g.
-    """
-    check_level(alpha)
-    if not found.means.any():
-        return None
-    k = len(found.counts)
-    limit = 1.0 - 1.0 / k
-    means = found.means
-    spread, level = float(np.dot(rank_weights(k), np.sort(means))), float(means.mean())
-    inverses = 1.0 / effective_counts(found.counts, found.sizes)
-
-    def too_large(below_limit: FloatArray) -> BoolArray:
-        g = limit - float(below_limit)
-        moved = failure_rate * (0.25 + g)
-        return np.asarray(spread - g * level < -_rank_radius(g, inverses, alpha) - moved - OUTWARD)
-
-    # A convex function of g that is negative at the limit crosses 0 once; else every g up to the limit is possible.
-    upper = limit
-    if too_large(np.asarray(0.0)):
-        upper -= float(last_excluded(too_large, np.asarray(0.0), np.asarray(limit)))
-    return _nrgc_lower(found, alpha, failure_rate), upper
-
-
-def _nrgc_lower(found: PartBounds, alpha: float, failure_rate: float) -> float:
-    one, other = found.halves
-    if min(one.counts.min(), other.counts.min()) < 1:
-        return 0.0
-    k = len(found.counts)
-    halves = [_roles(one, other, found.sizes), _roles(other, one, found.sizes)]
-    ranks = [np.argsort(np.argsort(ranking, kind="stable")) for ranking, _, _ in halves]
-    spread = float(np.mean([rank_weights(k)[rank] @ half[1] for rank, half in zip(ranks, halves, strict=True)]))
-    level = float(np.mean([estimates.mean() for _, estimates, _ in halves]))
-
-    def too_small(g: FloatArray) -> BoolArray:
-        radius = max(_rank_radius(float(g), inverses, alpha) for _, _, inverses in halves)
-        return np.asarray(spread - g * level > radius + 0.25 * failure_rate + OUTWARD)
-
-    return float(last_excluded(too_small, np.asarray(0.0), np.asarray(1.0 - 1.0 / k)))
-
-
-def _roles(ranking: Half, estimating: Half, sizes: IntArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Means of the ranking half; estimates from the other half; and what stands for 1/n of these."""
-    if sizes is None:
-        return ranking.means, estimating.means, 1.0 / estimating.counts
-    known = ranking.counts / sizes  # the share of the fixed set that the ranking half has shown
-    inverses = (1.0 - known) ** 2 / effective_counts(estimating.counts, sizes - ranking.counts)
-    return ranking.means, known * ranking.means + (1.0 - known) * estimating.means, inverses
-
-
-def rank_weights(k: int) -> FloatArray:
-    """Weights of K sorted scores whose sum is the NRGC times their mean, ``(K,)``."""
-    return (2.0 * np.arange(1, k + 1) - k - 1.0) / k**2
-
-
-def _rank_radius(g: float, inverses: FloatArray, alpha: float) -> float:
-    """Radius of a sum with the weights w - g/K in the least favourable ranking."""
-    k = len(inverses)
-    return sum_radius(np.sort((rank_weights(k) - g / k) ** 2), np.sort(inverses), alpha)

@@ -1,28 +1,33 @@
 """One error level for a whole audit: all its intervals hold together with probability at least 1 - delta.
 
 The level is split once. Intervals of all classes (the box) get most of it; the metrics that are averages over all
-classes get a share for bounds of their own, and so does the lower end of the worst class. Everything else follows from
-these without spending more.
+classes get a share for bounds of their own, and so do the lower end of the worst class, the upper end of the RDI, and
+the set of the classes that may be the worst. Everything else follows from these without spending more.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.bounds import box
+from gfscore.bounds.averages import mean_interval, nrgc_interval
 from gfscore.bounds.box import Ends, Interval
 from gfscore.bounds.class_means import PartScores, check_level
-from gfscore.bounds.methods import CROSSING, Method, PartBounds, mean_interval, nrgc_interval
+from gfscore.bounds.extremes import may_be_worst, rdi_upper
+from gfscore.bounds.methods import CROSSING, Method, PartBounds
 from gfscore.errors import EmptyIntervalError, OptionError, SamplesError
 from gfscore.metrics import BUILT_IN, ClassScores, all_metrics, formulas
 from gfscore.summaries import Summary
 
 BOX_SHARE = 0.7  # of delta, for the intervals of all classes
-DIRECT_SHARE = 0.2  # for both ends of three averages: NRGC, class mean, aggregate
-WORST_SHARE = 0.1  # for the lower end of the worst class
+DIRECT_SHARE = 0.15  # for both ends of three averages: NRGC, class mean, aggregate
+WORST_SHARE = 0.05  # for the lower end of the worst class
+GAP_SHARE = 0.05  # for the upper end of the highest class minus the lowest
+SET_SHARE = 0.05  # for the set of the classes that may be the worst
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,6 +54,7 @@ class AuditIntervals:
     target: str  # "population" or "finite"
     seed: int  # of the order of betting, the deal of blocks, and the halves that rank and estimate for the NRGC
     others: Mapping[str, Interval | None] = field(default_factory=dict)  # of metrics from outside, by key
+    temperatures: Interval | None = None  # they hold at every one of these at once; None: at one, fixed beforehand
 
     def of(self, key: str) -> Interval | None:
         """The interval of a metric; None where there is none."""
@@ -80,9 +86,11 @@ def audit_intervals(
     them a part weighs as much as it has in the fixed set, or else in the sample.
 
     The box is at level 0.7 delta. The worst class needs no correction for K: the lowest of one-sided bounds at level
-    0.1 delta each exceeds the lowest mean only if the bound of that one class fails; and a bound for the worst class is
-    one for all, so it cuts the box. 0.2 delta is shared by six one-sided bounds of averages. The interval of a metric
-    is what the box allows, intersected with its own bound.
+    0.05 delta each exceeds the lowest mean only if the bound of that one class fails; and a bound for the worst class
+    is one for all, so it cuts the box. Nor does the upper end of the RDI, 0.05 delta
+    (:func:`~gfscore.bounds.extremes.rdi_upper`), or the worst set, 0.05 delta
+    (:func:`~gfscore.bounds.extremes.may_be_worst`). 0.15 delta is shared by six one-sided bounds of averages
+    (:mod:`~gfscore.bounds.averages`). The interval of a metric is what the box allows, intersected with its own bound.
 
     With ``failure_rate`` a, each score is larger than what it stands for with probability at most a, as a certified
     radius may be. The intervals are then about the mean of min(score, truth): it is at most the mean score, and, as a
@@ -151,56 +159,125 @@ def _intervals(
     means = found.means
     if len(means) < 2:
         raise SamplesError("only one part has samples, so nothing can be unequal. Give samples of two or more.")
-    lower, upper = _class_ends(found, n_parts, delta, failure_rate)
-    alpha = None if found.method.anytime else DIRECT_SHARE * delta / 6
+    ordered, anytime = isinstance(found.scores, PartScores), found.method.anytime
+    of_scores, upper = _class_ends(found, n_parts, delta)
+    lower = np.maximum(of_scores - failure_rate, 0.0)
+    alpha = None if anytime else (DIRECT_SHARE if ordered else DIRECT_SHARE + SET_SHARE) * delta / 6
     equal, totals = np.full(len(means), 1.0 / len(means)), found.counts if found.sizes is None else found.sizes
     shares = totals / totals.sum() if weights is None else weights
     class_mean = average_interval("the class mean", found, equal, (lower, upper), alpha, failure_rate)
     aggregate = average_interval("the aggregate", found, shares, (lower, upper), alpha, failure_rate)
-    rdi = box.rdi_range(lower, upper)
-    fp_great = meet(
-        "FP-GREAT",
-        box.fp_great_range(lower, upper, fairness_weight),
-        (class_mean[0] - fairness_weight * rdi[1], class_mean[1] - fairness_weight * rdi[0]),
-        formulas.fp_great(means, fairness_weight),
-    )
-    classes = ClassScores(scores=maximum * means, weights=shares, fairness_weight=fairness_weight)
-    ends = maximum * lower, maximum * upper
-    return AuditIntervals(
-        lower=ends[0],
-        upper=ends[1],
-        worst_set=np.flatnonzero(lower <= upper.min()).astype(np.int64),
-        wcr=_scale(box.wcr_range(lower, upper), maximum),
-        rdi=_scale(rdi, maximum),
-        nrgc=_nrgc(found, (lower, upper), alpha, failure_rate),
-        fp_great=_scale(fp_great, maximum),
-        theil=box.theil_range(lower, upper) if means.any() else None,
-        atkinson=box.atkinson_range(lower, upper) if means.any() else None,
-        class_mean=_scale(class_mean, maximum),
-        aggregate=_scale(aggregate, maximum),
+    ends = lower, upper
+    return within_box(
+        means,
+        ends,
+        Averages(
+            class_mean=class_mean,
+            aggregate=aggregate,
+            rdi=_rdi(found, (of_scores, upper), delta, failure_rate),
+            nrgc=_nrgc(found, ends, alpha, failure_rate),
+        ),
+        _worst_set(found, ends, delta, failure_rate),
+        maximum=maximum,
+        fairness_weight=fairness_weight,
+        weights=shares,
         method=found.method,
         delta=delta,
         target="population" if found.sizes is None else "finite",
         seed=seed,
-        others={key: each.between(classes, *ends) for key, each in all_metrics().items() if key not in BUILT_IN},
     )
 
 
-def _class_ends(found: PartBounds, n_parts: int, delta: float, failure_rate: float) -> Ends:
-    """The box, cut by the bound of the worst class; an anytime method spends nothing on averages: they need a fixed n.
+class Averages(NamedTuple):
+    """Intervals of what is known better than from the box, for scores in [0, 1]."""
 
-    Nor has it a bound of the worst class while a part is absent. That one is right at all looks because the worst part
-    is the same at all of them; where parts come one after the other, each may be the worst so far, and each of them
-    would have its own chance to fail. The box is about all parts from the start, so it holds before they come.
+    class_mean: Interval
+    aggregate: Interval
+    rdi: Interval
+    nrgc: Interval | None
+
+
+def within_box(
+    means: FloatArray,
+    ends: Ends,
+    known: Averages,
+    worst_set: IntArray,
+    *,
+    maximum: float,
+    fairness_weight: float,
+    weights: FloatArray,
+    **about: Any,
+) -> AuditIntervals:
+    """Everything that follows from a box of class intervals, ``(K,)`` each, and what is known better, in score units.
+
+    All are for scores in [0, 1]; no probability is spent here. ``about`` are the other fields of the result.
+    """
+    fp_great = meet(
+        "FP-GREAT",
+        box.fp_great_range(*ends, fairness_weight),
+        (known.class_mean[0] - fairness_weight * known.rdi[1], known.class_mean[1] - fairness_weight * known.rdi[0]),
+        formulas.fp_great(means, fairness_weight),
+    )
+    classes = ClassScores(scores=maximum * means, weights=weights, fairness_weight=fairness_weight)
+    lower, upper = (maximum * end for end in ends)
+    return AuditIntervals(
+        lower=lower,
+        upper=upper,
+        worst_set=worst_set,
+        wcr=_scale(box.wcr_range(*ends), maximum),
+        rdi=_scale(known.rdi, maximum),
+        nrgc=known.nrgc,
+        fp_great=_scale(fp_great, maximum),
+        theil=box.theil_range(*ends) if means.any() else None,
+        atkinson=box.atkinson_range(*ends) if means.any() else None,
+        class_mean=_scale(known.class_mean, maximum),
+        aggregate=_scale(known.aggregate, maximum),
+        others={key: each.between(classes, lower, upper) for key, each in all_metrics().items() if key not in BUILT_IN},
+        **about,
+    )
+
+
+def _class_ends(found: PartBounds, n_parts: int, delta: float) -> Ends:
+    """The box of the scores' means, cut by the bound of the worst class, and, where counts are all there is, the best.
+
+    An anytime method spends nothing on averages: they need a fixed n. Nor has it a bound of the worst class while a
+    part is absent. That one is right at all looks because the worst part is the same at all of them; where parts come
+    one after the other, each may be the worst so far, and each of them would have its own chance to fail. The box is
+    about all parts from the start, so it holds before they come.
+
+    Counts without an order have no bound of the RDI by bets on two classes. There its share is for the upper end of the
+    best class: the highest of bounds without a correction for K is too low only if that of the best class is.
     """
     anytime = found.method.anytime
-    share = BOX_SHARE + DIRECT_SHARE if anytime else BOX_SHARE
+    share = BOX_SHARE + DIRECT_SHARE + SET_SHARE if anytime else BOX_SHARE
     n_bounded = n_parts if anytime else len(found.means)  # while data come in, an absent part may still get samples
     lower, upper = found.box(share * delta, n_bounded)
     if len(found.means) == n_bounded:
-        worst = min(float(found.lower(WORST_SHARE * delta).min()), float(found.means.min()))
-        lower = np.maximum(lower, worst)
-    return np.maximum(lower - failure_rate, 0.0), upper
+        lower = np.maximum(lower, min(float(found.lower(WORST_SHARE * delta).min()), float(found.means.min())))
+        if not isinstance(found.scores, PartScores):
+            upper = np.minimum(upper, max(float(found.upper(GAP_SHARE * delta).max()), float(found.means.max())))
+    return lower, upper
+
+
+def _rdi(found: PartBounds, ends: Ends, delta: float, failure_rate: float) -> Interval:
+    """What the box leaves of the RDI; its upper end by bets on two classes, where the samples have an order."""
+    lower, upper = ends
+    low, high = box.rdi_range(np.maximum(lower - failure_rate, 0.0), upper)
+    if not isinstance(found.scores, PartScores):
+        return low, high
+    lowest, highest = ((float(pick(lower)), float(pick(upper))) for pick in (np.min, np.max))
+    by_bets = rdi_upper(found.scores, GAP_SHARE * delta, lowest, highest) + failure_rate
+    return low, max(min(high, by_bets), formulas.rdi(found.means), low)
+
+
+def _worst_set(found: PartBounds, ends: Ends, delta: float, failure_rate: float) -> IntArray:
+    """The parts that neither the box nor bets against them rule out as the worst; the lowest estimate is among them."""
+    lower, upper = ends
+    possible = lower <= upper.min()
+    if isinstance(found.scores, PartScores):
+        possible &= may_be_worst(found.scores, SET_SHARE * delta, failure_rate)
+    possible[found.means.argmin()] = True
+    return np.flatnonzero(possible).astype(np.int64)
 
 
 def average_interval(

@@ -21,7 +21,7 @@ from gfscore.outputs.tables import check_per_sample, write_per_sample
 from gfscore.outputs.terminal import show_audit
 from gfscore.outputs.verdicts import show_check
 from gfscore.results import Audit
-from gfscore.storage import redact
+from gfscore.storage import is_address, redact
 
 RESULT = "audit.json"
 
@@ -106,12 +106,16 @@ def calibrate_command(
 
 
 @command(logits)
-def logits_command(job: Call, *, quiet: Quiet = False) -> None:
+def logits_command(job: Call, *, force: Force = False, quiet: Quiet = False) -> None:
     """Run a model on labelled images and keep its logits.
 
     A run that was stopped, however it was stopped, goes on where it was.
     """
-    say(screen(quiet=quiet), f"Written: {redact(job())}")
+    out = job.words["out"]
+    replaced = check_free(None if is_address(out) else Path(out), force=force)
+    written = job()
+    say_replaced(replaced, quiet=quiet)
+    say(screen(quiet=quiet), f"Written: {redact(written)}")
 
 
 @command(init)
@@ -132,7 +136,7 @@ def _deliver(job: Call, per_sample: Path | None, out: Path | None, *, as_json: b
     """Call the job, write what was asked for, and show the rest; with JSON, nothing stands beside it."""
     tables: list[Mapping[str, Sequence[Any]]] = []
     path = None if as_json and out is None else file_in(out or Path("gfscore-audit"), RESULT)
-    replaced = check_free(path, force=force)
+    replaced = check_free(path, force=force) + check_free(per_sample, force=force, option="--per-sample")
     if per_sample is None:
         found: Audit = job()
     else:
@@ -141,7 +145,7 @@ def _deliver(job: Call, per_sample: Path | None, out: Path | None, *, as_json: b
         write_per_sample(per_sample, tables)
     if path is not None:
         found.save(path)
-        say_replaced(replaced, quiet=quiet or as_json)
+    say_replaced(replaced, quiet=quiet or as_json)
     if as_json:
         write_data(found.to_json())
     elif not quiet:

@@ -35,7 +35,8 @@ def demo_command(
     prints what came out in one screen, and writes audit.json, report.html and some figures.
     """
     folder_of(out, holds="a result, a report and figures")
-    replaced = check_free(out / "audit.json", out / "report.html", force=force)
+    drawn = [out / "figures" / f"{name}.png" for name in (*FIGURES, "robustness", "forest")]
+    replaced = check_free(out / "audit.json", out / "report.html", force=force) + check_free(*drawn, force=force)
     found = job()
     found.save(out / "audit.json")
     write_text(out / "report.html", report.html(found))

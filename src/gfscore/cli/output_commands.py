@@ -22,7 +22,7 @@ from gfscore.jobs.plan import audit_radii, plan
 from gfscore.outputs import report
 from gfscore.outputs.fitting import column_table, fit
 from gfscore.outputs.report.pdf_report import find_browser, write_pdf
-from gfscore.outputs.tables import Layout, TableFormat, render_table
+from gfscore.outputs.tables import Layout, TableFormat, mark_table, render_table
 from gfscore.results import Audit
 from gfscore.storage import redact, write_text
 
@@ -135,6 +135,7 @@ def figures_command(
         ),
     ] = None,
     scale: Annotated[float, typer.Option(min=0.5, max=8, help="Pixels of a PNG for each point.")] = 2,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Draw every figure that an audit holds the numbers for, and say which were left out and why."""
@@ -147,7 +148,10 @@ def figures_command(
     result = read_audits(paths)
     console, reasons, n_drawn = screen(quiet=quiet), dict[str, str](), 0
     chosen = {name: FIGURES[name] for name in only or FIGURES}
-    for name, drawn in groupby(draw_all(chosen, result, radii=audit_radii(result)), key=lambda each: each.name):
+    all_drawn = list(draw_all(chosen, result, radii=audit_radii(result)))
+    files = [out / f"{each.stem}.{form}" for each in all_drawn if each.chart is not None]
+    replaced = check_free(*files, force=force)
+    for name, drawn in groupby(all_drawn, key=lambda each: each.name):
         left_out = Counter[str]()
         for each in drawn:
             if each.chart is None:
@@ -166,6 +170,7 @@ def figures_command(
         raise OptionError(f"nothing was drawn. {'; '.join(f'{name}: {why}' for name, why in reasons.items())}")
     for name, reason in reasons.items() if only else ():
         say(console, f"Left out: {name}: {reason}")
+    say_replaced(replaced, quiet=quiet)
 
 
 @command(was={"layout": "rows"})
@@ -181,6 +186,7 @@ def table_command(
     ] = None,
     digits: Annotated[int, typer.Option(min=0, max=15, help="Digits after the point; CSV has them all.")] = 3,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write.  [default: print it]")] = None,
+    force: Force = False,
 ) -> None:
     """Write the tables of an audit for a paper, a README or a spreadsheet."""
     result = read_audits(paths)
@@ -189,7 +195,9 @@ def table_command(
     if out is None:
         write_data(text)
     else:
-        write_text(out, text)
+        replaced = check_free(out, force=force, text=text)
+        write_text(out, mark_table(text, form))
+        say_replaced(replaced, quiet=False)
 
 
 @command()

@@ -21,8 +21,9 @@ from gfscore.jobs.calibrate import curve_of, with_calibration
 from gfscore.jobs.calling import SILENT
 from gfscore.jobs.compare import compare, compare_audits
 from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.robustness import FoundRadii, MeasuredRadii, find_radii
 from gfscore.jobs.sources import run_models
-from gfscore.jobs.stages import Origin, asked_score, audit_scores, score_samples
+from gfscore.jobs.stages import Origin, asked_score, audit_scores, band_of, score_samples
 from gfscore.results import Audit, Comparison, ModelAudit, RunInfo, ScoreInfo
 from gfscore.samples import Samples
 
@@ -47,6 +48,7 @@ class Subject:
     stored: ModelAudit | None = None
     images: Dataset | None = None  # behind the samples, row by row, where they are there
     run: RunInfo | None = None
+    radii: FoundRadii | None = None  # of a part of the samples, where the model itself was here
     asked: ScoreInfo = COMPUTED  # which score is computed from the samples, where there are some
 
     @property
@@ -71,14 +73,17 @@ def kind_of(score: ScoreInfo) -> str:
 def zoo_subjects(progress: Progress, store: Path | None = None) -> list[Subject]:
     """The embedded networks on their test images; forward passes come from the store, or go there."""
     networks, found = [f"zoo:{model.name}" for model in zoo.models()], list[Subject]()
+    wanted = MeasuredRadii.of(DEFAULTS, None)
     for source in run_models(networks, [DIGITS], RunOptions(store=store), SILENT):
         progress(len(found) / len(networks), source.name)
+        samples = source.read()
         found.append(
             Subject(
                 name=source.name,
                 key=f"zoo:{source.name}",
                 source=source.origin.source,
-                samples=source.read(),
+                samples=samples,
+                radii=None if source.run is None or wanted is None else find_radii(source.run, samples, wanted, SILENT),
                 images=None if source.run is None else source.run.data,
                 run=source.origin.run,
             )
@@ -259,10 +264,20 @@ def _restate(stored: ModelAudit, settings: Settings) -> tuple[ModelAudit, list[s
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
 def _compute(key: str, options: Options, _subject: Subject, _samples: Samples) -> ModelAudit:
     local, origin = score_samples(_samples, options), Origin(_subject.source, run=_subject.run)
-    model = audit_scores(_samples, local, options, name=_subject.name, origin=origin)
+    # one temperature is fixed beforehand; another was chosen by who moved the slider, after looking
+    moved = local.temperature is not None and options.divisor != DEFAULTS.divisor
+    band = _band(key, Options(delta=options.delta), _samples) if moved else None
+    model = audit_scores(_samples, local, options, name=_subject.name, origin=origin, band=band)
+    if _subject.radii is not None:
+        model = _subject.radii.added_to(model, delta=options.delta)
     if model.score.temperature is None:
         return model
     return with_calibration(model, _samples, _curve(key, _samples), options, None)
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _band(key: str, options: Options, _samples: Samples) -> Any:  # noqa: ARG001 (the key is what is remembered)
+    return band_of(_samples, options)
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)

@@ -104,7 +104,8 @@ def _show_verdict(model: ModelAudit, overall: str, verdicts: Sequence[str], thre
     counts = {kind: [str(verdict) for verdict in verdicts].count(kind) for kind in BOXES}
     below = f"some {model.partition} has a mean score below {threshold:g}"
     lowest = f"the lowest score has {plain_text(model.wcr.class_)}"
-    sure = f"(wrong with probability at most {model.interval.delta:g}, at a temperature and level chosen beforehand)"
+    chosen = "a temperature and level" if model.interval.temperatures is None else "any temperature, and a level"
+    sure = f"(wrong with probability at most {model.interval.delta:g}, at {chosen} chosen beforehand)"
     sentence = {
         "PASS": f"{below.replace('some', 'no', 1)} {sure}.",
         "FAIL": f"{below} {sure}; {lowest}.",

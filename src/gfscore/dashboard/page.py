@@ -53,12 +53,19 @@ COMPARING: tuple[Callable[[Audit], ChartType], ...] = (
     noise_floor,
     class_heatmap,
 )
+# a picture that is wider than its column, as on a phone, is moved within its own frame instead of being cut
+SCROLLING = """<style>
+[data-testid="stVegaLiteChart"] { max-width: 100%; overflow-x: auto; }
+[data-testid="stVegaLiteChart"]::-webkit-scrollbar { height: 8px; }
+[data-testid="stVegaLiteChart"]::-webkit-scrollbar-thumb { background: #8a8a8a; border-radius: 4px; }
+</style>"""
 PREPARED = "prepared"  # key of the session
 
 
 def show(paths: Sequence[str] = (), data: str | None = None) -> None:
     """The whole page: the zoo when no paths are given; ``data`` names the images behind logits files."""
     st.set_page_config(page_title="gfscore", layout="wide")
+    st.html(SCROLLING)
     with _errors_as_sentences():
         st.title("Which classes are left unprotected?")
         sliders, files = st.sidebar.container(), st.sidebar.container()

@@ -170,7 +170,9 @@ class Loading:
     def preprocessing(self) -> dict[str, Any]:
         """What was said about preprocessing, as ``Preprocessing.from_options`` takes it."""
         said = {name: getattr(self, name) for name in PREPROCESSING}
-        return over_general({}, {name: value for name, value in said.items() if value not in (None, False)})
+        return over_general(
+            {}, {name: value for name, value in said.items() if value is not None and value is not False}
+        )
 
 
 class Loader:

@@ -30,6 +30,7 @@ from gfscore.judge import (
     check_thresholds,
     describe_draws,
     drawn_decisions,
+    drawn_evidence,
     explain_draws,
     refuse_void,
     rows_to_make_sure,
@@ -140,7 +141,7 @@ def radius_of(run: Run, policy: Policy, options: Options) -> tuple[FirstOrder | 
     radius = options.radius
     if policy.eps:
         found = MeasuredRadii.of(options, None, policy.eps)
-        radius = None if found is None else found.how
+        radius = radius if found is None else found.how
     if radius is None or options.choice is Gradients.NO:
         return radius, False
     try:
@@ -246,8 +247,11 @@ def gate_adaptively(
     flags = (*(flag for flag in found if flag is not None), *said)
     refuse_void(flags, policy.allow)
     judged = _adaptive_verdict(rule, drawn, how, delta, score_info)
+    allowed = ABSENT in policy.allow
     if absent:
-        judged = about_the_missing(judged, rule, absent, allowed=ABSENT in policy.allow)
+        judged = about_the_missing(judged, rule, absent, allowed=allowed)
+    evidence = drawn_evidence(drawn, missing=bool(absent) and not allowed)
+    judged = judged.model_copy(update={"evidence": evidence})
     return ModelVerdict(
         name=name,
         score=score_info,

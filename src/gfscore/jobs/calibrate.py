@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from gfscore.errors import OptionError, naming
-from gfscore.inputs.small_files import for_models, read_class_names, read_reference
+from gfscore.inputs.small_files import for_models, read_reference
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.arranging import arrange, refuse_unread
-from gfscore.jobs.calling import SILENT, Job
-from gfscore.jobs.common_words import Accuracies, ClassNames, LogitsFiles, Probabilities, Reference
+from gfscore.jobs.calling import SILENT, Face, Job
+from gfscore.jobs.common_words import Accuracies, DataSpecs, LogitsFiles, ModelSpecs, Probabilities, Reference
 from gfscore.jobs.dry_run import plan_run, refuse_beside
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.sources import find_sources
-from gfscore.jobs.stages import audit_scores, score_samples
+from gfscore.jobs.stages import audit_scores, band_of, score_samples
 from gfscore.jobs.steps import logits_step
 from gfscore.names import listing
 from gfscore.paper.published_numbers import leaderboard
@@ -38,41 +38,41 @@ Numbers = Mapping[str, float] | str | Path | None  # by model, or where they can
 
 @Job
 def calibrate(
-    logits: LogitsFiles,
+    logits: LogitsFiles = None,
     objective: Annotated[
-        str,
+        str | None,
         Word(
             any_case=True,
             metavar="OBJECTIVE",
             panel=Panel.SCORE,
-            help="What to maximise: models, classes, stability or given.",
+            help="What to maximise: models, classes, stability or given.  [default: none, it must be said]",
         ),
-    ],
+    ] = None,
     *,
+    model: ModelSpecs = None,
+    data: DataSpecs = None,
     reference: Reference = None,
     accuracies: Accuracies = None,
     activation: Annotated[
         str, Word(any_case=True, panel=Panel.SCORE, help="How logits become confidences: softmax or sigmoid.")
     ] = "softmax",
     probabilities: Probabilities = False,
-    class_names: ClassNames = None,
     words: ReadingWords,
     temperature_range: Annotated[
-        str, Word(was="range", panel=Panel.SCORE, help="Temperatures that are searched: the lowest and the highest.")
+        str, Word(panel=Panel.SCORE, help="Temperatures that are searched: the lowest and the highest.")
     ] = "0.01,10",
+    run: RunOptions,
     labels: Any = None,
-    data: Any = None,
-    run: Any = None,
+    face: Face = SILENT,
 ) -> Calibration:
     r"""Find all temperatures that maximise an objective over models, without attacks.
 
     .. math:: T^* = \arg\max_T\; \rho_s\big(\{\Omega(f_m; T)\}_m,\; \{a_m\}_m\big) \qquad (\text{objective } models)
 
     ``logits`` are files, or :class:`~gfscore.Samples` by the names of their models; or models, which are run on
-    ``data`` as :func:`~gfscore.audit` takes both, as ``run`` says (:class:`~gfscore.RunOptions`). ``objective`` is
-    ``models``, ``classes``, ``stability`` or ``given``. ``accuracies`` are clean accuracies by model, by default from
-    the samples; ``reference`` is what ``given`` agrees with, and something to compare the others with: both are
-    mappings or files.
+    ``data`` as :func:`~gfscore.audit` takes both, with the same words, such as ``mean``. ``objective`` is ``models``,
+    ``classes``, ``stability`` or ``given``. ``accuracies`` are clean accuracies by model, by default from the samples;
+    ``reference`` is what ``given`` agrees with, and something to compare the others with: both are mappings or files.
     What the objectives mean, and why a calibrated temperature must be read with care: :doc:`temperature`. Shah et al.
     (2026), Definition 6.
 
@@ -87,18 +87,20 @@ def calibrate(
     >>> found.value, found.baselines.at_one
     (1.0, 1.0)
     """
+    if objective is None:
+        raise OptionError("no objective is given. Say what to maximise: models, classes, stability or given.")
     options, span = Options(activation=activation), _span(temperature_range)
     outside = Outside.read(objective, reference, accuracies, options)
-    how = RunOptions(class_names=class_names) if run is None else run
-    if not isinstance(how, RunOptions):
-        raise OptionError(f"run is {type(run).__name__}. Give gfscore.RunOptions(mean=..., std=...).")
-    names = read_class_names(class_names) if isinstance(class_names, Path) else class_names
+    names = run.names
     refuse_unread(words, logits)
-    logits, models, data = arrange(logits, labels, None, data).checked(names, words, probabilities=probabilities)
-    if how.dry_run:
+    asked = arrange(logits, labels, model, data)
+    logits, model, data = asked.checked(names, words, probabilities=probabilities)
+    if run.range is not None and not (model or data):  # it had this name before
+        raise OptionError("--range is about the values of images. Temperatures are searched in --temperature-range.")
+    if run.dry_run:
         refuse_beside(logits)
-        plan_run("calibrate", models, data, how, SILENT, lambda each: [logits_step(each)])
-    sources = find_sources(logits, models, data, how, SILENT, probabilities=probabilities)
+        plan_run("calibrate", model, data, run, face, lambda each: [logits_step(each)])
+    sources = find_sources(logits, model, data, run, face, probabilities=probabilities)
     curves = {}
     for source in sources:
         samples = source.read(probabilities=probabilities, class_names=names, words=words)
@@ -195,7 +197,8 @@ def with_calibration(
     if temperature is not None:
         at = replace(options, temperature=temperature, permutations=0, expect_accuracy=None)
         local = score_samples(samples, at)
-        again = audit_scores(samples, local, at, name=audited.name, finite=finite)
+        band = band_of(samples, options, finite=finite)
+        again = audit_scores(samples, local, at, name=audited.name, finite=finite, band=band)
         calibrated = Calibrated(
             temperature=temperature,
             **{name: getattr(again, name) for name in Calibrated.model_fields if name != "temperature"},

@@ -39,9 +39,7 @@ NO_WORD = {
     "seen": "Called with each model when it is done.",
     "face": "Who is told of progress: see gfscore.jobs.calling.Face.",
     "gpu": "Whether models run on the GPU of this process.",
-    "folder": "Where pictures of witnesses are saved.",
-    "data": "What models are run on, as in gfscore.audit.",
-    "run": "How models are run: gfscore.RunOptions.",
+    "folder": "Where files are saved: pictures of witnesses, or the repaired model.",
 }
 Outcome = TypeVar("Outcome")
 Progress = Callable[[int, int], None]  # how much is done, and of how much
@@ -55,6 +53,7 @@ CONFIGURED = {  # jobs that take their words from a file too, and where each is
     "calibrate": "calibrate",
     "logits": "sources",
     "plan": "plan",
+    "repair": "repair",
 }
 Configuration = Annotated[
     Path | None,

@@ -18,7 +18,7 @@ from typing import Any, Self
 from gfscore.errors import MissingFileError, OptionError, first_few, naming
 from gfscore.inputs.generators import GENERATOR
 from gfscore.inputs.known_data import known_class_names
-from gfscore.inputs.model_specs import KEYS, join_spec
+from gfscore.inputs.model_specs import KEYS, PREPROCESSING, join_spec
 from gfscore.inputs.models import KINDS
 from gfscore.inputs.models.model_objects import is_model
 from gfscore.inputs.small_files import read_toml
@@ -256,7 +256,7 @@ def _fitting(job: str, taken: dict[str, Any], given: Sequence[str]) -> dict[str,
     """Without what the call has replaced by something of another kind, and what is of no use to the job."""
     dropped = set[str]()
     if any(name in given for name in (*FILES, "labels")) and "model" not in given:
-        dropped |= {"model", "data"}
+        dropped |= {"model", "data", "split", "n_per_class", *PREPROCESSING}  # the last are about images
     if "model" in given or "data" in given:
         dropped |= set(FILES)
     if job == "check" and not taken.get("autoattack") and taken.get("score") != FIRST_ORDER:

@@ -7,8 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+
 from gfscore import views
 from gfscore.assemble import make_provenance
+from gfscore.bounds import Evidence
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.adaptive import adaptive_steps, gate_runs
@@ -25,6 +28,7 @@ from gfscore.jobs.sources import Source, Then, find_samples, find_sources, prove
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores
 from gfscore.jobs.steps import score_steps
 from gfscore.judge import ROUND, check_thresholds
+from gfscore.judge.e_values import Bets
 from gfscore.judge.judging import judge
 from gfscore.judge.policy import Kind, Policy
 from gfscore.results import (
@@ -36,6 +40,7 @@ from gfscore.results import (
     Verdict,
 )
 from gfscore.samples import Samples
+from gfscore.score_titles import FIRST_ORDER
 from gfscore.scores import LocalScores
 from gfscore.words import Panel, Word
 
@@ -112,13 +117,15 @@ def gate(
     """
     policy, labels = split_policy(inputs, policy, labels)
     asked = arrange(inputs, labels, model, data)
-    if not (asked.model or asked.data):
-        run.refuse_ray("a gate on files")
     refuse_unread(words, inputs, baseline)
     inputs, model, data = asked.checked(run.names, words, probabilities=probabilities)
+    if not (model or data):
+        run.refuse_running("a gate on files")
     model, name = with_name(model, name)
     files = watch(inputs, baseline, policy, groups, words.label_names)
     kept = rules.over(policy, options.eps)
+    if options.score == FIRST_ORDER and kept.eps and options.eps is None:
+        options = replace(options, eps=max(kept.eps))  # the radii are the score, and the rules say where they count
     robust = radii_of_rules(kept, options, radii)
     given = _listed(inputs)
     if model or not all(isinstance(each, ModelAudit) or is_audit(each) for each in given):
@@ -242,8 +249,16 @@ def gate_scores(
         comparison = compare_samples(baseline, samples, level, names=("baseline", name))
     elif isinstance(baseline, ModelAudit) and Kind.CHANGE in levels:
         comparison = compare_with(baseline, model, policy, levels)
-    verdict = judge(model, policy, levels, comparison=comparison)
+    verdict = judge(model, policy, levels, comparison=comparison, bets=_bets(samples, local))
     return model.model_copy(update={"verdict": verdict.verdict.value}), verdict
+
+
+def _bets(samples: Samples, local: LocalScores) -> Bets | None:
+    """Bets on the scores of each class, or group, against a threshold; none where scores may be too large."""
+    if local.failure_rate > 0:
+        return None
+    present, codes = np.unique(samples.partition[0], return_inverse=True)
+    return lambda threshold: Evidence.start(len(present), threshold, maximum=local.maximum).add(local.values, codes)
 
 
 def gate_audit(

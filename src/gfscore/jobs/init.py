@@ -60,11 +60,14 @@ def init(
     The presets are tried on 128 images; ranges and layouts are tried where the data are refused as they are. What is
     said here is written as it is.
     """
-    if out.exists() and not force:
-        raise FileError("is there already. Say --force to write over it, or --out for another file.").found_in(out)
     refuse_dry_run(run, "this runs one on 128 images, to write a small file")
+    there = out.read_bytes() if out.is_file() else None
     opened, reading, tried = _open(model, data, run.loading)
     text, notes = _write(opened, model, data, run, {**reading, **_normalised(opened, tried)}, tried, out)
+    if not force and there is not None and there != text.encode():  # somebody may have added rules
+        raise FileError(
+            "is there already, with other words. Say --force to write over it, or --out for another file."
+        ).found_in(out)
     write_text(out, text)
     return Found(out, text, tuple(notes))
 

@@ -10,6 +10,7 @@ from gfscore.bounds import Method, check_level
 from gfscore.engines.loading import Loading
 from gfscore.engines.pool import Cluster
 from gfscore.errors import OptionError
+from gfscore.inputs.model_specs import PREPROCESSING
 from gfscore.inputs.models.devices import AUTO, CPU
 from gfscore.inputs.small_files import read_class_names
 from gfscore.jobs.common_words import ClassNames, Seed, StoreFolder
@@ -112,6 +113,16 @@ class RunOptions(Loading):
         """Refuse a cluster where no model is run."""
         if self.cluster is not None:
             raise OptionError(f"{what} runs no model, and --engine says where models run. Leave --engine out.")
+
+    def refuse_running(self, what: str) -> None:
+        """Refuse what is said of running a model where none is run: it would be passed over."""
+        self.refuse_ray(what)
+        for name in (*PREPROCESSING, "split", "n_per_class"):
+            if getattr(self, name) is not None and getattr(self, name) is not False:  # a mean of 0 is one
+                raise OptionError(
+                    f"--{name.replace('_', '-')} is about images that a model is run on, and {what} runs none. "
+                    "Leave it out, or say --model and --data."
+                )
 
     @property
     def names(self) -> Sequence[str] | None:
@@ -237,7 +248,8 @@ class Options(ProfileOptions):
         ),
     ] = None
     max_radius: Annotated[
-        float | None, Word(expert=True, help="Larger first-order radii count as this.  [default: l2 2, linf 32/255]")
+        float | None,
+        Word(expert=True, help="Larger first-order radii count as this.  [default: l2 2, linf 32/255, or twice eps]"),
     ] = None
     gradients: Annotated[
         str | None,

@@ -16,7 +16,7 @@ from gfscore.inputs.data import take
 from gfscore.inputs.known_data import PRESETS
 from gfscore.inputs.models import TorchModel
 from gfscore.inputs.protocols import CHANNEL_AXIS, Layout
-from gfscore.judge.flags import IMAGES_REARRANGED, PREPROCESSING_LIKELY
+from gfscore.judge.flags import COLOURS_SWAPPED, IMAGES_REARRANGED, PREPROCESSING_LIKELY
 from gfscore.measures import Run
 from gfscore.results import Flag
 
@@ -32,6 +32,11 @@ NONE = "none"  # pixels as they are
 # which is 40 % of ten classes, lies above.
 NEAR_CHANCE = 1 / 3
 TIMES_BETTER = 2  # as many right decisions
+# On ten public CIFAR-10 networks of 61 to 94 % accuracy, blue, green, red instead of red, green, blue left 32 to 87 %,
+# and was told from it every time on 512 images, on seven of ten on 128. Nine tenths of the way from guessing to all
+# right, 91 % of ten classes, lies above.
+COLOURS_LEAVE = 0.9
+IMAGES_OF_COLOURS = 512  # where the first 128 speak for another order of colours; else it is left at those
 Order = tuple[str, str, NDArray[np.generic], Layout]  # what was done, what undoes it, the images and their axes
 
 
@@ -132,11 +137,12 @@ def _fits(name: str, n_values: int, channels: int) -> bool:
 
 
 def input_flags(run: Run | None, accuracy: float, n_classes: int) -> tuple[Flag, ...]:
-    """What may be wrong with the images of a run of which little is right: the order of pixels, or else their scale.
+    """What may be wrong with the images of a run: the order of pixels, or else their scale, or else their colours.
 
     Before that, how far the numbers are from those in float32, where another precision was asked for.
     """
-    doubts = rearranged_flags(run, accuracy, n_classes) or preprocessing_flags(run, accuracy, n_classes)
+    given = (run, accuracy, n_classes)
+    doubts = rearranged_flags(*given) or preprocessing_flags(*given) or colour_flags(*given)
     return (*precision_flags(run), *doubts)
 
 
@@ -151,9 +157,41 @@ def precision_flags(run: Run | None) -> tuple[Flag, ...]:
     return (
         Flag(
             code="precision",
-            message=f"forward passes are in {run.precision}, as was asked for: on the first {len(inputs):,} images logits "
-            f"differ from those in float32 by up to {share:.2g} of the largest, and {changed:,} predictions are others. "
-            "Gradients and attacks are in float32.",
+            message=f"forward passes are in {run.precision}, as was asked for: on the first {len(inputs):,} images "
+            f"logits differ from those in float32 by up to {share:.2g} of the largest, and {changed:,} predictions are "
+            "others. Gradients and attacks are in float32.",
+        ),
+    )
+
+
+def colour_flags(run: Run | None, accuracy: float, n_classes: int) -> tuple[Flag, ...]:
+    """The flag of images whose colours fit better in the other order, as OpenCV reads them: blue, green, red.
+
+    A few images are tried first. Only where they speak for that order all of them are, on which it is then judged, so
+    that an order that is no better is named with probability at most LEVEL.
+    """
+    if run is None or accuracy > 1 / n_classes + COLOURS_LEAVE * (1 - 1 / n_classes):
+        return ()
+    layout, axis = run.data.layout, CHANNEL_AXIS[run.data.layout]
+    if run.data.images(slice(0, 1)).shape[axis] != 3:
+        return ()
+    rows = some_rows(run, IMAGES_OF_COLOURS)
+    first = np.random.default_rng(0).permutation(len(rows))[:IMAGES]
+    for part in (rows[np.sort(first)], rows):
+        images, labels = take(run.data, part), run.data.labels[part]
+        as_it_is = _right(run, images, layout, labels)
+        swapped = _right(run, np.ascontiguousarray(np.flip(images, axis)), layout, labels)
+        if swapped.sum() <= as_it_is.sum():
+            return ()
+    if sign_test(swapped, as_it_is) > LEVEL:
+        return ()
+    cure = "images[..., ::-1]" if layout == "NHWC" else "images[:, ::-1]"
+    return (
+        Flag(
+            code=COLOURS_SWAPPED,
+            message=f"of {len(rows):,} images {100 * as_it_is.mean():.3g} % are classified rightly as they are, and "
+            f"{100 * swapped.mean():.3g} % with their colours in the other order: they, or the images of training, "
+            f"seem to be blue, green, red (OpenCV). Save {cure}; nothing was changed here.",
         ),
     )
 

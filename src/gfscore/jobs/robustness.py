@@ -66,8 +66,7 @@ class MeasuredRadii:
             return None
         how = options.first_order(options.norm or Norm.LINF)
         how = replace(how, eps=default_eps(how.kind) if how.eps is None else how.eps)
-        for eps in also:
-            replace(how, eps=eps)  # refuses one that no radius reaches
+        how = how.reaching(also)
         asked = radii is not None or options.eps is not None or bool(also)
         return cls(
             how=how,
@@ -107,17 +106,39 @@ def measure_robustness(
 
     Where nothing was asked for and it cannot be measured, a flag says why.
     """
+    return find_radii(run, samples, radii, face).added_to(model, delta=delta)
+
+
+def find_radii(run: Run, samples: Samples, radii: MeasuredRadii, face: Face) -> "FoundRadii":
+    """The radii of a part of the samples; where nothing was asked for and there are none, why."""
     try:
         local, rows = _radii(run, samples, radii, face)
     except (ModelError, OptionError) as error:
         if radii.is_asked:
             raise
-        return with_robustness(model, None, (not_measured(first_line(error)),))
+        return FoundRadii(flags=(not_measured(first_line(error)),))
     if local is None:
-        return with_robustness(model, None, (too_many_classes(samples.n_classes),))
+        return FoundRadii(flags=(too_many_classes(samples.n_classes),))
     part = samples if rows is None else samples.rows(rows)
-    found = count_radii(local, part, model, delta=delta, also=radii.also)
-    return with_robustness(model, found, radii.beside(local.flags))
+    return FoundRadii(local=local, part=part, flags=radii.beside(local.flags), also=radii.also)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundRadii:
+    """Radii as they were measured, to be counted at any error level."""
+
+    local: LocalScores | None = None  # None where none could be measured: the flags say why
+    part: Samples | None = None  # the samples that have one
+    flags: tuple[Flag, ...] = ()
+    also: tuple[float, ...] = ()
+
+    def added_to(self, model: ModelAudit, *, delta: float) -> ModelAudit:
+        """The audit with its robust accuracy at a ladder of eps, all intervals of which fail with ``delta``."""
+        if self.local is None or self.part is None:
+            return with_robustness(model, None, self.flags)
+        return with_robustness(
+            model, count_radii(self.local, self.part, model, delta=delta, also=self.also), self.flags
+        )
 
 
 def compare_robustness(

@@ -157,7 +157,7 @@ def find_sources(
             "there is nothing to audit. Name logits files, a --model and --data, or a --config that does."
         )
     if not (models or sets):
-        run.refuse_ray(LOGITS_FILES)
+        run.refuse_running(LOGITS_FILES)
     for found in name_files(files, beside_runs=bool(models)):
         yield Source(name=found.name, path=found.files[0], remembered=found.run)
     if models or sets:

@@ -19,7 +19,7 @@ from gfscore.samples import NO_TABLE, Samples, TableNotes, refuse_groups_of_one
 from gfscore.score_titles import FIRST_ORDER, GREAT, title_of
 from gfscore.scores import SCORE_MAX, LocalScores, compute_scores
 from gfscore.summaries import Summary
-from gfscore.temperature import stored_curves, temperature_curve
+from gfscore.temperature import TemperatureBand, stored_curves, temperature_band, temperature_curve
 
 SHARE_OF_SHARES = 0.5  # of delta, for all shares of radii above eps, where they are asked for
 
@@ -55,10 +55,12 @@ def audit_scores(
     name: str,
     origin: Origin = ARRAYS,
     finite: bool = False,
+    band: TemperatureBand | None = None,
 ) -> ModelAudit:
     """Everything that follows from local scores with a known range.
 
-    With ``finite`` intervals are about the very set whose class sizes the samples know, not the world behind it.
+    With ``finite`` intervals are about the very set whose class sizes the samples know, not the world behind it. With
+    ``band`` they are those of a temperature that was chosen on the same samples.
     """
     draw, profile = drawn_samples(samples), class_profile(samples, local)
     if options.expect_accuracy is not None:
@@ -68,19 +70,22 @@ def audit_scores(
     codes, n_parts = samples.partition
     sizes = draw.sizes if finite else None
     for_shares = 0.0 if local.eps is None else SHARE_OF_SHARES * options.delta
-    intervals = audit_intervals(
-        local.values,
-        codes,
-        n_parts,
-        maximum=local.maximum,
-        delta=options.delta - for_shares,
-        method=options.interval,
-        fairness_weight=options.fairness_weight,
-        seed=options.seed,
-        failure_rate=local.failure_rate,
-        sizes=sizes,
-        weights=profile.weights,
-    )
+    if band is not None and local.temperature is not None:
+        intervals = band.intervals(local.temperature, profile.scores, fairness_weight=options.fairness_weight)
+    else:
+        intervals = audit_intervals(
+            local.values,
+            codes,
+            n_parts,
+            maximum=local.maximum,
+            delta=options.delta - for_shares,
+            method=options.interval,
+            fairness_weight=options.fairness_weight,
+            seed=options.seed,
+            failure_rate=local.failure_rate,
+            sizes=sizes,
+            weights=profile.weights,
+        )
     audited = assembled(
         profile,
         intervals,
@@ -211,6 +216,23 @@ def with_curves(audited: ModelAudit, samples: Samples, options: Options) -> Mode
         return audited
     curve = temperature_curve(samples, activation=options.softmax_or_sigmoid)
     return audited.model_copy(update={"curves": stored_curves(curve, audited)})
+
+
+def band_of(samples: Samples, options: Options, *, finite: bool = False) -> TemperatureBand:
+    """Intervals that hold at every temperature at once, as the options say: for one that is chosen on the samples."""
+    draw, (codes, n_parts) = drawn_samples(samples), samples.partition
+    sizes = draw.sizes if draw.weighted_by == "class_sizes" else None
+    totals = np.bincount(codes, minlength=n_parts) if sizes is None else sizes
+    totals = totals[np.bincount(codes, minlength=n_parts) > 0]
+    return temperature_band(
+        samples,
+        activation=options.softmax_or_sigmoid,
+        delta=options.delta,
+        method=options.interval,
+        seed=options.seed,
+        sizes=draw.sizes if finite else None,
+        weights=totals / totals.sum(),
+    )
 
 
 def _abstained(local: LocalScores, profile: ClassProfile) -> float | None:

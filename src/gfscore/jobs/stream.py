@@ -168,7 +168,7 @@ def audit_streams(
         raise OptionError("samples in memory need no stream. Leave stream out.")
     logits, models, data = listed_paths(logits), listed_models(model), listed_data(data)
     if logits or not (models or data):
-        run.refuse_ray(LOGITS_FILES)
+        run.refuse_ray(LOGITS_FILES) if models or data else run.refuse_running(LOGITS_FILES)
         if options.radius is not None:
             raise OptionError(f"logits files hold logits, and a radius takes the model itself. {SAY_BOTH}")
         files = _files_of(logits, pieces=pieces, beside_runs=bool(models))

@@ -45,7 +45,9 @@ def read_versions(
 ) -> tuple[list[Samples | ModelAudit], tuple[str, str], Watched, list[Run]]:
     """Old and new: samples or audits, their names, the files they were read from, and the models that were run."""
     refuse_unread(words, given)
-    handed, runs = listed_data(data), list[Run]()
+    handed, runs, called = listed_data(data), list[Run](), list[str]()
+    if not any(is_model(each) or isinstance(each, list | tuple) for each in given):
+        run.refuse_running("a comparison of files")
 
     def run_here(version: Any) -> Any:
         """Models and arrays as samples; anything else as it is."""
@@ -64,6 +66,7 @@ def read_versions(
         if asked.model is not None:
             source = next(find_sources(None, asked.model, asked.data, run, face, probabilities=probabilities))
         runs.extend([] if source.run is None else [source.run])
+        called.extend([] if asked.model is None else [source.name])
         return source.read(probabilities=probabilities, class_names=run.names, groups=groups, words=words)
 
     found = [each.model if isinstance(each, Audit) else run_here(each) for each in given]
@@ -72,7 +75,8 @@ def read_versions(
             raise OptionError(f"a version is {type(version).__name__}. Give {KINDS}.")
     versions = [_path(each, run.store) if isinstance(each, str | Path) else each for each in found]
     paths = [each for each in versions if isinstance(each, Path)]
-    first, second = (each.name for each in name_files(paths)) if len(paths) == 2 else ("old", "new")
+    named = called if len(set(called)) == 2 else [each.name for each in name_files(paths)] if len(paths) == 2 else []
+    first, second = named if len(named) == 2 else ("old", "new")
     files = watch(paths, groups, run.class_names)
 
     def read(version: Any) -> Any:

@@ -16,6 +16,7 @@ from gfscore.judge.adaptive_draws import (
     adaptive_gate,
     describe_draws,
     drawn_decisions,
+    drawn_evidence,
     explain_draws,
     rows_to_make_sure,
 )
@@ -68,6 +69,7 @@ __all__ = [
     "check_thresholds",
     "describe_draws",
     "drawn_decisions",
+    "drawn_evidence",
     "explain_draws",
     "follows_order",
     "hidden_fall",

@@ -18,7 +18,8 @@ from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.bounds import Evidence, check_level, log_average
 from gfscore.errors import OptionError, first_few
 from gfscore.judge.accuracies import Decisions
-from gfscore.results import AdaptiveClass, AdaptiveRun, ScoreInfo, Verdict
+from gfscore.judge.e_values import e_value
+from gfscore.results import AdaptiveClass, AdaptiveRun, RuleEvidence, ScoreInfo, Verdict
 from gfscore.score_titles import ROBUST
 
 ROUND = 16  # forward passes between two looks
@@ -218,6 +219,14 @@ def describe_draws(
         target="finite" if finite else "population",
         classes=tuple(classes),
     )
+
+
+def drawn_evidence(drawn: Drawn, *, missing: bool = False) -> RuleEvidence:
+    """E-values of the rule, which hold whenever one stops; of classes that are ``missing`` nothing is shown."""
+    evidence = drawn.evidence
+    against, lowest = float(log_average(evidence.below)), float(evidence.above.min())
+    in_favour = min(lowest, 0.0) if missing else lowest
+    return RuleEvidence(against_rule=e_value(against), for_rule=e_value(in_favour), made_from="samples")
 
 
 def drawn_decisions(drawn: Drawn, names: tuple[str, ...]) -> Decisions:

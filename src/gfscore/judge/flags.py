@@ -26,6 +26,7 @@ ALL_ZERO = Flag(
     "labels and logits belong together.",
 )
 IMAGES_REARRANGED = "images_rearranged"  # another order of pixels fits: why little is right
+COLOURS_SWAPPED = "colours_swapped"  # blue, green, red fits better than red, green, blue
 PREPROCESSING_LIKELY = "preprocessing_likely"  # another normalisation fits: why little is right, where it is there
 SATURATED_SHARE = 0.5  # of the samples: then the profile is mostly accuracy
 SHIFT_KEPT = 0.5  # share of the sigmoid score left over by the common shift of the logits

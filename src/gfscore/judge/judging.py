@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from gfscore import views
 from gfscore.errors import InvalidInputError, OptionError, first_few
 from gfscore.judge.accuracies import accuracy_intervals
-from gfscore.judge.flags import IMAGES_REARRANGED, PREPROCESSING_LIKELY, known_flags
+from gfscore.judge.e_values import Bets, rule_evidence
+from gfscore.judge.flags import COLOURS_SWAPPED, IMAGES_REARRANGED, PREPROCESSING_LIKELY, known_flags
 from gfscore.judge.policy import ABSENT, EVERY, VOIDING, Kind, Policy, Rule, check_thresholds, no_such
 from gfscore.judge.robust_accuracy import RobustIntervals, robust_intervals
 from gfscore.judge.robust_changes import robust_change_at
@@ -56,17 +57,23 @@ def refuse_void(flags: Iterable[Flag], allow: Sequence[str]) -> None:
     found = [flag for flag in given if flag.code in VOIDING and flag.code not in allow]
     if found:
         options = " ".join(f"--allow {flag.code}" for flag in found)
-        why = next((flag for flag in given if flag.code in (IMAGES_REARRANGED, PREPROCESSING_LIKELY)), found[0])
+        causes = (IMAGES_REARRANGED, PREPROCESSING_LIKELY, COLOURS_SWAPPED)
+        why = next((flag for flag in given if flag.code in causes), found[0])
         raise UnsoundError(f"there is nothing to judge: {why.message} To judge nevertheless, give {options}.")
 
 
 def judge(
-    model: ModelAudit, policy: Policy, levels: Mapping[Kind, float], *, comparison: Comparison | None = None
+    model: ModelAudit,
+    policy: Policy,
+    levels: Mapping[Kind, float],
+    *,
+    comparison: Comparison | None = None,
+    bets: Bets | None = None,
 ) -> ModelVerdict:
     """Judge an audited model by every rule of a policy; ``comparison`` is with the baseline, for rules on changes.
 
     ``levels`` are those of :meth:`Policy.levels`: the verdict is wrong with probability at most their sum. An audit
-    that is about nothing has none, unless the policy allows it.
+    that is about nothing has none, unless the policy allows it. ``bets`` on the samples make e-values sharper.
     """
     flags = known_flags(model)
     refuse_void(flags, policy.allow)
@@ -82,8 +89,11 @@ def judge(
         of_score = rule.row.unit in (Unit.SCORE, Unit.GAP)
         digits = views.digits_of(model.score) if of_score else views.INDEX_DIGITS
         entry = _judge_rule(rule, _estimate(rule, model, comparison, accuracies, robust), digits)
-        missing = _missing(rule, model, comparison)
-        found.append(about_the_missing(entry, rule, missing, allowed=ABSENT in policy.allow) if missing else entry)
+        missing, allowed = _missing(rule, model, comparison), ABSENT in policy.allow
+        entry = about_the_missing(entry, rule, missing, allowed=allowed) if missing else entry
+        unknown = () if allowed else missing
+        evidence = rule_evidence(rule, entry, model, levels[rule.kind], robust=robust, bets=bets, missing=unknown)
+        found.append(entry.model_copy(update={"evidence": evidence}))
     verdict = Verdict.all_of([entry.verdict for entry in found])
     delta = sum(levels.values())
     return ModelVerdict(

@@ -81,13 +81,17 @@ class Slopes(RowMeasure):
         """Norms for some rows."""
         asked = np.arange(rows.start, rows.stop) if self.only is None else _within(self.only, rows)
         norms = np.full((rows.stop - rows.start, self.columns(run)), np.nan)
-        at = asked - self.first
-        correct = asked[is_leading(self.samples.logits[at], self.samples.labels[at], self.rivals[at])]
-        if len(correct):
-            norms[correct - rows.start] = (self._differentiate if self.gradients else self._estimate)(run, correct)
+        some = self.measured_rows(asked)
+        if len(some):
+            norms[some - rows.start] = (self._differentiate if self.gradients else self._estimate)(run, some)
         done(rows.stop - rows.start)
         with np.errstate(over="ignore"):  # infinite, then: a slope that is beyond float32 is no slope
             return norms.astype(np.float32)
+
+    def measured_rows(self, asked: IntArray) -> IntArray:
+        """Those of the rows that are asked for that have slopes: of a misclassified sample nobody needs them."""
+        at = asked - self.first
+        return asked[is_leading(self.samples.logits[at], self.samples.labels[at], self.rivals[at])]
 
     def _estimate(self, run: Run, rows: IntArray) -> FloatArray:
         at, pixels = rows - self.first, run.pixels(rows)

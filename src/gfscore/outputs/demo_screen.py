@@ -61,7 +61,10 @@ def show_demo(audit: Audit, zoo: Sequence[ZooModel], folder: Path, console: Cons
             Text("Which digits do these eight small networks leave unprotected?", style="bold"),
             Text(f"{first.samples.n:,} test images and {generated[0].samples.n:,} generated ones, no attack.\n"),
             fit(console, table),
-            Text(f"{legend.format(attack=attack)}.", style="dim"),
+            Text(
+                f"{legend.format(attack=attack)}. {'' if first.robustness is None else robust_words.NO_BOUND}",
+                style="dim",
+            ),
             Text(),
             *_findings(test, zoo),
             Text(),

@@ -12,8 +12,8 @@ from gfscore import views
 from gfscore.errors import OptionError
 from gfscore.outputs import report, robust_words, sentences, verdicts
 from gfscore.outputs.escaping import as_html
-from gfscore.outputs.figures import class_heatmap, forest
-from gfscore.results import Audit, ClassResult, Comparison, GateResult, ModelAudit, Verdict
+from gfscore.outputs.figures import class_heatmap, forest, robust_curves, robust_models
+from gfscore.results import Audit, ClassResult, Comparison, GateResult, ModelAudit, RobustChange, Verdict
 from gfscore.storage import to_write, write_text
 
 LOWEST = 10  # classes that a text shows
@@ -129,16 +129,44 @@ def comparison_html(result: Comparison) -> str:
         for entry in (*low, *high)
     ]
     headings = (result.partition, "old", "new", "change", "accuracy", "")
+    leads = "".join(_robust_change(change, result.partition) for change in result.robustness)
     notes = [result.reason, *([result.hidden] if result.hidden else []), *(flag.message for flag in result.flags)]
     items = "".join(f"<li>{escape(note)}</li>" for note in notes)
     title = f"{as_html(result.old)} → {as_html(result.new)}: {result.n:,} samples"
-    return f"<h4>{_coloured(result.verdict)} {title}</h4>{_table(rows, headings)}<ul>{items}</ul>"
+    return f"<h4>{_coloured(result.verdict)} {title}</h4>{leads}{_table(rows, headings)}<ul>{items}</ul>"
+
+
+def _robust_change(change: RobustChange, part: str) -> str:
+    """Robust accuracy of both versions, the largest fall first."""
+    low, high = sentences.both_ends(sorted(change.classes, key=lambda entry: entry.change.value or 0.0))
+    rows = [
+        (
+            as_html(entry.name),
+            views.percent(entry.old),
+            views.percent(entry.new),
+            escape(views.points(entry.change)),
+            escape(entry.verdict),
+        )
+        for entry in (*low, *high)
+    ]
+    at = f"{views.eps_text(change.eps, change.norm)} ({views.norm_text(change.norm)}, {change.kind})"
+    whole = f"{views.percent(change.old)} → {views.percent(change.new)}, {views.points(change.change)} points"
+    note = robust_words.NO_BOUND if change.kind == "estimated" else ""
+    table = _table(rows, (part, "old", "new", "change in points", ""))
+    return f"<p>Robust accuracy at {escape(f'{at}: {whole}.')}</p>{table}<p><small>{note}</small></p>"
 
 
 def plot(result: Audit | ModelAudit) -> Any:
-    """The classes as a picture, an Altair chart: of one model with intervals, of several as a table of colours."""
-    several = isinstance(result, Audit) and len(result.models) > 1
-    return class_heatmap(result) if several else forest(result)
+    """The classes as a picture, an Altair chart: robust accuracy over eps where it is known, else their scores.
+
+    Scores of one model are drawn with intervals, of several as a table of colours.
+    """
+    models = result.models if isinstance(result, Audit) else (result,)
+    known = [model.robustness for model in models if model.robustness is not None]
+    if len(models) == 1:
+        return robust_curves(result) if known else forest(result)
+    alike = len({(each.norm, each.kind) for each in known}) == 1
+    return robust_models(result) if len(known) > 1 and alike else class_heatmap(result)
 
 
 def write_report(audit: Audit, path: str | Path) -> Path:

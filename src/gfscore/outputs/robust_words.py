@@ -9,7 +9,7 @@ from gfscore.score_titles import FIRST_ORDER
 
 SHOWN = (0.5, 1.0, 2.0, 4.0, 8.0)  # multiples of 1/255 (Linf) or 1/8 (L2) that a table has room for
 UNITS = {"linf": 1 / 255, "l2": 1 / 8}
-NO_BOUND = "An estimate, no bound: attacks may do better, and the intervals cover the choice of samples only."
+NO_BOUND = "An estimate, no bound: attacks may leave less or more, and the intervals cover the choice of samples only."
 PROOF = "Proven, under the premise below."
 NONE_HERE = "this result has no robust accuracy, which takes the model. Run gfscore audit --model MODEL --data DATA."
 WHOLE = "all samples"

@@ -184,6 +184,8 @@ def brackets(model: ModelAudit) -> str:
     """What the intervals mean, in one sentence."""
     how, others = model.interval, levels_beside(model)
     when = " at every moment of the stream" if how.anytime else ""
+    if how.temperatures is not None:
+        when = " at every temperature from {:g} to {:g} at once".format(*how.temperatures)
     what = "all intervals" if not others else "all intervals of scores and metrics"
     said = f"Brackets: {what} together hold{when} with probability {1 - how.delta:g} ({how.method}, {how.target})."
     return said if others is None else f"{said} {others}"

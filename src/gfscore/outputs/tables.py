@@ -65,6 +65,21 @@ def render_table(audit: Audit, *, layout: Layout, form: TableFormat, digits: int
             return _csv(content)
 
 
+def mark_table(text: str, form: TableFormat) -> str:
+    """The table as it is written to a file: with a comment, where there can be one, that tells who wrote it.
+
+    >>> mark_table("| a |\\n", TableFormat.MARKDOWN)
+    '| a |\\n\\n<!-- gfscore table -->\\n'
+    """
+    match form:
+        case TableFormat.LATEX:
+            return f"% gfscore table\n{text}"
+        case TableFormat.MARKDOWN:
+            return f"{text}\n<!-- gfscore table -->\n"
+        case TableFormat.CSV:
+            return text
+
+
 def _models(audit: Audit) -> Content:
     keys, score = views.metric_keys(*audit.models), audit.models[0].score
     titles = [(views.metric_title(key, score, column=True), *(["WCR class"] if key == "wcr" else [])) for key in keys]
@@ -236,4 +251,6 @@ def write_per_sample(path: Path, tables: Sequence[SampleColumns]) -> None:
                 require(name, extra="tables", purpose="writing parquet") for name in ("pyarrow", "pyarrow.parquet")
             )
             parts = [pyarrow.table(dict(zip(headings, each, strict=True))) for each in columns]
-            parquet.write_table(pyarrow.concat_tables(parts, promote_options="permissive"), temporary)
+            whole = pyarrow.concat_tables(parts, promote_options="permissive")
+            mark = {**(whole.schema.metadata or {}), "gfscore.samples": "1"}  # tells later who wrote the file
+            parquet.write_table(whole.replace_schema_metadata(mark), temporary)

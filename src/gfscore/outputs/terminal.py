@@ -24,8 +24,8 @@ SHRUNKEN = (
 )
 FULL, EIGHTHS = "█", " ▏▎▍▌▋▊▉"
 CHOSEN_HERE = (
-    "T* was chosen on these samples. The intervals at T* in audit.json are those of a temperature fixed beforehand, "
-    "and do not hold together with those at the audit's own; a noise floor at T* is not computed."
+    "T* was chosen on these samples. So these intervals are a band, which holds at all temperatures at once, T* "
+    "included; its error level is beside that of the audit. A noise floor at T* is not computed."
 )
 
 

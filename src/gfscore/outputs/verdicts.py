@@ -11,7 +11,7 @@ from rich.text import Text
 from gfscore import views
 from gfscore.errors import PLURALS
 from gfscore.metrics import all_metrics
-from gfscore.outputs import sentences
+from gfscore.outputs import robust_words, sentences
 from gfscore.outputs.ci_formats import flag_text, grounds_text
 from gfscore.outputs.fitting import add_ends, column_table, fit, flag_lines
 from gfscore.outputs.terminal import shared_lines
@@ -30,7 +30,7 @@ from gfscore.results import (
     ScoreInfo,
     Verdict,
 )
-from gfscore.score_titles import GREAT, ROBUST, SCORES
+from gfscore.score_titles import GREAT, ORDERS_NO_MODELS, ROBUST, SCORES, title_of
 from gfscore.storage import redact
 
 COLOURS = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECIDED: "bold yellow"}
@@ -136,10 +136,17 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
             Text(),
             Text(comparison.reason, style=COLOURS[comparison.verdict]),
             *([Text(comparison.hidden, style="bold")] if comparison.hidden else []),
+            *([Text(ORDERS_NO_MODELS)] if _orders_nothing(comparison) else []),
             *(Text(f"No change of {name}: {why}.") for name, why in _unknown(comparison)),
             *flag_lines(comparison.flags),
         )
     )
+
+
+def _orders_nothing(comparison: Comparison) -> bool:
+    """Whether two networks are compared by a score that does not compare networks."""
+    score = comparison.score
+    return bool(comparison.robustness) and score is not None and not title_of(score.name).orders_models
 
 
 def _changes(comparison: Comparison) -> Table:
@@ -188,6 +195,7 @@ def _robust_changes(comparison: Comparison, console: Console) -> list[Renderable
         found += [
             Text(f"Robust accuracy at {at}: {whole}; brackets hold with probability {1 - change.delta:g}.", "bold"),
             fit(console, add_ends(table, ordered, row), SPARE_CHANGE_COLUMNS),
+            *([Text(robust_words.NO_BOUND, style="dim")] if change.kind == "estimated" else []),
             Text(),
             Text(sentences.begin(views.score_name(comparison.score)) + ":", style="bold"),
         ]

@@ -1,4 +1,4 @@
-"""What is written and read: audits, calibrations, verdicts and comparisons, to and from JSON."""
+"""What is written and read: audits, calibrations, verdicts, comparisons and repairs, to and from JSON."""
 
 from gfscore.results.attack_result import AttackedPart, FewAttacks, Referee, RefereeSize
 from gfscore.results.audit_result import Audit
@@ -46,6 +46,7 @@ from gfscore.results.class_result import (
 )
 from gfscore.results.dry_run_result import DryRun, PlannedMeasure, PlannedModel
 from gfscore.results.model_result import ModelAudit
+from gfscore.results.repair_result import BeforeAfter, ChosenBy, FrontierPoint, Repair, RepairedPart, WorstPart
 from gfscore.results.verdict_result import (
     AdaptiveClass,
     AdaptiveRun,
@@ -59,12 +60,18 @@ from gfscore.results.verdict_result import (
     MetricChange,
     ModelVerdict,
     RobustChange,
+    RuleEvidence,
     RuleVerdict,
     Verdict,
     Witness,
 )
 
-FILES: dict[str, type[ResultFile]] = {"audit": Audit, "gate": GateResult, "comparison": Comparison}  # by file name
+FILES: dict[str, type[ResultFile]] = {  # by file name
+    "audit": Audit,
+    "gate": GateResult,
+    "comparison": Comparison,
+    "repair": Repair,
+}
 
 __all__ = [
     "FILES",
@@ -78,8 +85,10 @@ __all__ = [
     "AttackedPart",
     "Audit",
     "Baselines",
+    "BeforeAfter",
     "Calibrated",
     "Calibration",
+    "ChosenBy",
     "Claim",
     "ClassChange",
     "ClassResult",
@@ -91,6 +100,7 @@ __all__ = [
     "DryRun",
     "FewAttacks",
     "Flag",
+    "FrontierPoint",
     "GateResult",
     "GridOptimum",
     "Interval",
@@ -112,11 +122,14 @@ __all__ = [
     "Provenance",
     "Referee",
     "RefereeSize",
+    "Repair",
+    "RepairedPart",
     "Result",
     "ResultFile",
     "RobustChange",
     "RobustPart",
     "Robustness",
+    "RuleEvidence",
     "RuleVerdict",
     "RunInfo",
     "Rung",
@@ -128,4 +141,5 @@ __all__ = [
     "WeightedBy",
     "Witness",
     "WorstCase",
+    "WorstPart",
 ]

@@ -85,7 +85,7 @@ class Audit(ResultFile):
         return find_named(self.models, name, "model")
 
     def plot(self) -> Any:
-        """The classes as a picture, an Altair chart: of one model with intervals, of several as a table of colours."""
+        """An Altair chart: robust accuracy over eps by class, or by model; the scores of classes where it is unknown."""
         return self._ask("plot")
 
     def report(self, path: str | Path) -> Path:

@@ -216,3 +216,8 @@ class IntervalInfo(Result):
     anytime: bool = Field(
         default=False, description="they hold together at every moment of a stream, whatever made one look or stop"
     )
+    temperatures: Interval | None = Field(
+        default=None,
+        description="a band: they hold at every temperature of this range at once, so also at one that was chosen on "
+        "the same samples; null: at the one temperature there is, if it was fixed beforehand",
+    )

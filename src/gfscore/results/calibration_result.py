@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from gfscore.results.base_result import Flag, Interval, Metric, Result
+from gfscore.results.base_result import Flag, Interval, IntervalInfo, Metric, Result
 from gfscore.results.class_result import Atkinson, ClassResult, Disparity, MetricBlock, Penalised, WorstCase
 
 
@@ -52,15 +52,19 @@ class Curves(Result):
 class Calibrated(MetricBlock):
     """The metrics at the calibrated temperature, beside those at the temperature of the audit.
 
-    All intervals here hold together at the audit's level for a temperature fixed beforehand. This one was chosen on the
-    same samples, which they do not account for, and they do not hold together with those of the audit itself. There is
-    no noise floor: audit other samples at this temperature to have both.
+    Its temperature was chosen on the same samples. So the intervals are a band, which holds at every temperature of a
+    range at once with probability 1 - delta; ``interval.temperatures`` is the range (where it is null, an earlier
+    version made them as if T* had been fixed beforehand). Those of the audit itself have a level of their own. There is
+    no noise floor: audit other samples at this temperature to have one.
     """
 
     temperature: float = Field(description="T*, chosen on these samples")
     aggregate: float
     class_mean: float
-    classes: tuple[ClassResult, ...] = Field(description="intervals as if T* had been fixed beforehand")
+    aggregate_interval: Interval | None = None
+    class_mean_interval: Interval | None = None
+    interval: IntervalInfo | None = Field(default=None, description="how the intervals here were made")
+    classes: tuple[ClassResult, ...] = Field(description="with intervals at T*, as interval says")
     worst_set: tuple[str, ...] = Field(description="from these intervals")
     rdi: Disparity
     nrgc: Metric

@@ -97,7 +97,7 @@ class ModelAudit(MetricBlock, Shown):
         return find_named(self.classes, name, self.partition)
 
     def plot(self) -> Any:
-        """The classes with their intervals: an Altair chart."""
+        """An Altair chart of the classes: robust accuracy over eps, or their scores where it is unknown."""
         return self._ask("plot")
 
 

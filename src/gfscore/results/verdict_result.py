@@ -29,6 +29,21 @@ class Verdict(StrEnum):
         return cls.UNDECIDED if cls.UNDECIDED in verdicts else cls.PASS
 
 
+class RuleEvidence(Result):
+    """E-values of a rule: each has an expectation of at most 1 if what it speaks against is true.
+
+    So it exceeds 20 with probability at most 0.05. Those of fresh samples may be multiplied, and held against a level
+    that was chosen after seeing them.
+    """
+
+    against_rule: float = Field(ge=0, description="against 'the rule holds'")
+    for_rule: float = Field(ge=0, description="against 'the rule does not hold'")
+    made_from: Literal["samples", "means", "interval"] = Field(
+        description="bets on the samples; what means and counts tell of such bets; or 1/level where the interval "
+        "decides, and 0 where it does not"
+    )
+
+
 class RuleVerdict(Result):
     """One rule, judged on the interval of what it is about."""
 
@@ -46,6 +61,7 @@ class RuleVerdict(Result):
     samples_needed: int | None = Field(
         default=None, description="of an undecided rule: about so many would decide, if the estimate stays"
     )
+    evidence: RuleEvidence | None = Field(default=None, description="e-values, each for the rule by itself")
 
 
 class AdaptiveClass(Result):

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,8 @@ DIRECTIONS = {Norm.L2: 32, Norm.LINF: 64}  # relative standard error of a radius
 MAX_RADIUS = {Norm.L2: 2.0, Norm.LINF: 32 / 255}  # four times the radius that RobustBench attacks CIFAR-10 with
 REFINE, MOST_MIDPOINTS = 6, 8  # by default, and at all: a forward and a backward pass each
 
+MOST_EPS = {Norm.L2: 32.0, Norm.LINF: 1.0}  # above, it is likely not in [0, 1] pixels: --max-radius allows more
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstOrder:
@@ -56,7 +58,7 @@ class FirstOrder:
     norm: Norm | str | None = None  # must be given: a radius without a norm means nothing
     eps: float | None = None  # the share of radii above it estimates robust accuracy at it
     rivals: int = 3  # the classes with the largest other logits, which the minimum is taken over
-    max_radius: float | None = None  # larger radii count as this; None: MAX_RADIUS of the norm
+    max_radius: float | None = None  # larger radii count as this; None: MAX_RADIUS of the norm, or twice eps
     directions: int | None = None  # of the forward-only estimate; None: DIRECTIONS of the norm
     step: float = 0.01  # of the same: L2 length of a step in [0, 1] pixel units
     seed: int = 0  # of the directions
@@ -76,9 +78,11 @@ class FirstOrder:
             )
         if not 0 < self.largest < math.inf:
             raise OptionError(f"max_radius {self.largest} is not a positive number. Radii are in [0, 1] pixels.")
-        if self.eps is not None and not 0 <= self.eps < self.largest:
+        most = MOST_EPS[self.kind] if self.max_radius is None else self.max_radius
+        if self.eps is not None and not 0 <= self.eps < most:
+            what = "" if self.max_radius is None else " the largest radius,"
             raise OptionError(
-                f"eps {self.eps:g} is not between 0 and the largest radius, {self.largest:g}. "
+                f"eps {self.eps:g} is not between 0 and{what} {most:g}. "
                 "Give it in [0, 1] pixels, such as 0.00784 for 2/255, or raise --max-radius."
             )
 
@@ -94,8 +98,21 @@ class FirstOrder:
 
     @property
     def largest(self) -> float:
-        """The largest radius, as given or by the norm."""
-        return MAX_RADIUS[self.kind] if self.max_radius is None else self.max_radius
+        """The largest radius, as given; else by the norm, or twice the eps that is asked about.
+
+        >>> FirstOrder(norm="linf", eps=0.25).largest, FirstOrder(norm="l2", eps=0.25).largest
+        (0.5, 2.0)
+        """
+        if self.max_radius is not None:
+            return self.max_radius
+        return max(MAX_RADIUS[self.kind], 2 * (self.eps or 0.0))
+
+    def reaching(self, sizes: Sequence[float]) -> Self:
+        """These settings with radii that tell all of these eps apart too, where no largest radius was given."""
+        for eps in sizes:
+            replace(self, eps=eps)  # refuses one that no radius reaches
+        widest = max([self.largest, *(2 * eps for eps in sizes)])
+        return self if self.max_radius is not None or widest == self.largest else replace(self, max_radius=widest)
 
     @property
     def relative_error(self) -> float:

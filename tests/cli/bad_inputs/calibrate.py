@@ -35,3 +35,13 @@ def reference_of_words(folder):
 )
 def reference_unknown_to_robustbench(folder):
     return ["calibrate", *npz(folder)[1:], "--objective", "models", "--reference", "robustbench:mnist/L2"]
+
+
+@case("no objective is given. Say what to maximise: models, classes, stability or given.")
+def no_objective(folder):
+    return ["calibrate", *npz(folder)[1:]]
+
+
+@case("--range is about the values of images. Temperatures are searched in --temperature-range.")
+def range_of_temperatures_by_the_name_of_pixels(folder):
+    return ["calibrate", *npz(folder)[1:], "--objective", "models", "--range", "0.1,5"]

@@ -100,9 +100,7 @@ def init_with_both_swapped(folder):
     return ["init", images(), "net.onnx"]
 
 
-@case(
-    "net.onnx is a model, and images.npz holds images. calibrate takes logits files: gfscore logits --model net.onnx --data images.npz -o FILE.safetensors makes one."
-)
+@case("net.onnx is a model, and images.npz holds images. Did you mean --model net.onnx --data images.npz?")
 def calibration_of_a_model(folder):
     return ["calibrate", "net.onnx", images(), "--objective", "classes"]
 
@@ -154,3 +152,25 @@ def baseline_audit_missing(folder):
 @case("--pilot: p.json: does not exist. Check the path.")
 def pilot_missing(folder):
     return ["plan", "--pilot", "p.json", "--half-width", "0.1"]
+
+
+@case(
+    "--mean is about images that a model is run on, and an audit of logits files runs none. Leave it out, or say --model and --data."
+)
+def normalisation_of_logits(folder):
+    return [*npz(folder), "--mean", "0.5", "--std", "0.5"]
+
+
+@case(
+    "--n-per-class is about images that a model is run on, and a gate on files runs none. Leave it out, or say --model and --data."
+)
+def part_of_the_images_of_logits(folder):
+    return ["gate", *npz(folder)[1:], "--wcr", "0.1", "--n-per-class", "5"]
+
+
+@case(
+    "--preset is about images that a model is run on, and a comparison of files runs none. Leave it out, or say --model and --data."
+)
+def normalisation_of_two_versions_of_logits(folder):
+    np.savez("old.npz", logits=LOGITS, labels=LABELS)
+    return ["compare", "old.npz", *npz(folder)[1:], "--preset", "cifar10"]

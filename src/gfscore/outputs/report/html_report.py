@@ -135,7 +135,7 @@ def _metrics(model: ModelAudit) -> str:
         cells = [line.name, line.value, line.floor or "–"]
         if best is not None:
             known = line.key in views.metric_keys(best)
-            cells.insert(2, views.metric_text(model, line.key, best, interval=False) if known else "–")
+            cells.insert(2, views.metric_text(model, line.key, best) if known else "–")
         rows.append(cells)
     notes = [line.meaning for line in words.metric_lines(model)]
     return _table(headings, rows, caption=sentences.brackets(model), kind="metrics", notes=notes)

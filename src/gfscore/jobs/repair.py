@@ -1,0 +1,239 @@
+"""``repair``: a model that protects its weak classes better, judged on samples that did not choose the repair."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from gfscore.attacks.under_attack import AttackKind, SizedAttack
+from gfscore.bounds import check_level
+from gfscore.errors import OptionError
+from gfscore.inputs.table_columns import ReadingWords
+from gfscore.jobs.arranging import arrange
+from gfscore.jobs.calling import SILENT, Face, Job
+from gfscore.jobs.common_words import DataSpecs, Groups, Probabilities
+from gfscore.jobs.options import RunOptions
+from gfscore.jobs.repair_parts import RepairPart, halve, measure_part, refuse_small
+from gfscore.jobs.repair_reasons import assemble_repair, write_repaired
+from gfscore.jobs.repair_steps import Bargain, choose_and_judge
+from gfscore.jobs.sources import Source, find_sources, provenance_of, watch
+from gfscore.judge.robust_accuracy import default_eps
+from gfscore.measures.slopes import Gradients
+from gfscore.results import Flag, Repair
+from gfscore.scores import FirstOrder, Norm
+from gfscore.words import Panel, Word, read_size
+
+METHODS = ("bias",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairWords:
+    """What is repaired, and what that may cost."""
+
+    PANEL: ClassVar = Panel.SCORE
+
+    method: Annotated[
+        str,
+        Word(any_case=True, help="How to repair: bias, a constant for the logit of each class, without training."),
+    ] = "bias"
+    norm: Annotated[str | None, Word(any_case=True, help="Norm of the attack: l2 or linf.  [default: linf]")] = None
+    eps: Annotated[
+        float | None,
+        Word(
+            parse=read_size,
+            metavar="SIZE",
+            help="Size of the attack, in [0, 1] pixels, such as 2/255.  [default: linf 2/255, l2 1/4]",
+        ),
+    ] = None
+    keep_mean: Annotated[
+        float, Word(least=0, most=1, help="What the mean of the classes may lose, clean or under attack, at most.")
+    ] = 0.02
+    max_loss: Annotated[
+        float, Word(least=0, most=1, help="What any class may lose, clean or under attack, at most.")
+    ] = 0.05
+    samples: Annotated[
+        int | None,
+        Word(
+            least=2,
+            help="Of how many samples of each class slopes are measured: half of them choose, half judge.  [default: "
+            "about 4,000 in all by gradients, 1,000 by forward passes; all of a logits file]",
+        ),
+    ] = None
+    attack: Annotated[
+        str | None,
+        Word(
+            any_case=True,
+            help="Also attack the samples that judge, before and after, and judge by that: autoattack, apgd (two of "
+            "its four attacks, a tenth of the time) or pgd (kinder).  [default: first-order radii alone]",
+        ),
+    ] = None
+    attacked: Annotated[
+        int | None,
+        Word(least=1, help="Samples of each class that are attacked.  [default: all that judge]"),
+    ] = None
+    gradients: Annotated[
+        str | None,
+        Word(
+            any_case=True,
+            help="Whether slopes are gradients: no (forward passes alone), yes, or auto: where the model has them.  "
+            "[default: auto]",
+        ),
+    ] = None
+    delta: Annotated[
+        float,
+        Word(
+            panel=Panel.STATISTICS, help="Error level: a gain that is none is reported with at most this probability."
+        ),
+    ] = 0.05
+
+    def __post_init__(self) -> None:
+        if self.method == "temperature":
+            raise OptionError(
+                "temperature divides all logits alike and changes no decision: it is no repair. Choose --method bias."
+            )
+        if self.method not in METHODS:
+            raise OptionError(f"method {self.method!r} is not known. Choose {' or '.join(METHODS)}.")
+        check_level(self.delta)
+        if self.attack is not None:
+            AttackKind.named(self.attack)
+        elif self.attacked is not None:
+            raise OptionError("--attacked is about an attack, and none is asked for. Say --attack apgd too.")
+        for name in ("keep_mean", "max_loss"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise OptionError(
+                    f"--{name.replace('_', '-')} {getattr(self, name)} is no loss. Give a share, as 0.02."
+                )
+        Gradients.named(self.gradients or Gradients.AUTO)
+
+    def radius(self, seed: int) -> FirstOrder:
+        """How slopes are measured, and the size that radii must exceed."""
+        norm = Norm.named(self.norm or Norm.LINF)
+        eps = default_eps(norm) if self.eps is None else self.eps
+        if not eps > 0:
+            raise OptionError(f"eps {eps:g} is not the size of an attack. Give one in [0, 1] pixels, such as 2/255.")
+        return FirstOrder(norm=norm, eps=eps, seed=seed)
+
+    def refuse_attacks(self, why: str) -> None:
+        """Refuse what is said of attacks where there are only logits."""
+        for name in ("eps", "norm", "gradients", "attack"):
+            if getattr(self, name) is not None:
+                raise OptionError(f"--{name} is about attacks, {why}")
+
+
+@Job
+def repair(
+    model: Annotated[
+        Any,
+        Word(
+            kind=str | None,
+            is_argument=True,
+            help="The model: FILE.onnx, torch:module:factory, ... as for audit; or a logits file, to balance accuracy.",
+        ),
+    ] = None,
+    data: DataSpecs = None,
+    *,
+    judge_data: Annotated[
+        Any,
+        Word(
+            kind=str | None,
+            metavar="SPEC",
+            help="Labelled images that judge, so that all of --data choose.  [default: one half of --data chooses, the "
+            "other judges]",
+        ),
+    ] = None,
+    repairing: RepairWords,
+    groups: Groups = None,
+    probabilities: Probabilities = False,
+    words: ReadingWords,
+    run: RunOptions,
+    folder: Path | None = None,
+    face: Face = SILENT,
+) -> Repair:
+    r"""Repair the worst class of a model: find constants for its logits, and judge them on samples that did not choose.
+
+    .. math:: r_i(b) = \min_j \frac{f_y - f_j + b_y - b_j}{\|\nabla (f_y - f_j)\|_q}
+
+    A constant moves decisions and no slope, so the first-order radii of all samples are known for every b once margins
+    and slopes are. The b is chosen that raises the worst class most within ``keep_mean`` and ``max_loss``. From logits
+    alone it is accuracy that is balanced, and no robustness. The repaired model is written into ``folder``, if one is
+    given and the gain is shown; ``found.apply(net)`` puts the bias on a model in memory. What it means: :doc:`repair`.
+
+    >>> rng, labels = np.random.default_rng(0), np.arange(3000) % 3
+    >>> logits = rng.normal(0, 1, (3000, 3)) + np.array([2.0, 2.0, 1.0])[labels][:, None] * np.eye(3)[labels]
+    >>> found = repair(logits, labels, keep_mean=0.05, max_loss=0.3)
+    >>> found.gained, found.decisive.worst_before.class_, [round(each, 1) for each in found.bias]
+    (True, '2', [-0.3, -0.3, 0.6])
+    """
+    run.refuse_ray("a repair")
+    logits, asked, data = arrange(model, data).checked(run.names, words, probabilities=probabilities)
+    files = watch(*([model] if isinstance(model, str | Path) else []), groups)
+    named = {"probabilities": probabilities, "groups": groups, "class_names": run.names, "words": words}
+    sources = [_only(list(find_sources(logits, asked, data, run, face, probabilities=probabilities)))]
+    if judge_data is not None:
+        if groups is not None:
+            raise OptionError("--groups are of one data set, and --judge-data is another. Leave one of them out.")
+        if asked is None:
+            raise OptionError("--judge-data is what a model is run on, and there are only logits. Leave it out.")
+        sources.append(_only(list(find_sources(None, asked, judge_data, run, face))))
+    choosing, judging, flags = _parts(sources, repairing, run, face, named)
+    how = _bargain(repairing, choosing, run.seed)
+    found = choose_and_judge(choosing, judging, how, face=face)
+    result = assemble_repair(found, choosing, judging, how, flags=flags, provenance=provenance_of(face, files))
+    if folder is None or not result.gained:
+        return result
+    return result.model_copy(update={"written": write_repaired(folder, choosing, result)})
+
+
+def _bargain(repairing: RepairWords, choosing: RepairPart, seed: int) -> Bargain:
+    """What was said, for the steps."""
+    how = None if choosing.norms is None else repairing.radius(seed)
+    attack = None
+    if repairing.attack is not None and how is not None and how.eps is not None:
+        attack = SizedAttack(attack=AttackKind.named(repairing.attack), norm=str(how.kind), eps=how.eps, seed=seed)
+    return Bargain(
+        method=repairing.method,
+        norm=None if how is None else str(how.kind),
+        eps=None if how is None else how.eps,
+        keep_mean=repairing.keep_mean,
+        max_loss=repairing.max_loss,
+        delta=repairing.delta,
+        seed=seed,
+        attack=attack,
+        attacked=repairing.attacked,
+    )
+
+
+def _only(sources: list[Source]) -> Source:
+    if len(sources) != 1:
+        raise OptionError("a repair is of one model on one data set. Call it once for each.")
+    return sources[0]
+
+
+def _parts(
+    sources: list[Source], repairing: RepairWords, run: RunOptions, face: Face, named: dict[str, Any]
+) -> tuple[RepairPart, RepairPart, list[Flag]]:
+    """The samples that choose and those that judge."""
+    parts, flags, gradients = [], list[Flag](), Gradients.named(repairing.gradients or Gradients.AUTO)
+    for source in sources:
+        samples = source.read(**named)
+        how = None if source.run is None else repairing.radius(run.seed)
+        if how is None:
+            why = "which take the model itself. Say the model and --data."
+            repairing.refuse_attacks(why if source.no_run is None else f"and there are none here: {source.no_run}")
+        elif repairing.attack is not None and source.run is not None:
+            kind = AttackKind.named(repairing.attack)
+            SizedAttack(attack=kind, norm=str(how.kind), eps=how.eps or 0.0).check(samples.n_classes)
+            source.run.differentiable()  # an attack takes gradients: refused here rather than hours later
+        halved = repairing.samples if len(sources) == 1 else repairing.samples and (repairing.samples + 1) // 2
+        part, said = measure_part(source, samples, how, gradients, per_class=halved, seed=run.seed, face=face)
+        parts.append(part)
+        flags += [flag for flag in said if flag not in flags]
+    choosing, judging = halve(parts[0], run.seed) if len(parts) == 1 else (parts[0], parts[1])
+    least = int(np.ceil(np.log2(1 / repairing.delta)))  # the fewest that the sign test can call a gain
+    refuse_small(choosing, least, in_halves=len(parts) == 1)
+    absent = set(np.unique(choosing.codes)) ^ set(np.unique(judging.codes))
+    if absent:
+        name = choosing.names[min(absent)]
+        raise OptionError(f"{name!r} has samples that choose or samples that judge, but not both. Give more of it.")
+    return choosing, judging, flags

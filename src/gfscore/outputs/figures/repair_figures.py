@@ -1,0 +1,119 @@
+"""Pictures of a repair: what could be had, and every class before and after as an arrow."""
+
+from typing import Any
+
+import altair as alt
+from altair.typing import ChartType
+
+from gfscore import views
+from gfscore.errors import PLURALS, ResultError
+from gfscore.outputs.figures.style import BLUE, GREEN, GREY, INK, PALE, VERMILION, chart_of, frame_of, names_axis, tip
+from gfscore.results import BeforeAfter, FrontierPoint, Repair
+
+WIDTH, ROW = 460, 24
+MOST_ROWS = 40  # classes that have an arrow: those that change most
+SIDES = {"gained": GREEN, "paid": VERMILION, "unclear": GREY}
+
+
+def repair_frontier(result: Repair) -> ChartType:
+    """The worst class against the mean, on the samples that chose: all trade-offs found, no bias, and the choice."""
+    rows = [_row(point, "frontier") for point in result.frontier]
+    clean = [_row(point, "clean") for point in result.clean_frontier]
+    axis = alt.Axis(format=".0%")
+
+    def panel(points: list[dict[str, Any]], field: str, title: str) -> Any:
+        x = alt.X(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(zero=False, padding=12))
+        y_scale = alt.Scale(zero=False, padding=12, nice=True)
+        y = alt.Y("worst:Q", title=f"worst {result.partition}", axis=axis, scale=y_scale)
+        tips = [tip("worst", form=".1%"), tip("mean", form=".1%"), tip("clean", form=".1%"), tip("loss", form=".1%")]
+        line = chart_of(points).mark_line(color=BLUE, strokeWidth=1.5).encode(x=x, y=y, order=alt.Order(f"{field}:Q"))
+        dots = chart_of(points).mark_point(color=BLUE, filled=True, size=40).encode(x=x, y=y, tooltip=tips)
+        chosen = chart_of([_row(result.chosen, "chosen")])
+        mark = chosen.mark_point(color=VERMILION, filled=True, size=130, shape="diamond").encode(x=x, y=y, tooltip=tips)
+        name = chosen.mark_text(dx=9, dy=-9, align="left", color=VERMILION).encode(x=x, y=y, text=alt.value("chosen"))
+        return (line + dots + mark + name).properties(width=WIDTH / 2, height=WIDTH / 2)
+
+    what = "accuracy" if result.eps is None else "robust accuracy"
+    panels = [panel(rows, "mean", f"mean {what}")]
+    if result.eps is not None:
+        panels.append(panel(clean, "clean", "mean clean accuracy"))
+    notes = [
+        _about(result),
+        f"Each dot is a bias that no other one beats, on the {result.choice.n:,} samples that choose.",
+        f"The chosen one keeps what the mean and each {result.partition} may lose.",
+    ]
+    return frame_of(alt.hconcat(*panels, spacing=36), f"Worst {result.partition} against the mean", notes, width=WIDTH)
+
+
+def repair_arrows(result: Repair, judged: BeforeAfter | None = None) -> ChartType:
+    """Every class before and after, as an arrow, on the samples that judge."""
+    found = judged or result.decisive
+    if found is None:
+        raise ResultError("nothing was judged: there was nothing to repair. Draw an audit instead.")
+    parts = sorted(found.parts, key=lambda part: -abs(part.change.value or 0.0))[:MOST_ROWS]
+    parts.sort(key=lambda part: part.before.value or 0.0)
+    rows = [
+        {
+            "part": views.printable(part.name),
+            "before": part.before.value,
+            "after": part.after.value,
+            "low": (part.after.interval or (part.after.value, part.after.value))[0],
+            "high": (part.after.interval or (part.after.value, part.after.value))[1],
+            "verdict": part.verdict,
+            "change": part.change.value,
+        }
+        for part in parts
+    ]
+    names = [str(row["part"]) for row in rows]
+    share = found.measure != "great"
+    axis = alt.Axis(format=".0%" if share else ".2f")
+    y = alt.Y("part:N", **{**names_axis(names), "type": alt.Undefined})
+    x = alt.X("before:Q", title=None, axis=axis, scale=alt.Scale(zero=True))
+    colour = alt.Color(
+        "verdict:N",
+        scale=alt.Scale(domain=list(SIDES), range=list(SIDES.values())),
+        legend=alt.Legend(title=None, orient="bottom"),
+    )
+    form = ".1%" if share else ".3f"
+    tips = ["part:N", tip("before", form=form), tip("after", form=form), tip("change", form=form)]
+    base = chart_of(rows)
+    spread = base.mark_rule(color=PALE, strokeWidth=7).encode(x=alt.X("low:Q"), x2="high:Q", y=y)
+    shaft = base.mark_rule(strokeWidth=2).encode(x=x, x2="after:Q", y=y, color=colour, tooltip=tips)
+    start = base.mark_tick(color=INK, thickness=2, height=ROW / 2.2).encode(x=x, y=y)
+    heads = [
+        chart_of([row for row in rows if ((row["change"] or 0) >= 0) is right])
+        .mark_point(filled=True, size=90, opacity=1, shape="triangle-right" if right else "triangle-left")
+        .encode(x=alt.X("after:Q"), y=y, color=colour, tooltip=tips)
+        for right in (True, False)
+    ]
+    chart = alt.layer(spread, shaft, start, *heads).properties(width=WIDTH, height=ROW * len(rows))
+    left = len(found.parts) - len(parts)
+    notes = [
+        _about(result),
+        f"From the tick (before) to the tip (after), on {found.n:,} samples that did not choose the bias.",
+        f"Pale bars: intervals of what is after; all hold together with probability {1 - found.delta:g}.",
+        *([f"{left:,} {PLURALS[result.partition]} that change less are left out."] if left else []),
+    ]
+    title = {"clean": "Clean accuracy", "great": "GREAT score", "first-order": "Robust accuracy"}.get(
+        found.measure, f"Accuracy under {found.measure}"
+    )
+    return frame_of(chart, f"{title} of each {result.partition}, before and after", notes, width=WIDTH)
+
+
+def _row(point: FrontierPoint, kind: str) -> dict[str, Any]:
+    return {
+        "worst": point.worst,
+        "mean": point.mean,
+        "clean": point.clean,
+        "loss": point.largest_loss,
+        "kind": kind,
+    }
+
+
+def _about(result: Repair) -> str:
+    at = (
+        ""
+        if result.eps is None
+        else f"; {views.norm_text(result.norm or '')} {views.eps_text(result.eps, result.norm)}"
+    )
+    return views.printable(f"{result.name}, repaired by a bias for the logit of each class{at}.")

@@ -1,0 +1,177 @@
+"""A repair as a person reads it: in a terminal, at a prompt, and as a section of a report or a model card."""
+
+from collections.abc import Callable
+from io import StringIO
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gfscore import views
+from gfscore.errors import PLURALS
+from gfscore.outputs.escaping import markdown_row, markdown_text
+from gfscore.outputs.fitting import add_ends, column_table, fit, flag_lines
+from gfscore.results import BeforeAfter, FrontierPoint, Metric, Repair, RepairedPart
+
+COLOURS = {"gained": "green", "paid": "red", "unclear": "dim"}
+MEASURES = {
+    "clean": "clean accuracy",
+    "first-order": "robust accuracy (first-order radii)",
+    "great": "GREAT score",
+    "autoattack": "accuracy under AutoAttack (standard)",
+    "apgd": "accuracy under APGD (two of AutoAttack's four attacks)",
+    "pgd": "accuracy under PGD",
+}
+CHANGE = "change in points"
+SPARE = ("n", "bias")  # what a narrow terminal goes without, the least needed first
+WIDTH = 100  # columns of a text
+MARK = "<!-- gfscore repair -->"  # tells later that gfscore wrote the file, which may then be replaced
+Cells = list[Text | str]
+
+
+def show_repair(result: Repair, console: Console) -> None:
+    """Verdict, every class before and after, what else could have been chosen, and what to know of it."""
+    choice = result.choice
+    chose = f"{choice.n:,} samples chose it, {choice.judged_by:,} others judge it"
+    lines: list[RenderableType] = [
+        Text(views.printable(f"{result.name}: a bias for the logit of each class; {chose}"), style="bold"),
+        Text(result.reason, style="bold green" if result.gained else "bold yellow"),
+    ]
+    decisive = result.decisive
+    if decisive is not None:
+        lines += [
+            Text(),
+            Text(f"{title_of(result, decisive)}, on {decisive.n:,} samples:"),
+            fit(console, parts_table(result, decisive), SPARE),
+            *(Text(summary(result, each)) for each in result.judged if each is not decisive),
+            Text(),
+            Text(_frontier_title(result)),
+            fit(console, _frontier(result)),
+            Text(level_text(result, decisive), style="dim"),
+        ]
+    console.print(Group(*lines, *flag_lines(result.flags)))
+
+
+def repair_text(result: Repair) -> str:
+    """The same as plain text."""
+    out = StringIO()
+    show_repair(result, Console(file=out, width=WIDTH, markup=False, emoji=False, highlight=False, no_color=True))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def title_of(result: Repair, judged: BeforeAfter) -> str:
+    """What was measured, with the size of the attack."""
+    name = MEASURES.get(judged.measure, judged.measure)
+    if result.eps is None or judged.measure in ("clean", "great"):
+        return name[0].upper() + name[1:]
+    return (
+        f"{name[0].upper()}{name[1:]} at {views.norm_text(result.norm or '')} {views.eps_text(result.eps, result.norm)}"
+    )
+
+
+def summary(result: Repair, judged: BeforeAfter) -> str:
+    """Mean and worst part before and after, in a line."""
+    cell = _cell_of(judged)
+    old, new = judged.worst_before, judged.worst_after
+    parts = PLURALS[result.partition]
+    paid = judged.of("paid")
+    return views.printable(
+        f"{title_of(result, judged)}: mean {cell(judged.before)} → {cell(judged.after)}, worst {cell(old.value)} "
+        f"({old.class_}) → {cell(new.value)} ({new.class_}); {len(judged.of('gained'))} {parts} shown to gain, "
+        f"{len(paid)} to pay."
+    )
+
+
+def level_text(result: Repair, judged: BeforeAfter) -> str:
+    """What brackets and the verdict promise."""
+    return (
+        f"Brackets of one table hold together with probability {1 - judged.delta:g}. That the worst {result.partition} "
+        f"gained is said wrongly with probability at most {result.delta:g}: for that every {result.partition} must be "
+        f"shown to be better now than the worst was. In a mean all {PLURALS[result.partition]} weigh alike."
+    )
+
+
+def parts_table(result: Repair, judged: BeforeAfter) -> Table:
+    """Every part, the one that was worst first; the mean last."""
+    by_class = dict(zip(result.class_names, result.bias, strict=True)) if result.partition == "class" else {}
+    headings = ["n", *(["bias"] if by_class else []), "before", "after", CHANGE]
+    if judged.measure == "great":
+        headings[-1] = "change"
+    table = column_table(result.partition, *headings)
+    table.add_column("", no_wrap=True)
+    cell = _cell_of(judged)
+
+    def row(part: RepairedPart) -> Cells:
+        bias: Cells = [f"{by_class[part.name]:+.2f}"] if by_class else []
+        name: Cells = [Text(views.printable(part.name)), f"{part.n:,}"]
+        values: Cells = [cell(part.before.value), cell(part.after.value), Text(_change(judged, part.change))]
+        return [*name, *bias, *values, Text(part.verdict, style=COLOURS[part.verdict])]
+
+    ordered = sorted(judged.parts, key=lambda part: part.before.value or 0.0)
+    table = add_ends(table, ordered, row, f"more {PLURALS[result.partition]}")
+    none: Cells = [""] if by_class else []
+    change = Text(_change(judged, judged.change))
+    table.add_row(Text("mean", style="bold"), "", *none, cell(judged.before), cell(judged.after), change, "")
+    return table
+
+
+def _cell_of(judged: BeforeAfter) -> Callable[[float | None], str]:
+    return views.number if judged.measure == "great" else views.percent
+
+
+def _change(judged: BeforeAfter, change: Metric) -> str:
+    return views.estimate(change.value, change.interval) if judged.measure == "great" else views.points(change)
+
+
+def _frontier_title(result: Repair) -> str:
+    what = "accuracy" if result.eps is None else "robust accuracy by radii"
+    return f"What could be had ({what}, on the samples that chose; ← chosen):"
+
+
+def _frontier(result: Repair) -> Table:
+    """What could have been chosen, and what was, by the mean."""
+    table = column_table(f"worst {result.partition}", "mean", "clean mean", "largest loss")
+    table.add_column("", no_wrap=True)
+    for point in frontier_points(result):
+        loss = f"{100 * point.largest_loss:.1f} points"
+        mark = "←" if point.bias == result.bias else ""
+        table.add_row(views.percent(point.worst), views.percent(point.mean), views.percent(point.clean), loss, mark)
+    return table
+
+
+def frontier_points(result: Repair) -> list[FrontierPoint]:
+    """The frontier and the point that was chosen, which the bounds may keep below it; best mean first."""
+    others = [point for point in result.frontier if point.bias != result.bias]
+    return sorted([*others, result.chosen], key=lambda point: (-point.mean, point.worst))
+
+
+def markdown_section(result: Repair, *, level: int = 2) -> str:
+    """A section for a report or a model card: the verdict, every part before and after, and what to know of it."""
+    mark = "#" * level
+    lines = [f"{mark} Repair by a class bias", "", f"**{markdown_text(result.reason)}**", ""]
+    by_class = ", ".join(f"{name} {bias:+.3f}" for name, bias in zip(result.class_names, result.bias, strict=True))
+    lines += [f"Added to the logits: {markdown_text(by_class)}.", ""]
+    for judged in result.judged:
+        cell = _cell_of(judged)
+        lines += [f"{mark}# {markdown_text(title_of(result, judged))}", ""]
+        lines += [markdown_row([result.partition, "n", "before", "after", "change", ""])]
+        lines += ["|---|---|---|---|---|---|"]
+        for part in sorted(judged.parts, key=lambda part: part.before.value or 0.0):
+            ends = [views.share_text(each) for each in (part.before, part.after)]
+            if judged.measure == "great":
+                ends = [cell(part.before.value), cell(part.after.value)]
+            lines.append(
+                markdown_row(
+                    [markdown_text(part.name), f"{part.n:,}", *ends, _change(judged, part.change), part.verdict]
+                )
+            )
+        lines += [
+            markdown_row(
+                ["mean", f"{judged.n:,}", cell(judged.before), cell(judged.after), _change(judged, judged.change), ""]
+            ),
+            "",
+        ]
+    if result.decisive is not None:
+        lines += [markdown_text(level_text(result, result.decisive)), ""]
+    lines += [f"- {markdown_text(flag.message)}" for flag in result.flags]
+    return "\n".join([*lines, "", MARK]) + "\n"
