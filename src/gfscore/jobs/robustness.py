@@ -201,7 +201,7 @@ def begin_radii(run: Run | None, samples: Samples, radii: MeasuredRadii | None, 
     some, rows = _rows_of(run, samples, radii)
     if some:
         slopes, _ = choose_slopes(run, samples, radii.how, radii.gradients, only=rows)
-        begin(run, slopes, of_part(face.bar(run.name, RADII), rows))
+        begin(run, None, slopes, of_part(face.bar(run.name, RADII), rows))
 
 
 def begin_measures(read: Any, options: Options, radii: MeasuredRadii | None, face: Face, source: Any) -> None:
@@ -209,7 +209,7 @@ def begin_measures(read: Any, options: Options, radii: MeasuredRadii | None, fac
     run, samples = source.run, read(source)
     if options.radius is not None and run is not None and run.engine is not None:
         slopes, _ = choose_slopes(run, samples, options.radius, options.choice)
-        begin(run, slopes, face.bar(run.name, RADII))
+        begin(run, None, slopes, face.bar(run.name, RADII))
     begin_radii(run, samples, radii, face)
 
 
