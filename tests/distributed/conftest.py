@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from gfscore.arrays import limit_threads
+
 LAB = Path(__file__).with_name("lab.py")
 INSIDE = ["unshare", "--map-root-user", "--net", "bash", "-c", 'ip link set lo up && exec "$0" "$@"']
 
@@ -73,6 +75,13 @@ def _in(namespace: Path) -> list[int]:
         except OSError:  # it has ended, or is not ours
             continue
     return found
+
+
+@pytest.fixture(autouse=True)
+def _all_cores_again():
+    """A worker in this process has limited its threads."""
+    yield
+    limit_threads(None)
 
 
 @pytest.fixture(scope="session")

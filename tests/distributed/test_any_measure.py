@@ -1,12 +1,17 @@
 """Each measure on a worker, on a cluster, and after losses: the same numbers as on this machine, in the same files."""
 
 import json
-from dataclasses import asdict
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 
 import gfscore
 from gfscore.attacks.refuting import Refuter, Tries
@@ -167,3 +172,168 @@ def test_what_is_in_memory_cannot_be_opened_by_workers(tmp_path):
     for job in (gfscore.audit, gfscore.check):
         with pytest.raises(gfscore.GFScoreError, match="in memory cannot be opened by the workers of a cluster"):
             job(lambda x: x.reshape(len(x), -1)[:, :10], (images, labels), engine="ray", store=tmp_path)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command, and what it keeps on the way."""
+
+    words: tuple[str, ...]
+    kept: str  # pattern of the files that show how far it is
+    least: int = 2  # of them, or bytes of the one, until something is broken
+
+    def progress(self, folder: Path) -> int:
+        found = list((folder / "store").glob(self.kept))
+        return found[0].stat().st_size if self.least > 100 and found else len(found)
+
+
+ZOO = ("--model", "zoo:trades", "--data", "generator:zoo", "--seed", "1")
+CASES = {
+    "slopes": Case(
+        ("audit", *ZOO, "--n-per-class", "400", "--score", "first-order", "--norm", "linf", "--directions", "48"),
+        "??/*/shard-*",
+    ),
+    "votes": Case(
+        ("certify", *ZOO, "--n-per-class", "60", "--method", "smoothing", "--n", "3000"),
+        "??/*/shard-*",
+    ),
+    "AutoAttack": Case(
+        ("check", *ZOO, "--n-per-class", "12", "--autoattack", "--eps", "0.15", "--budget", "80"),
+        "??/*/shard-*",
+        least=1,
+    ),
+    "rounds of a gate": Case(
+        (
+            *("gate", *ZOO, "--n-per-class", "60", "--adaptive", "--class-robust-accuracy", "*=0.97@2/255"),
+            "--gradients",
+            "no",
+        ),
+        "gate/*/scores.bin",
+        least=28 * 20,
+    ),
+}
+ANSWERS = (0, 1, 3)  # a gate has others
+
+
+def numbers_in(folder: Path) -> dict[str, dict[str, bytes]]:
+    """All arrays in a store, whatever order their files say things in; without those that a run left unfinished."""
+    found = {}
+    for path in (folder / "store").rglob("*.safetensors"):
+        with safe_open(path, framework="np") as file:
+            found[str(path.relative_to(folder))] = {name: file.get_tensor(name).tobytes() for name in file.keys()}  # noqa: SIM118
+    for path in (folder / "store").rglob("scores.bin"):
+        found[str(path.relative_to(folder))] = {"scores": path.read_bytes()}
+    return found
+
+
+def said_by(text: str) -> object:
+    """What a command printed as JSON, without when, where and how long."""
+
+    def plain(value):
+        if isinstance(value, dict):
+            return {name: plain(each) for name, each in value.items() if name not in ("provenance", "seconds")}
+        return [plain(each) for each in value] if isinstance(value, list) else value
+
+    return plain(json.loads(text))
+
+
+def at_home(folder: Path, case: Case) -> object:
+    """What the command prints when this machine runs it with one thread."""
+    folder.mkdir(exist_ok=True)
+    words = [*case.words, "--threads", "1", "--store", str(folder / "store"), "--json"]
+    done = subprocess.run([sys.executable, "-m", "gfscore", *words], capture_output=True, text=True, check=False)
+    assert done.returncode in ANSWERS, done.stderr
+    return said_by(done.stdout)
+
+
+@pytest.fixture(scope="session")
+def expected(tmp_path_factory):
+    """What comes of each case, computed once."""
+    known = {}
+
+    def give(name):
+        if name not in known:
+            folder = tmp_path_factory.mktemp("home")
+            known[name] = (at_home(folder, CASES[name]), numbers_in(folder))
+        return known[name]
+
+    return give
+
+
+def under_way(lab, folder: Path, case: Case) -> subprocess.Popen[str]:
+    """The command on the cluster, in the middle of it."""
+    process = lab.run(*case.words, "--store", folder / "store", "--json", cwd=folder)
+    while case.progress(folder) < case.least:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.02)
+    return process
+
+
+def assert_holds(found: dict[str, dict[str, bytes]], expected: dict[str, dict[str, bytes]]) -> None:
+    """Every file of the local store is there with the same numbers; attacks may have gone further on a cluster."""
+    assert expected
+    for name, arrays in expected.items():
+        assert found[name] == arrays, name
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in CASES if "gate" not in name])
+def test_a_lost_node_in_the_middle_of_any_measure_changes_nothing(lab, tmp_path, expected, name):
+    process = under_way(lab, tmp_path, CASES[name])
+    try:
+        lab.loses("node")
+        assert process.poll() is None, "it was over before the node was killed"
+        printed, errors = process.communicate(timeout=300)
+    finally:
+        lab.loses("new-node")
+    assert (process.returncode, errors) == (0, "")
+    printed_at_home, numbers_at_home = expected(name)
+    assert said_by(printed) == printed_at_home
+    assert_holds(numbers_in(tmp_path), numbers_at_home)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CASES)
+def test_a_killed_run_of_any_measure_goes_on_where_it_was(lab, tmp_path, expected, name):
+    process = under_way(lab, tmp_path, CASES[name])
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    kept = numbers_in(tmp_path)
+    printed = at_home(tmp_path, CASES[name])
+    printed_at_home, numbers_at_home = expected(name)
+    for known in ("from_store", "known"):  # how much an earlier run had done
+        printed, printed_at_home = without(printed, known), without(printed_at_home, known)
+    assert printed == printed_at_home
+    assert_holds(numbers_in(tmp_path), numbers_at_home)
+    assert kept
+
+
+def without(value, name):
+    """Plain values without one field, wherever it is."""
+    if isinstance(value, dict):
+        return {key: without(each, name) for key, each in value.items() if key != name}
+    return [without(each, name) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.long
+def test_networks_of_others_are_measured_alike(lab, tmp_path, realdata):
+    with np.load(realdata / "cifar10_test.npz") as whole:
+        np.savez(tmp_path / "few.npz", images=whole["images"][:300], labels=whole["labels"][:300])
+    networks = [realdata / f"models/{name}.onnx" for name in ("cifar_resnet20", "cifar_cnn_a_adv")]
+    model = [word for network in networks for word in ("--model", str(network))]
+    data = ("--data", str(tmp_path / "few.npz"), "--preset", "cifar10")
+    commands = {
+        "radii by gradients": ("audit", *model, *data, "--radii", "10", "--permutations", "0"),
+        "radii by forward passes": ("audit", *model, *data, "--radii", "2", "--gradients", "no", "--permutations", "0"),
+        "votes": ("certify", *model, *data, "--n-per-class", "2", "--method", "smoothing", "--n", "200"),
+        "attacks": ("check", *model, *data, "--autoattack", "--quick", "--eps", "2/255", "--budget", "40"),
+        "refuters": ("check", *model, *data, "--n-per-class", "10", "--samples", "1", "--method", "bisection"),
+        "a gate": ("gate", *model, *data, "--adaptive", "--class-robust-accuracy", "*=0.5@2/255"),
+        "sums": ("audit", "--stream", *model, *data),
+    }
+    for name, words in commands.items():
+        process = lab.run(*words, "--store", tmp_path / "theirs/store", "--json", cwd=tmp_path)
+        printed, errors = process.communicate(timeout=600)
+        assert process.returncode in ANSWERS, (name, errors)
+        assert said_by(printed) == at_home(tmp_path / "ours", Case(words, "")), name
+    assert_holds(numbers_in(tmp_path / "theirs"), numbers_in(tmp_path / "ours"))

@@ -134,8 +134,13 @@ class Tries(ListMeasure[Tried]):
             if witnesses.distances[place] / radii[place] < witnesses.distances[best] / radii[best]:
                 strongest[int(targets.labels[place])] = place
         kept = np.array(sorted(strongest.values()), dtype=np.int64)
-        found = (witnesses.distances, witnesses.predicted, np.asarray(steep, dtype=bool), kept, witnesses.pixels[kept])
-        return Tried(**dict(zip(("distances", "predicted", "steep", "kept", "pixels"), found, strict=True)))
+        return Tried(
+            distances=witnesses.distances,
+            predicted=witnesses.predicted,
+            steep=np.asarray(steep, dtype=bool),
+            kept=kept,
+            pixels=witnesses.pixels[kept],
+        )
 
     def to_bytes(self, part: Tried) -> bytes:
         """The arrays as a safetensors file."""

@@ -49,7 +49,8 @@ class Terminal(Face):
     def __init__(self, bar: Progress, *, quiet: bool) -> None:
         self.command = shlex.join(["gfscore", *sys.argv[1:]])
         self._bar, self._quiet = bar, quiet
-        self._tasks, self._measured = dict[str, TaskID](), dict[str, str]()
+        self._tasks = dict[str, TaskID]()  # by name: a model has one bar, whatever is measured of it
+        self._measured = dict[str, str]()  # of each of them now
         self._status: TaskID | None = None
 
     def bar(self, name: str, what: str = "logits", unit: str = "images") -> Moved:
@@ -57,14 +58,13 @@ class Terminal(Face):
         about: dict[str, Any] = {"what": what, "unit": unit}
         if name not in self._tasks:
             self._tasks[name] = self._bar.add_task(views.printable(name), total=None, **about)
-        task, began = self._tasks[name], False
-        if self._measured.get(name) != what:
-            self._measured[name] = what
-            self._bar.reset(task, total=None, **about)
+        elif self._measured[name] != what:
+            self._bar.reset(self._tasks[name], total=None, **about)
+        task, self._measured[name], began = self._tasks[name], what, False
 
         def moved(done: int, total: int) -> None:
             nonlocal began
-            if self._measured[name] != what:
+            if self._measured[name] != what:  # what was measured before has something left to say
                 return
             if not began and done > 0:  # what an earlier run left says nothing of the rate
                 self._bar.reset(task, total=total, completed=done, **about)
@@ -76,7 +76,7 @@ class Terminal(Face):
     def status(self, text: str) -> None:
         """Show it in a line below the bars."""
         if self._status is None:
-            self._status = self._bar.add_task("", total=None, is_text=True)
+            self._status = self._bar.add_task("", total=None, what="", is_text=True)
         self._bar.update(self._status, description=views.printable(text))
 
     def tell(self, text: str) -> None:

@@ -53,7 +53,7 @@ class InTurn:
         """The next run; gives those that are finished and whose turn it is."""
         asked = self._asked(run)
         self._begun.append((run, asked))
-        begin(run, *asked, then=partial(self._follow, run))
+        begin(run, partial(self._follow, run), *asked)
         if len(self._begun) > (0 if run.engine is None else run.engine.ahead):
             yield self._finish()
 

@@ -279,8 +279,7 @@ class Loader:
     def _placed(self, model: Model, *, held: bool = False) -> Model:
         """A model where, and in the precision in which, it is to run."""
         how = self.how
-        word = "cuda" if how.gpu else how.device
-        placed = place(model, word, held=held, threads=how.threads, on_ray=how.gpu)
+        placed = place(model, "cuda" if how.gpu else how.device, held=held, threads=how.threads, on_ray=how.gpu)
         return in_precision(placed, check_precision(how.precision))
 
     def _open_data(self, spec: Any, preprocessing: Preprocessing, layout: Layout) -> Dataset:

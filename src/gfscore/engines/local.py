@@ -64,14 +64,15 @@ def gathered(
 
 def begin(
     run: Run,
+    then: Callable[[Any], None] | None,
     measure: Measure[Any],
     progress: Progress = lambda _done, _total: None,
     look: Look = lambda _so_far: None,
-    then: Callable[[Any], None] = lambda _whole: None,
 ) -> None:
     """Let an engine begin with a measure that will be asked for; this process computes when it is asked.
 
-    ``then`` is called with what :func:`measured` or :func:`summed` would return, once that is there, perhaps never.
+    ``then``, if there is one, is called with what :func:`measured` or :func:`summed` would return, once that is there,
+    perhaps never.
     """
     if run.engine is not None:
         run.engine.begin(run, measure, progress, look, then)

@@ -245,8 +245,8 @@ class Pool:
             case _, {"workers": workers, "lost": lost}:
                 self._was_usable, self.workers = True, max(1, workers)
                 self._news(workers, lost)
-            case _, {"of": tuple(of)}:
-                self._back(*of, said, content)
+            case _, {"of": (filling, part)}:
+                self._back(filling, part, said, content)
 
     def _back(self, filling: Filling, part: int, said: dict[str, Any], content: bytes) -> None:
         with self._lock:

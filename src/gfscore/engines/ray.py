@@ -79,14 +79,14 @@ class OnRay:
 
     def measured(self, run: Run, measure: RowMeasure, progress: Progress) -> Stored:
         """What :func:`~gfscore.engines.local.measured` does, and in the same entries of the store."""
-        return self._whole(self._filling(run, measure, progress))
+        return cast("Stored", self._whole(self._filling(run, measure, progress)))
 
     def summed(self, run: Run, measure: Sums, progress: Progress, look: Look) -> Summary:
         """What :func:`~gfscore.engines.local.summed` does, and in the same places of the store; no logits are sent."""
-        return self._whole(self._filling(run, measure, progress, look))
+        return cast("Summary", self._whole(self._filling(run, measure, progress, look)))
 
     def begin(
-        self, run: Run, measure: Measure[Any], progress: Progress, look: Look, then: Callable[[Any], None]
+        self, run: Run, measure: Measure[Any], progress: Progress, look: Look, then: Callable[[Any], None] | None
     ) -> None:
         """Begin with what will be asked for, unless another process works on it already."""
         try:
@@ -186,6 +186,6 @@ class OnRay:
         self.pool.finish_all()
         return lock.enter_context(hold(True))
 
-    def _whole(self, filling: Shards[Any, Whole]) -> Whole:
+    def _whole(self, filling: Shards[Any, Any]) -> Any:
         self.pool.wait_for(filling)
         return filling.whole()

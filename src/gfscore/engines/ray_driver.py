@@ -71,6 +71,7 @@ def _connected(order: Order) -> Any:
     common = {"logging_level": logging.ERROR, "log_to_driver": False}
     if order.address == LOCAL:
         os.environ.pop("RAY_ADDRESS", None)
+        os.environ |= {"RAY_worker_niceness": "0"}  # as a local run: Ray lets everything else on a machine go first
         ray.init(
             address=LOCAL,
             num_cpus=None if order.workers is None else order.workers * order.threads,

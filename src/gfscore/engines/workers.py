@@ -19,7 +19,6 @@ from gfscore.engines.local import compute_shard
 from gfscore.errors import GFScoreError, ModelError, OptionError, RunError
 from gfscore.inputs.probes import GPU_TOLERANCE, TOLERANCE, distance, from_bytes
 from gfscore.measures import Run
-from gfscore.measures.row_lists import ListMeasure
 from gfscore.measures.sending import from_plain
 
 KEPT = 4  # models and data sets that a worker holds at once
@@ -107,13 +106,12 @@ class ShardWorker:
         run = self._loader.open(job.model, job.data)
         self._check(job, run)
         measure = from_plain(job.measure, run, rows, payload)
-        if isinstance(measure, ListMeasure) and not isinstance(rows, slice):
-            run.notes.take()
-            part = measure.compute(run, rows)
-            run.refuse_changed()
-            return measure.to_bytes(part), run.notes.take()
-        part, halved = compute_shard(run, measure, rows)
-        return measure.to_bytes(part), halved
+        if isinstance(rows, slice):
+            part, halved = compute_shard(run, measure, rows)
+            return measure.to_bytes(part), halved
+        part = measure.compute(run, rows)
+        run.refuse_changed()
+        return measure.to_bytes(part), 0  # nobody stores it
 
     @contextmanager
     def _counted(self, job: Job, task: int, rows: slice | IntArray) -> Iterator[None]:

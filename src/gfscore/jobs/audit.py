@@ -132,14 +132,8 @@ def audit(
         models, hashes = audit_streams(logits, model, data, options, run, face, words, **reading)
         return _result(models, outside, provenance_of(face, files, hashes))
     if labels is not None:
-        logits = Samples.of(
-            logits,
-            words.indices(np.asarray(labels), run.names),
-            class_names=run.names,
-            sample_ids=sample_ids,
-            probabilities=probabilities,
-            class_sizes=class_sizes,
-        )
+        about = {"sample_ids": sample_ids, "probabilities": probabilities, "class_sizes": class_sizes}
+        logits = Samples.of(logits, words.indices(np.asarray(labels), run.names), class_names=run.names, **about)
     logits = {name or "model": logits} if isinstance(logits, Samples) else logits
 
     def read(source: Source) -> Samples:
@@ -148,9 +142,7 @@ def audit(
             _refuse_unknown_sizes(samples, source)
         return samples
 
-    def then(source: Source) -> None:
-        begin_measures(source.run, read(source), options, robust, face)
-
+    then = partial(begin_measures, read, options, robust, face)
     sources = find_sources(logits, model, data, run, face, probabilities=probabilities, then=then)
     about_the_set = target == Target.FINITE or (finite and class_sizes is not None)
     models, calibration = _audit_sources(sources, read, options, robust, outside, face, finite=about_the_set, seen=seen)

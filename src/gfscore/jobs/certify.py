@@ -162,7 +162,7 @@ def certify(
 
     def then(source: Source) -> None:
         if source.run is not None and certificate.method == Certificate.SMOOTHING:
-            begin(source.run, Votes.of(source.run, certificate.noise), face.bar(source.run.name, VOTES))
+            begin(source.run, None, Votes.of(source.run, certificate.noise), face.bar(source.run.name, VOTES))
 
     for source in find_sources(logits, model, data, run, face, then=then):
         samples = source.read(class_names=run.names, groups=groups, words=words)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -151,10 +152,7 @@ def gate(
     if seen is None:
         options = replace(options, permutations=0)  # no rule asks for the noise floor
     verdicts = []
-
-    def then(source: Source) -> None:
-        begin_measures(source.run, read(source), options, robust if refereeing.referee is None else None, face)
-
+    then = partial(begin_measures, read, options, None if refereeing.referee else robust, face)
     for source in _sources(given, model, data, run, face, probabilities=probabilities, then=then):
         if refereeing.referee is not None and isinstance(source, Source):
             audited, verdict = referee(source, read, kept, options, refereeing, face, name=name, target=target)

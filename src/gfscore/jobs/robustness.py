@@ -201,16 +201,15 @@ def begin_radii(run: Run | None, samples: Samples, radii: MeasuredRadii | None, 
     some, rows = _rows_of(run, samples, radii)
     if some:
         slopes, _ = choose_slopes(run, samples, radii.how, radii.gradients, only=rows)
-        begin(run, slopes, _bar(run, rows, face))
+        begin(run, None, slopes, of_part(face.bar(run.name, RADII), rows))
 
 
-def begin_measures(
-    run: Run | None, samples: Samples, options: Options, radii: MeasuredRadii | None, face: Face
-) -> None:
-    """Let an engine begin with what the audit of a model will ask for once its logits are there."""
+def begin_measures(read: Any, options: Options, radii: MeasuredRadii | None, face: Face, source: Any) -> None:
+    """Let an engine begin with what the audit of a source will ask for once its logits are there."""
+    run, samples = source.run, read(source)
     if options.radius is not None and run is not None and run.engine is not None:
         slopes, _ = choose_slopes(run, samples, options.radius, options.choice)
-        begin(run, slopes, face.bar(run.name, RADII))
+        begin(run, None, slopes, face.bar(run.name, RADII))
     begin_radii(run, samples, radii, face)
 
 
@@ -219,14 +218,8 @@ def _radii(run: Run, samples: Samples, radii: MeasuredRadii, face: Face) -> tupl
     some, rows = _rows_of(run, samples, radii)
     if not some:
         return None, None
-    progress = _bar(run, rows, face)
+    progress = of_part(face.bar(run.name, RADII), rows)
     return score_first_order(run, samples, radii.how, gradients=radii.gradients, only=rows, progress=progress), rows
-
-
-def _bar(run: Run, rows: IntArray | None, face: Face) -> Progress:
-    """The bar of radii, which counts those that are asked for."""
-    progress = face.bar(run.name, RADII)
-    return progress if rows is None else of_part(progress, len(rows))
 
 
 def has_gradients(run: Run, choice: Gradients) -> bool:
@@ -240,9 +233,11 @@ def has_gradients(run: Run, choice: Gradients) -> bool:
     return True
 
 
-def of_part(progress: Progress, n_asked: int) -> Progress:
-    """Progress in samples that are asked for, where rows are told of."""
-    return lambda done, total: progress(round(done * n_asked / max(total, 1)), n_asked)
+def of_part(progress: Progress, asked: IntArray | None) -> Progress:
+    """Progress in samples that are asked for, where rows are told of; None: all of them are."""
+    if asked is None:
+        return progress
+    return lambda done, total: progress(round(done * len(asked) / max(total, 1)), len(asked))
 
 
 def draw_part(samples: Samples, codes: IntArray, count: int, seed: int) -> IntArray | None:

@@ -51,7 +51,7 @@ def sum_robustness(
         if count == 0:
             return with_robustness(model, None, (too_many_classes(n_classes),))
         measure, why = part_sums(run, radii, count)
-        progress = of_part(face.bar(run.name, RADII), len(measure.drawn(run)))
+        progress = of_part(face.bar(run.name, RADII), measure.drawn(run))
         found = summed(run, measure, progress)
         flags = flags_of_sums(found, measure.how, why)
     except (ModelError, OptionError) as error:

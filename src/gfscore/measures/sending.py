@@ -71,7 +71,7 @@ class Engine(Protocol):
     def shard_by_shard(self, run: Any, measure: Any, sure: Sequence[int]) -> AbstractContextManager[Any]:
         """What gives one shard of a measure after the other."""
 
-    def begin(self, run: Any, measure: Any, progress: Progress, look: Any, then: Callable[[Any], None]) -> None:
+    def begin(self, run: Any, measure: Any, progress: Progress, look: Any, then: Callable[[Any], None] | None) -> None:
         """Begin with a measure that will be asked for, and call ``then`` once what it makes is there."""
 
 
