@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -105,7 +106,7 @@ def _judge_run(
             finite=finite,
             class_sizes=data.class_sizes,
             size=size,
-            passes=1 if radius is None else 1 + (radius.rivals if module is not None else 2 * radius.count),
+            passes=1 if radius is None else radius.passes(gradients=module is not None),
             progress=progress,
             from_store=lambda: log.reused,
             run=run.about,
@@ -129,7 +130,7 @@ def radius_of(run: Run, policy: Policy, options: Options) -> tuple[FirstOrder | 
     radius = options.radius
     if policy.eps:
         found = MeasuredRadii.of(options, None, policy.eps)
-        radius = None if found is None else found.how
+        radius = None if found is None else replace(found.how, decide=policy.eps[:1])
     if radius is None or options.choice is Gradients.NO:
         return radius, None
     try:

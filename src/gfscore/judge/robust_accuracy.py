@@ -45,6 +45,8 @@ def count_radii(
     if eps is None or local.norm is None or not 0 < eps < local.maximum:
         return None
     ladder, (codes, n_parts) = _ladder(Norm.named(local.norm), eps, local.maximum, also), part.partition
+    if local.sides:
+        ladder = [rung for rung in ladder if any(np.isclose(rung, side, rtol=1e-9, atol=0) for side in local.sides)]
     by_size = model.samples.weighted_by == "class_sizes"
     totals = [(entry.size or entry.n) if by_size else entry.n for entry in model.classes]
     sizes = None
@@ -53,7 +55,7 @@ def count_radii(
         sizes[np.unique(codes)] = [entry.size or entry.n for entry in model.classes]
     found = []
     for rung in ladder:
-        level = delta * HEADLINE_SHARE if rung == eps else delta * (1 - HEADLINE_SHARE) / (len(ladder) - 1)
+        level = delta * HEADLINE_SHARE if rung == eps else delta * (1 - HEADLINE_SHARE) / max(len(ladder) - 1, 1)
         found.append(share_intervals(local.values > rung, codes, n_parts, delta=level, totals=totals, sizes=sizes))
     shares, lower, upper = (np.stack(each) for each in zip(*found, strict=True))  # (eps, K + 1)
     lower = np.maximum.accumulate(lower[::-1])[::-1]
