@@ -1,6 +1,6 @@
 """Print the tables of ``docs/scores.md``: ``python scripts/first_order_tables.py FOLDER_OF_REAL_DATA [STORE]``.
 
-The folder holds the CIFAR-10 test set, eight networks that others trained, and a manifest with their preprocessing and
+The folder holds the CIFAR-10 test set, ten networks that others trained, and a manifest with their preprocessing and
 their accuracy under PGD-20 at Linf 2/255 on the first images. Needs the extra ``gradients``. The forward-only radii of
 two ResNets take most of the time; what was computed is kept in the store.
 """
@@ -30,6 +30,7 @@ from gfscore.scores import FirstOrder, LocalScores, great_scores
 from gfscore.storage.store import Store
 
 EPS = 2 / 255  # of the PGD figures
+TEN = (*NETWORKS, "cifar_vit_pgd_2_3_16", "cifar_ehanw_resnet20_pgd")
 ROBUST = 0.05  # accuracy under PGD above which the order of the classes is more than noise
 
 
@@ -53,9 +54,11 @@ class Network:
         run = self.run(store)
         return run.read(measured(run, Logits()).path)
 
-    def radii(self, store: Store, *, gradients: Gradients, norm: str = "linf", eps: float = EPS) -> LocalScores:
-        """Its first-order radii."""
-        how = FirstOrder(norm=norm, eps=eps)
+    def radii(
+        self, store: Store, *, gradients: Gradients, norm: str = "linf", eps: float = EPS, decide: bool = False
+    ) -> LocalScores:
+        """Its first-order radii; with ``decide``, no more directions than it takes to know the side of eps."""
+        how = FirstOrder(norm=norm, eps=eps, decide=(eps,) if decide else ())
         return score_first_order(self.run(store), self.samples(store), how, gradients=gradients)
 
     def audit(self, local: LocalScores, store: Store) -> ModelAudit:
@@ -125,12 +128,12 @@ def share_table(nets: Sequence[Network], store: Store) -> str:
         "share above 2/255, gradients",
         "forward-only (± standard error)",
     )
-    headings += ("forward passes an image", "Spearman over classes")
-    lines = [f"| {' | '.join(headings)} |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
+    headings += ("forward passes an image", "before", "Spearman over classes")
+    lines = [f"| {' | '.join(headings)} |", "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
     exact, estimated, truths = [], [], [net.pgd for net in nets]
     for net in nets:
         by_gradients = net.audit(net.radii(store, gradients=Gradients.YES), store)
-        forward = net.audit(net.radii(store, gradients=Gradients.NO), store)
+        forward = net.audit(net.radii(store, gradients=Gradients.NO, decide=True), store)
         exact.append(share(by_gradients))
         estimated.append(share(forward))
         settings = forward.score.settings or {}
@@ -138,7 +141,8 @@ def share_table(nets: Sequence[Network], store: Store) -> str:
         lines.append(
             f"| `{net.name}` | {forward.samples.n:,} | {_percent(forward.accuracy)} | {_percent(net.pgd)} "
             f"| {_percent(exact[-1])} | {_percent(estimated[-1])} ± {100 * settings['share_error']:.1f} "
-            f"| {settings['forward_passes'] / forward.samples.n:.0f} | {'–' if rho is None else f'{rho:.2f}'} |"
+            f"| {settings['forward_passes'] / forward.samples.n:.0f} "
+            f"| {1 + 128 * (forward.accuracy + 64 / forward.samples.n):.0f} | {'–' if rho is None else f'{rho:.2f}'} |"
         )
     lines.append("")
     for name, estimates in (("Gradients", exact), ("Forward-only", estimated)):
@@ -158,7 +162,7 @@ def score_table(nets: Sequence[Network], store: Store) -> str:
         "clean accuracy": None,
         "first-order, mean radius (Linf)": lambda net: net.audit(net.radii(store, gradients=Gradients.YES), store),
         "first-order, share above 2/255": None,
-        "the same, forward-only": lambda net: net.audit(net.radii(store, gradients=Gradients.NO), store),
+        "the same, forward-only": lambda net: net.audit(net.radii(store, gradients=Gradients.NO, decide=True), store),
     }
     audits = {name: [make(net) for net in nets] for name, make in scores.items() if make is not None}
     great, radius = audits["GREAT, softmax"], audits["first-order, mean radius (Linf)"]
@@ -191,7 +195,7 @@ def _percent(value: float) -> str:
 
 def main() -> None:
     """Print both tables."""
-    nets = networks(Path(sys.argv[1]))
+    nets = networks(Path(sys.argv[1]), TEN)
     store = Store(Path(sys.argv[2]) if len(sys.argv) > 2 else None)
     print(share_table(nets, store), end="\n\n")
     print(score_table(nets, store))

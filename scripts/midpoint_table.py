@@ -20,15 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from calibration_tables import NETWORKS
-from first_order_tables import Network, networks
+from first_order_tables import TEN, Network, networks
 from gfscore.arrays import IntArray
 from gfscore.attacks.gradient_attacks import _torch_seed, _verify_at_edge, load_library
 from gfscore.attacks.witnesses import Targets
 from gfscore.measures import Run
 from gfscore.storage.store import Store
 
-TEN = (*NETWORKS, "cifar_vit_pgd_2_3_16", "cifar_ehanw_resnet20_pgd")
 FIRST = 500  # images
 SIZES = (1, 2, 4)  # of the attack, in 1/255
 QUICK, QUICK_STEPS = "apgd-dlr-20", 20

@@ -216,7 +216,8 @@ def radius_text(settings: Mapping[str, Any] | None) -> str:
     """
     said = dict(settings or {})
     if not said.get("gradients"):
-        return f"forward-only, {said.get('directions')} directions"
+        early = "at most " if said.get("decide") else ""
+        return f"forward-only, {early}{said.get('directions')} directions"
     steps = said.get("refine")
     return f"by gradients, refined at {steps} midpoint{'s' * (steps != 1)}" if steps else "by gradients"
 

@@ -56,4 +56,4 @@ def test_forward_passes_predict_pgd_over_eight_networks(realdata, tmp_path):
     assert np.mean(off) < 0.03
     for net, audit in zip(nets, audits, strict=True):
         per_image = audit.score.settings["forward_passes"] / len(net.data.labels)
-        assert per_image < 1 + 2 * 64 * (1 + 64 / len(net.data.labels)) + 1, net.name  # clean, 64 pairs, half a step
+        assert per_image < 1 + 64 * (1 + 64 / len(net.data.labels)) + 1, net.name  # clean, 64 directions, half a step

@@ -59,7 +59,7 @@ def by_hand(pixel, label, norm, steps):
         middle = np.clip(pixel - radius / 2 * way, 0, 1)
         there, rest, turned = nearest(middle, 1)
         radius = radius / 2 + rest if there > 0 else radius / 2 * here / (here - there)
-        way = turned
+        way = np.clip(way + turned, -1, 1) if norm is Norm.LINF else (way + turned) / np.linalg.norm(way + turned)
         found.append(radius)
     return min(found) if found else radius
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -109,7 +110,7 @@ def _judge_run(
             finite=finite,
             class_sizes=data.class_sizes,
             size=size,
-            passes=1 if radius is None else 1 + (radius.rivals if gradients else 2 * radius.count),
+            passes=1 if radius is None else radius.passes(gradients=gradients),
             progress=progress,
             from_store=lambda: log.reused,
             run=run.about,
@@ -141,7 +142,7 @@ def radius_of(run: Run, policy: Policy, options: Options) -> tuple[FirstOrder | 
     radius = options.radius
     if policy.eps:
         found = MeasuredRadii.of(options, None, policy.eps)
-        radius = radius if found is None else found.how
+        radius = radius if found is None else replace(found.how, decide=policy.eps[:1])
     if radius is None or options.choice is Gradients.NO:
         return radius, False
     try:

@@ -1,6 +1,7 @@
 """``audit``: how evenly robustness is spread over the classes of models; from arrays, files, or models that are run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np

@@ -103,6 +103,7 @@ def compare(
     how = {"probabilities": probabilities, "groups": groups, "words": words}
     (before, after), (first, second), files, runs = read_versions((old, new), data, labels, run, face, **how)
     robust = MeasuredRadii.of(options, radii) if len(runs) == 2 else None
+    robust = None if robust is None else robust.for_sides()
     if robust is None:
         refuse_radii(options, radii, "which take two models and their data. Compare two audit.json, or say --data.")
     if names is not None:

@@ -32,8 +32,8 @@ from gfscore.scores import (
     forward_only_norms,
     strongest_rivals,
 )
-from gfscore.scores.margin_slopes import Forward
 from gfscore.scores.midpoints import MIDPOINT_RIVALS, margins_to, refined_norms
+from gfscore.scores.random_directions import Forward
 
 IN_ALL = {True: 1000, False: 500}  # samples with a radius by default: with gradients, and by forward passes alone
 OF_MEANS = "capped_radii"  # a flag about mean radii, which no share above eps rests on
@@ -76,6 +76,11 @@ class MeasuredRadii:
             is_asked=asked,
             also=tuple(also),
         )
+
+    def for_sides(self) -> Self:
+        """The radii, of which no more is asked than on which side of the eps of headline and rules they lie."""
+        eps = () if self.how.eps is None else (self.how.eps,)
+        return replace(self, how=replace(self.how, decide=tuple(sorted({*eps, *self.also}))))
 
     def of_class(self, n_classes: int, *, by_gradients: bool) -> int | None:
         """How many samples of each class have their radius measured; None: all; 0: none."""
@@ -273,7 +278,8 @@ def refuse_radii(options: Options, radii: Any, why: str) -> None:
 def radii_of_rules(policy: Policy, options: Options, radii: Any) -> MeasuredRadii | None:
     """The radii that rules ask for; without such a rule none are measured, and none may be asked for."""
     if policy.eps:
-        return MeasuredRadii.of(options, radii, policy.eps)
+        found = MeasuredRadii.of(options, radii, policy.eps)
+        return None if found is None else found.for_sides()
     options.refuse_radii("which no rule asks for. Give --robust-accuracy 0.3@2/255, or say --score first-order.")
     if radii is not None:
         raise OptionError(

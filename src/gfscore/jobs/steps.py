@@ -139,7 +139,7 @@ def radii_step(
 def _radius_amount(
     run: Run, rows: IntArray, how: FirstOrder, tried: Tried, *, exact: bool, most: bool, again: int = 0
 ) -> Amount:
-    """Passes of radii of some rows: two a direction of each correct sample, or one and a gradient a rival.
+    """Passes of radii of some rows: one a direction of each correct sample, or one and a gradient a rival, and midpoints.
 
     ``again`` are passes of every row beside them.
     """
@@ -155,8 +155,8 @@ def _radius_amount(
         )
     twice = [row for row in rows.tolist() if is_drawn(row if ids is None else ids[row], STEP_CHECKS / run.n_samples)]
     n_twice = len(twice) * share if known is None else int(known[twice].sum()) if twice else 0
-    passes = round(2 * how.count * (n_correct + n_twice)) + again
-    return Amount(work=passes, forward=passes, are=are)
+    passes = round(how.count * (n_correct + n_twice)) + again
+    return Amount(work=passes, forward=passes, are="at most" if how.decide else are)
 
 
 def part_step(run: Run, radii: MeasuredRadii) -> Step | None:

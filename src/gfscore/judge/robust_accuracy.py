@@ -45,6 +45,8 @@ def count_radii(
     if eps is None or local.norm is None or not 0 < eps < local.maximum:
         return None
     ladder, (codes, n_parts) = eps_ladder(Norm.named(local.norm), eps, local.maximum, also), part.partition
+    if local.sides:
+        ladder = [rung for rung in ladder if any(np.isclose(rung, side, rtol=1e-9, atol=0) for side in local.sides)]
     times = np.stack([np.bincount(codes, weights=local.values > rung, minlength=n_parts) for rung in ladder])
     return _robustness(
         ladder,
@@ -82,7 +84,7 @@ def _robustness(
         sizes = [entry.size or entry.n for entry in model.classes]
     found = []
     for rung, above in zip(ladder, times, strict=True):
-        level = delta * HEADLINE_SHARE if rung == eps else delta * (1 - HEADLINE_SHARE) / (len(ladder) - 1)
+        level = delta * HEADLINE_SHARE if rung == eps else delta * (1 - HEADLINE_SHARE) / max(len(ladder) - 1, 1)
         strata = Strata.of(above[present], counts[present], totals=totals, sizes=sizes)
         found.append((np.append(strata.shares, strata.whole), *strata.all_ends(level)))
     shares, lower, upper = (np.stack(each) for each in zip(*found, strict=True))  # (eps, K + 1)

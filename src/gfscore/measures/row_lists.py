@@ -15,7 +15,7 @@ from gfscore.measures.run import Run
 from gfscore.measures.sending import Sendable, pack, unpack
 from gfscore.measures.slopes import exact_norms
 from gfscore.scores import FirstOrder, is_leading, strongest_rivals
-from gfscore.scores.margin_slopes import estimated_norms
+from gfscore.scores.margin_slopes import slopes_along
 
 PIECE_ROWS = 8  # so few that a round of an adaptive gate is work for several
 VALUES = "values"
@@ -86,5 +86,5 @@ class SlopesOfRows(NumbersOfRows):
             norms[correct] = exact_norms(run, run.differentiable(), *few, self.how, rows[correct])
         elif correct.any():
             ids = [str(row) if data.sample_ids is None else data.sample_ids[row] for row in rows[correct].tolist()]
-            norms[correct] = estimated_norms(run.logits_of, *few, ids, self.how)
+            norms[correct], _ = slopes_along(run.logits_of, *few, ids, self.how, here=logits[correct])
         return np.concatenate([logits, norms], axis=1)

@@ -45,7 +45,8 @@ class Gradients(StrEnum):
 class Slopes(RowMeasure):
     """Norms of the gradients of the margins to the strongest rivals, (n, R); NaN for misclassified samples.
 
-    Without ``gradients`` they are estimated from forward passes, with those of half the step beside them: (n, 2R).
+    Without ``gradients`` they are estimated from forward passes, with those of half the step and the number of
+    directions beside them: (n, 2R + 1).
     Where only some rows are asked for, the others are NaN too.
     """
 
@@ -73,9 +74,10 @@ class Slopes(RowMeasure):
         return rows_together(run.data, run.batch_size * max(1, round(SHARD_ROWS / run.batch_size)))
 
     def columns(self, run: Run) -> int:
-        """One for each rival, twice where they are estimated."""
+        """One for each rival; where they are estimated twice that, and the number of directions."""
         del run
-        return int(self.rivals.shape[1]) * (1 if self.gradients else 2)
+        n_rivals = int(self.rivals.shape[1])
+        return n_rivals if self.gradients else 2 * n_rivals + 1
 
     def compute(self, run: Run, rows: slice, done: RowsDone = lambda _rows: None) -> FloatArray:
         """Norms for some rows."""

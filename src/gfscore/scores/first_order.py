@@ -8,7 +8,8 @@ from gfscore.errors import ModelError, OptionError
 from gfscore.results import Flag
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER
-from gfscore.scores.margin_slopes import ROUNDING, FirstOrder, strongest_rivals
+from gfscore.scores.margin_slopes import FirstOrder, strongest_rivals
+from gfscore.scores.random_directions import ROUNDING
 from gfscore.scores.sample_scores import LocalScores, RadiusNotes
 
 PREMISE = (
@@ -53,7 +54,8 @@ def first_order_scores(
     """Radii, at most ``how.max_radius``, of checked samples from the norms (N, R) of their margins' gradients.
 
     ``gradients`` says whether the norms are those of gradients or forward-only estimates; ``halved`` (N, R) are
-    estimates with half the step, NaN where none was made; rows of misclassified samples are never read.
+    estimates with half the step, NaN where none was made, perhaps with the number of directions that each sample took
+    in one more column; rows of misclassified samples are never read.
     ``fallback`` says why there are no gradients although they were asked for. A correct sample whose slopes say
     nothing counts as radius 0, with a flag; many of them raise :class:`~gfscore.errors.ModelError`. A ``piece`` of a
     set is not judged so: it has notes, from which :func:`radius_flags` says the same of all pieces together.
@@ -70,9 +72,11 @@ def first_order_scores(
     flat, steep = _without_radius(correct, samples.logits, norms, how.largest)
     radii = np.where(flat | steep, np.nan, first_order_radii(margins, norms))
     values = np.where(flat | steep, 0.0, np.minimum(radii, how.largest))
-    tried = np.zeros_like(correct)
+    tried, taken = np.zeros_like(correct), np.where(correct, float(how.count), 0.0)
     changes = np.zeros(0)
     if halved is not None:
+        halved, column = halved[:, : margins.shape[1]], halved[:, margins.shape[1] :]
+        taken = np.where(correct, column[:, 0], 0.0) if column.size else taken
         tried = correct & np.isfinite(halved).all(axis=1)
         changes = _step_changes(radii[tried], first_order_radii(margins[tried], halved[tried]))
     capped = int((values >= how.largest).sum())
@@ -80,9 +84,12 @@ def first_order_scores(
     flags = () if piece else radius_flags(notes, samples.n_samples, how, fallback=fallback)
     errors, settings = None, how.measure(gradients=gradients)
     if not gradients:
-        errors = values * how.relative_error
-        settings["forward_passes"] = samples.n_samples + 2 * how.count * int(correct.sum() + tried.sum())
-        settings |= _standard_errors(values, how)
+        relative = how.relative_error * np.sqrt(how.count / np.maximum(taken, 1))
+        errors = values * relative
+        settings["forward_passes"] = samples.n_samples + int(taken.sum()) + how.count * int(tried.sum())
+        if how.decide:
+            settings["passes_saved"] = how.count * int(correct.sum()) - int(taken.sum())
+        settings |= _standard_errors(values, relative, how)
     tied = np.where(margins[:, 0] == 0, np.minimum(samples.labels, rivals[:, 0]), rivals[:, 0])  # as argmax has it
     return LocalScores(
         name=FIRST_ORDER,
@@ -96,6 +103,7 @@ def first_order_scores(
         norm=str(how.kind),
         eps=how.eps,
         settings=settings,
+        sides=how.decide if not gradients else (),
         flags=flags,
         notes=notes,
     )
@@ -110,15 +118,15 @@ def radius_flags(notes: RadiusNotes, n: int, how: FirstOrder, *, fallback: str |
     return (*without, *missing, *capped, *_step_flags(notes.changes, how.step))
 
 
-def _standard_errors(values: FloatArray, how: FirstOrder) -> dict[str, float]:
+def _standard_errors(values: FloatArray, relative: FloatArray, how: FirstOrder) -> dict[str, float]:
     r"""Standard errors that the random directions cause: of a radius, of the mean and of the share above eps.
 
     Each estimate is log-normal, about, with deviation s, the relative error; so a sample is counted with a probability
     :math:`p_i = \Phi(\ln(r_i / \epsilon) / s)`, and the share has the deviation
     :math:`\sqrt{\sum_i p_i (1 - p_i)} / N`.
     """
-    relative, n = how.relative_error, len(values)
-    found = {"relative_error": relative, "mean_error": float(np.linalg.norm(relative * values) / n)}
+    n = len(values)
+    found = {"relative_error": how.relative_error, "mean_error": float(np.linalg.norm(relative * values) / n)}
     if how.eps is not None:
         with np.errstate(divide="ignore"):
             counted = ndtr(np.log(values / how.eps) / relative) if how.eps else np.ones(n)

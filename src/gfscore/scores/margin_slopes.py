@@ -1,14 +1,13 @@
 r"""How steep the margins to the strongest rivals are: from gradients, or from forward passes alone.
 
-Central differences give the slope of every logit along a direction v at once. Along a Gaussian v the slope of a
+Differences give the slope of every logit along a direction v at once. Along a Gaussian v the slope of a
 function with gradient g is normal with deviation :math:`\|g\|_2`; along a Cauchy v, which is 1-stable, it is Cauchy
 with scale :math:`\|g\|_1`, the median of its size (Indyk, "Stable distributions, pseudorandom generators, embeddings,
 and data stream computation", J. ACM 53(3), 2006).
 """
 
-import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Self
@@ -19,12 +18,12 @@ from numpy.typing import NDArray
 from gfscore.arrays import BoolArray, FloatArray, IntArray, row_chunks
 from gfscore.errors import OptionError
 from gfscore.samples import Samples
+from gfscore.scores.certain_sides import LOOK_EVERY, certain_sides
+from gfscore.scores.random_directions import Forward, draw_units, generator_of, hash_part, slopes_ahead
 
 CHUNK_PIXELS = 2**23  # that are moved at a time: all directions of a few images make one call
-ROUNDING = 4 * float(np.finfo(np.float32).eps)  # of the largest logit: a difference within it is none
 STEP_CHECKS = 64  # samples, about, over the whole set, whose radius is found a second time with half the step
 
-Forward = Callable[[FloatArray], FloatArray]  # [0, 1] pixels (n, ...) to logits (n, K)
 SampleIds = Sequence[object] | NDArray[np.object_]
 
 
@@ -45,6 +44,7 @@ class Norm(StrEnum):
 
 
 DIRECTIONS = {Norm.L2: 32, Norm.LINF: 64}  # relative standard error of a radius: 12.5 and 19.6 %
+MEDIANS = {Norm.L2: 0.6744897501960817, Norm.LINF: 1.0}  # of the sizes of normal and of Cauchy variables
 MAX_RADIUS = {Norm.L2: 2.0, Norm.LINF: 32 / 255}  # four times the radius that RobustBench attacks CIFAR-10 with
 REFINE, MOST_MIDPOINTS = 6, 8  # by default, and at all: a forward and a backward pass each
 
@@ -62,6 +62,7 @@ class FirstOrder:
     directions: int | None = None  # of the forward-only estimate; None: DIRECTIONS of the norm
     step: float = 0.01  # of the same: L2 length of a step in [0, 1] pixel units
     seed: int = 0  # of the directions
+    decide: tuple[float, ...] = ()  # eps whose side is all that is asked: directions end once it is certain
     refine: int = REFINE  # midpoints that a radius by gradients is found again from; one without is first-order
 
     def __post_init__(self) -> None:
@@ -71,6 +72,10 @@ class FirstOrder:
             raise OptionError(f"step {self.step} is not between 0 and 1, the range of a pixel. The default is 0.01.")
         if self.seed < 0:
             raise OptionError(f"seed {self.seed} is negative. Give 0 or more.")
+        if not all(0 < size < self.largest for size in self.decide):
+            raise OptionError(
+                f"decide {self.decide} has sizes that are not between 0 and {self.largest:g}. Leave them out."
+            )
         if not 0 <= self.refine <= MOST_MIDPOINTS:
             raise OptionError(
                 f"refine {self.refine} is not a number of midpoints from 0 to {MOST_MIDPOINTS}. "
@@ -126,11 +131,16 @@ class FirstOrder:
         """
         return 1 / math.sqrt(2 * self.count) if self.kind is Norm.L2 else math.pi / (2 * math.sqrt(self.count))
 
+    def passes(self, *, gradients: bool) -> int:
+        """Forward and backward passes that a correct sample takes, at most."""
+        return 1 + (self.rivals + 2 * self.refine if gradients else self.count)
+
     def measure(self, *, gradients: bool) -> dict[str, Any]:
         """What decides the gradient norms, apart from model and data: neither eps nor the largest radius."""
         how: dict[str, Any] = {"refine": self.refine} if self.refine else {}
         if not gradients:
-            how = {"directions": self.count, "step": self.step, "seed": self.seed}
+            how = {"directions": self.count, "step": self.step, "seed": self.seed, "differences": "forward"}
+            how |= {"decide": " ".join(map(repr, sorted(set(self.decide))))} if self.decide else {}
         return {"rivals": self.rivals, "gradients": gradients, **how}
 
 
@@ -175,20 +185,26 @@ def forward_only_norms(
     rows: IntArray | slice = slice(None),
     whole: int | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Estimated gradient norms (n, R) of some ``rows`` of the samples, by default all, and those with half the step.
+    """Estimated gradient norms (n, R) of some ``rows`` of the samples, by default all; and (n, R + 1) beside them.
 
-    NaN where nothing was estimated: samples that are misclassified, and for half the step all but some 64 of the set,
-    which has ``whole`` samples where these are a part of it.
+    Those beside are the norms with half the step, then the directions that each sample took. NaN where nothing was
+    estimated: samples that are misclassified, and for half the step all but some 64 of the set, which has ``whole``
+    samples where these are a part of it.
     """
-    labels, few = samples.labels[rows], rivals[rows]
-    correct = is_leading(samples.logits[rows], labels, few)
+    labels, few, here = samples.labels[rows], rivals[rows], samples.logits[rows]
+    correct = is_leading(here, labels, few)
     ids = np.asarray(samples.sample_ids or range(samples.n_samples), dtype=object)[rows]
     again = correct & [is_drawn(sample_id, STEP_CHECKS / (whole or samples.n_samples)) for sample_id in ids]
-    norms, halved = (np.full(few.shape, np.nan) for _ in range(2))
-    for found, some, step in ((norms, correct, how.step), (halved, again, how.step / 2)):
-        with_step = replace(how, step=step)
-        found[some] = estimated_norms(model, pixels[some], labels[some], few[some], ids[some], with_step)
-    return norms, halved
+    norms, beside = np.full(few.shape, np.nan), np.full((len(few), few.shape[1] + 1), np.nan)
+    halved = replace(how, step=how.step / 2, decide=())
+    for some, with_step in ((correct, how), (again, halved)):
+        arguments = (pixels[some], labels[some], few[some], ids[some], with_step)
+        found, taken = slopes_along(model, *arguments, here=here[some])
+        if with_step is how:
+            norms[some], beside[some, -1] = found, taken
+        else:
+            beside[some, :-1] = found
+    return norms, beside
 
 
 def estimated_norms(
@@ -198,10 +214,11 @@ def estimated_norms(
 
     .. math:: \|\nabla\|_2 \approx \sqrt{\textstyle\frac1m \sum_i s_i^2}, \qquad
               \|\nabla\|_1 \approx \mathrm{median}_i |s_i|, \qquad
-              s_i = \|v_i\|\, \frac{f(x + h u_i) - f(x - h u_i)}{2h}, \quad u_i = v_i / \|v_i\|
+              s_i = \|v_i\|\, \frac{f(x + h u_i) - f(x)}{h}, \quad u_i = v_i / \|v_i\|
 
     ``pixels`` is (n, ...) in [0, 1], ``rivals`` (n, R). Every step has the same length h, however long the direction
-    was drawn. Takes 2 m forward passes an image. A logit that does not move by more than rounding does not move.
+    was drawn. Takes m forward passes an image, and the one at the image itself. A logit that does not move by more than
+    rounding does not move. With ``how.decide`` an image takes no more directions once they are certain of its sides.
 
     With 10,000 directions the relative error is 0.7 % for the L2 norm (5 here) and 1.6 % for the L1 norm (7):
 
@@ -213,33 +230,51 @@ def estimated_norms(
     >>> [estimated_norms(logits, image, label, rival, ["0"], how).round(1).item() for how in hows]
     [5.0, 6.8]
     """
-    found = np.empty(rivals.shape)
-    chunk = max(1, CHUNK_PIXELS // (2 * how.count * math.prod(pixels.shape[1:])))
+    return slopes_along(model, pixels, labels, rivals, sample_ids, how, here=model(pixels))[0]
+
+
+def slopes_along(
+    model: Forward,
+    pixels: FloatArray,
+    labels: IntArray,
+    rivals: IntArray,
+    sample_ids: SampleIds,
+    how: FirstOrder,
+    *,
+    here: FloatArray,
+) -> tuple[FloatArray, IntArray]:
+    """The norms of :func:`estimated_norms`, and how many directions each image took, (n,); ``here`` are its logits."""
+    found, taken = np.empty(rivals.shape), np.zeros(len(rivals), dtype=np.int64)
+    block = LOOK_EVERY if how.decide else how.count
+    chunk = max(1, CHUNK_PIXELS // (block * math.prod(pixels.shape[1:])))
     for start in range(0, len(pixels), chunk):
-        rows = slice(start, start + chunk)
-        slopes = _slopes(model, pixels[rows], sample_ids[rows], how)
-        own = np.take_along_axis(slopes, labels[rows, None, None], axis=2)
-        sizes = np.abs(own - np.take_along_axis(slopes, rivals[rows, None, :], axis=2))  # (n, m, R)
-        found[rows] = np.sqrt((sizes**2).mean(axis=1)) if how.kind is Norm.L2 else np.median(sizes, axis=1)
-    return found
+        rows = np.arange(start, min(start + chunk, len(pixels)))
+        draws = [generator_of(how.seed, sample_ids[row]) for row in rows]
+        seen = np.empty((len(rows), how.count, rivals.shape[1]))
+        margins = _margins(here[rows], labels[rows], rivals[rows])
+        going = np.arange(len(rows))  # places among the rows
+        for first in range(0, how.count, block):
+            last, at = min(first + block, how.count), rows[going]
+            units = [draws[place] for place in going]
+            about = {"step": how.step, "count": last - first, "cauchy": how.kind is Norm.LINF}
+            slopes = slopes_ahead(model, pixels[at], here[at], units, **about)
+            own = np.take_along_axis(slopes, labels[at, None, None], axis=2)
+            seen[going, first:last] = own - np.take_along_axis(slopes, rivals[at, None, :], axis=2)
+            taken[at] = last
+            if how.decide:
+                so_far = seen[going, :last]
+                going = going[~certain_sides(so_far, margins[going], how.decide, MEDIANS[how.kind])]
+                if len(going) == 0:
+                    break
+        for place, row in enumerate(rows):
+            sizes = np.abs(seen[place, : taken[row]])
+            found[row] = np.sqrt((sizes**2).mean(axis=0)) if how.kind is Norm.L2 else np.median(sizes, axis=0)
+    return found, taken
 
 
-def _slopes(model: Forward, pixels: FloatArray, ids: SampleIds, how: FirstOrder) -> FloatArray:
-    """Slope of each logit of each image along each of its directions, (n, m, K)."""
-    shape, dimensions = pixels.shape, math.prod(pixels.shape[1:])
-    moved = np.empty((len(pixels), 2, how.count, dimensions), dtype=np.float32)
-    lengths = np.empty((len(pixels), how.count))
-    for row, sample_id in enumerate(ids):
-        units, lengths[row] = unit_directions(how, sample_id, dimensions)
-        units *= how.step
-        image = pixels[row].reshape(dimensions)
-        np.add(image, units, out=moved[row, 0], casting="same_kind")
-        np.subtract(image, units, out=moved[row, 1], casting="same_kind")
-    returned = model(moved.reshape(-1, *shape[1:])).astype(np.float64)
-    ends = returned.reshape(len(pixels), 2, how.count, -1)
-    differences = ends[:, 0] - ends[:, 1]
-    differences[np.abs(differences) <= ROUNDING * np.abs(ends).max(axis=(1, 2, 3))[:, None, None]] = 0.0
-    return differences * (lengths / (2 * how.step))[..., None]
+def _margins(logits: FloatArray, labels: IntArray, rivals: IntArray) -> FloatArray:
+    own, others = (np.take_along_axis(logits, classes, axis=1) for classes in (labels[:, None], rivals))
+    return np.asarray(own.astype(np.float64) - others)
 
 
 def unit_directions(how: FirstOrder, sample_id: object, dimensions: int) -> tuple[FloatArray, FloatArray]:
@@ -252,10 +287,7 @@ def unit_directions(how: FirstOrder, sample_id: object, dimensions: int) -> tupl
     >>> np.linalg.norm(units, axis=1).round(4), lengths.round()
     (array([1., 1.], dtype=float32), array([ 99., 100.]))
     """
-    rng = np.random.default_rng([how.seed, _hash_part(sample_id, slice(0, 8))])
-    drawn = (rng.standard_normal if how.kind is Norm.L2 else rng.standard_cauchy)((how.count, dimensions))
-    lengths = np.linalg.norm(drawn, axis=1)
-    return (drawn / lengths[:, None]).astype(np.float32), lengths
+    return draw_units(generator_of(how.seed, sample_id), how.count, dimensions, cauchy=how.kind is Norm.LINF)
 
 
 def is_drawn(sample_id: object, share: float) -> bool:
@@ -264,9 +296,4 @@ def is_drawn(sample_id: object, share: float) -> bool:
     >>> sum(is_drawn(row, 0.1) for row in range(1000))
     112
     """
-    return _hash_part(sample_id, slice(8, 16)) < share * 2**64  # other bytes than the directions are drawn from
-
-
-def _hash_part(sample_id: object, part: slice) -> int:
-    """Some bytes of the hash of an id, as a number."""
-    return int.from_bytes(hashlib.sha256(str(sample_id).encode()).digest()[part], "little")
+    return hash_part(sample_id, slice(8, 16)) < share * 2**64  # other bytes than the directions are drawn from

@@ -2,7 +2,7 @@ r"""Radii from slopes half-way to the boundary: what a network that is not linea
 
 The first-order radius takes the slope at the sample for the slope all the way. Half-way to the boundary that it
 predicts the slope is nearer to the mean of the way, and the steepest direction is another: so the radius is found again
-from there, and again (the midpoint rule, for a path that turns).
+from there, and again (the midpoint rule, for a path that turns), in a direction that keeps what the last two agree on.
 """
 
 import math
@@ -30,10 +30,12 @@ def midpoint_radii(
               r \leftarrow \begin{cases} \tfrac r2 + q(x_m) & m(x_m) > 0 \\
               \tfrac r2 \, \frac{m(x)}{m(x) - m(x_m)} & \text{otherwise} \end{cases}
 
-    where m is the smallest margin and q the first-order radius there; s becomes the direction there. ``pixels`` (n,
-    ...) in [0, 1] are classified correctly, ``margins`` (n, R) and ``gradients`` (n, R, D) are theirs, and ``look``
-    gives both for any other pixels, with the rivals that are strongest there. A midpoint without a slope changes
-    nothing. Exact for a linear classifier of two classes, as far as the way there stays in [0, 1].
+    where m is the smallest margin and q the first-order radius there. The direction there is joined to s: for Linf s
+    becomes clip(s + sign, -1, 1), so that a pixel on which two looks disagree is left where it is for one step, for L2
+    the unit vector along the sum. ``pixels`` (n, ...) in [0, 1] are classified correctly, ``margins`` (n, R) and
+    ``gradients`` (n, R, D) are theirs, and ``look`` gives both for any other pixels, with the rivals that are strongest
+    there. A midpoint without a slope changes nothing. Exact for a linear classifier of two classes, as far as the way
+    there stays in [0, 1].
 
     The margin 1 - x^2 at x = 0.5 is 3/4, and its slope 1: the first-order radius is 0.75, the boundary is 0.5 away.
 
@@ -57,7 +59,10 @@ def midpoint_radii(
         with np.errstate(divide="ignore", invalid="ignore"):
             again = np.where(there > 0, half + rest, half * here / (here - there))
         told = usable & np.isfinite(again)
-        radii, directions = np.where(told, again, radii), np.where(told[:, None], turned, directions)
+        radii, directions = (
+            np.where(told, again, radii),
+            np.where(told[:, None], _joined(directions, turned, norm), directions),
+        )
         found = np.minimum(found, radii)
     return found
 
@@ -92,6 +97,15 @@ def margins_to(logits: FloatArray, labels: IntArray, rivals: IntArray) -> FloatA
         np.take_along_axis(logits, classes, axis=1).astype(np.float64) for classes in (labels[:, None], rivals)
     )
     return np.asarray(own - others)
+
+
+def _joined(before: FloatArray, now: FloatArray, norm: Norm) -> FloatArray:
+    """Two directions as one, (n, D): what both want in full, where they differ neither."""
+    both = before + now
+    if norm is Norm.LINF:
+        return np.clip(both, -1, 1)
+    lengths = np.linalg.norm(both, axis=1, keepdims=True)
+    return np.asarray(np.divide(both, lengths, out=now.copy(), where=lengths > 0))
 
 
 def _nearest(margins: FloatArray, gradients: FloatArray, norm: Norm) -> tuple[FloatArray, FloatArray]:

@@ -14,7 +14,7 @@ from gfscore.scores.sample_scores import LocalScores, RadiusNotes
 
 DOUBT_BITS = 40  # after the point of a sum of squared errors, which is kept as a whole number
 DOUBTS = ("mean_error", "share_error")  # standard errors of a piece, whose squares add up
-PASSES = "forward_passes"
+PASSES = ("forward_passes", "passes_saved")  # of a piece, which add up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,8 +51,7 @@ class RadiusCounts:
         n, said = len(labels), dict(local.settings or {})
         correct, flat, steep, capped, changes = local.notes
         totals = {"samples": n, "correct": correct, "flat": flat, "steep": steep, "capped": capped}
-        if PASSES in said:
-            totals[PASSES] = int(said.pop(PASSES) or 0)
+        totals |= {name: int(said.pop(name) or 0) for name in PASSES if name in said}
         for name in DOUBTS:
             if name in said:
                 totals[name] = round((float(said.pop(name) or 0.0) * n) ** 2 * 2**DOUBT_BITS)
@@ -108,7 +107,6 @@ class RadiusCounts:
     def all_settings(self) -> dict[str, Setting]:
         """How radii were found, with the passes and standard errors of all of them."""
         found, n = dict(self.settings), max(self.n_samples, 1)
-        if PASSES in self.totals:
-            found[PASSES] = self.totals[PASSES]
+        found |= {name: self.totals[name] for name in PASSES if name in self.totals}
         errors = {name: math.sqrt(self.totals[name] / 2**DOUBT_BITS) / n for name in DOUBTS if name in self.totals}
         return {**found, **errors}

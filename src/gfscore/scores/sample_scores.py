@@ -46,6 +46,7 @@ class LocalScores:
     temperature: float | None = None
     norm: str | None = None  # "l2" or "linf", for a score that is a distance
     eps: float | None = None  # a radius of interest in that norm
+    sides: tuple[float, ...] = ()  # the only eps that values may be compared with, where no more was asked of them
     settings: Mapping[str, Setting] | None = None  # what else decides it, for the record
     errors: FloatArray | None = None  # (N,), standard error of each value, where values are estimates
     flags: tuple[Flag, ...] = ()  # what the score itself noticed while it was made
