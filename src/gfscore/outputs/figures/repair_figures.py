@@ -87,7 +87,7 @@ def repair_arrows(result: Repair, judged: BeforeAfter | None = None) -> ChartTyp
     shaft = base.mark_rule(strokeWidth=2).encode(x=x, x2="after:Q", y=y, color=colour, tooltip=tips)
     start = base.mark_tick(color=INK, thickness=2, height=ROW / 2.2).encode(x=x, y=y)
     heads = [
-        chart_of([row for row in rows if ((row["change"] or 0) >= 0) is right])
+        chart_of([row for row, part in zip(rows, parts, strict=True) if ((part.change.value or 0.0) >= 0) is right])
         .mark_point(filled=True, size=90, opacity=1, shape="triangle-right" if right else "triangle-left")
         .encode(x=alt.X("after:Q"), y=y, color=colour, tooltip=tips)
         for right in (True, False)
