@@ -87,7 +87,8 @@ def _cli_page() -> str:
         "## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | done; PASS |\n| 1 | FAIL |\n"
         "| 2 | unusable input or usage: one line on standard error says what, where and what to do; nothing is "
         "half-written |\n| 3 | UNDECIDED |\n| 4 | failed inside, or a transfer failed |\n| 130 | interrupted |\n\n"
-        "1 and 3 come only from `gate` and from `compare --fail-on-worse`.\n"
+        "1 and 3 come only from `gate` and from `compare --fail-on-worse`; 3 also from a `repair` that is not shown to "
+        "gain.\n"
     )
     return f"{page}\n{codes}"
 

@@ -10,9 +10,9 @@ from gfscore.attacks.under_attack import AttackKind, SizedAttack
 from gfscore.bounds import check_level
 from gfscore.errors import OptionError
 from gfscore.inputs.table_columns import ReadingWords
-from gfscore.jobs.arranging import arrange
+from gfscore.jobs.arranging import Asked, arrange
 from gfscore.jobs.calling import SILENT, Face, Job
-from gfscore.jobs.common_words import DataSpecs, Groups, Probabilities
+from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Probabilities
 from gfscore.jobs.options import RunOptions
 from gfscore.jobs.repair_parts import RepairPart, halve, measure_part, refuse_small
 from gfscore.jobs.repair_reasons import assemble_repair, write_repaired
@@ -123,16 +123,18 @@ class RepairWords:
 
 @Job
 def repair(
-    model: Annotated[
+    inputs: Annotated[
         Any,
         Word(
             kind=str | None,
             is_argument=True,
-            help="The model: FILE.onnx, torch:module:factory, ... as for audit; or a logits file, to balance accuracy.",
+            metavar="MODEL",
+            help="The model: FILE.onnx, torch:module:factory, ... as --model; or a logits file, to balance accuracy.",
         ),
     ] = None,
     data: DataSpecs = None,
     *,
+    model: ModelSpecs = None,
     judge_data: Annotated[
         Any,
         Word(
@@ -166,8 +168,9 @@ def repair(
     (True, '2', [-0.3, -0.3, 0.6])
     """
     run.refuse_ray("a repair")
-    logits, asked, data = arrange(model, data).checked(run.names, words, probabilities=probabilities)
-    files = watch(*([model] if isinstance(model, str | Path) else []), groups)
+    given = Asked(model=model, data=data) if inputs is None else arrange(inputs, data, model)
+    logits, asked, data = given.checked(run.names, words, probabilities=probabilities)
+    files = watch(logits, groups)
     named = {"probabilities": probabilities, "groups": groups, "class_names": run.names, "words": words}
     sources = [_only(list(find_sources(logits, asked, data, run, face, probabilities=probabilities)))]
     if judge_data is not None:

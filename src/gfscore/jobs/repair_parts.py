@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -110,7 +110,7 @@ def measure_part(
     margins = (own - np.take_along_axis(logits, rivals, axis=1))[rows]
     norms = None
     if how is not None and source.run is not None:
-        how = FirstOrder(**{**_settings(how), "rivals": n_rivals, "refine": 0})
+        how = replace(how, rivals=n_rivals, refine=0)  # each rival has a slope of its own, also where none leads
         slopes = RivalSlopes(samples=samples, how=how, gradients=module is not None, only=rows)
         bar = face.bar(source.name, "slopes")
         norms = np.asarray(measured(source.run, slopes, bar).rows()[0])[rows].astype(np.float64)
@@ -129,11 +129,6 @@ def measure_part(
         gradients=None if norms is None else module is not None,
     )
     return part, flags
-
-
-def _settings(how: FirstOrder) -> dict[str, object]:
-    names = ("norm", "eps", "max_radius", "directions", "step", "seed")
-    return {name: getattr(how, name) for name in names}
 
 
 def _few_rivals(n_rivals: int, n_classes: int) -> Flag:

@@ -63,6 +63,7 @@ def assemble_repair(
         partition=partition,
         class_names=choosing.samples.class_names,
         bias=tuple(found.chosen.bias.tolist()),
+        unrepaired=_point(found.before, found.before),
         chosen=_point(found.chosen, found.before),
         choice=choice,
         frontier=tuple(_point(point, found.before) for point in found.frontier),

@@ -134,9 +134,8 @@ def _floats(held: tuple[BoolArray, BoolArray]) -> tuple[FloatArray, FloatArray]:
 
 def _great(part: RepairPart, biases: tuple[FloatArray, FloatArray], delta: float) -> BeforeAfter:
     """GREAT scores (softmax, T = 1) of logits with and without the bias."""
-    labels, logits = part.samples.labels, part.samples.logits.astype(np.float64)
-    if part.samples.probabilities:
-        logits = log_probabilities(logits)
+    labels, given = part.samples.labels, part.samples.logits
+    logits = log_probabilities(given) if part.samples.probabilities else given.astype(np.float64)
     scores = [local_scores(logits + bias, labels, activation="softmax", temperature=1.0) for bias in biases]
     return judge_parts("great", part.names, (scores[0], scores[1]), part.codes, maximum=SCORE_MAX, delta=delta)
 

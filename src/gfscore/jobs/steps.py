@@ -139,7 +139,7 @@ def radii_step(
 def _radius_amount(
     run: Run, rows: IntArray, how: FirstOrder, tried: Tried, *, exact: bool, most: bool, again: int = 0
 ) -> Amount:
-    """Passes of radii of some rows: one a direction of each correct sample, or one and a gradient a rival, and midpoints.
+    """Passes of radii of some rows: one a direction of each correct sample, or one a gradient and a midpoint.
 
     ``again`` are passes of every row beside them.
     """

@@ -161,5 +161,5 @@ def _verdict(low: float, high: float) -> Literal["gained", "paid", "unclear"]:
 def _worst(parts: Sequence[RepairedPart], *, after: bool) -> WorstPart:
     """The part with the lowest value, the first of several."""
     metrics = [part.after if after else part.before for part in parts]
-    place = int(np.argmin([metric.value for metric in metrics]))
+    place = min(range(len(metrics)), key=lambda number: metrics[number].value or 0.0)
     return WorstPart(class_=parts[place].name, value=metrics[place].value, interval=metrics[place].interval)

@@ -125,7 +125,7 @@ def _change(judged: BeforeAfter, change: Metric) -> str:
 
 def _frontier_title(result: Repair) -> str:
     what = "accuracy" if result.eps is None else "robust accuracy by radii"
-    return f"What could be had ({what}, on the samples that chose; ← chosen):"
+    return f"What could be had ({what}, on the samples that chose):"
 
 
 def _frontier(result: Repair) -> Table:
@@ -134,15 +134,16 @@ def _frontier(result: Repair) -> Table:
     table.add_column("", no_wrap=True)
     for point in frontier_points(result):
         loss = f"{100 * point.largest_loss:.1f} points"
-        mark = "←" if point.bias == result.bias else ""
+        mark = "← chosen" if point.bias == result.bias else "no bias" if point is result.unrepaired else ""
         table.add_row(views.percent(point.worst), views.percent(point.mean), views.percent(point.clean), loss, mark)
     return table
 
 
 def frontier_points(result: Repair) -> list[FrontierPoint]:
-    """The frontier and the point that was chosen, which the bounds may keep below it; best mean first."""
-    others = [point for point in result.frontier if point.bias != result.bias]
-    return sorted([*others, result.chosen], key=lambda point: (-point.mean, point.worst))
+    """The frontier, no bias, and the point that was chosen, which the bounds may keep below it; by the worst part."""
+    named = {result.bias, result.unrepaired.bias}
+    others = [point for point in result.frontier if point.bias not in named]
+    return sorted([*others, result.chosen, result.unrepaired], key=lambda point: (point.worst, -point.mean))
 
 
 def markdown_section(result: Repair, *, level: int = 2) -> str:

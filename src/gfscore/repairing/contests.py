@@ -41,8 +41,14 @@ class Contest:
     def rows(self, some: IntArray) -> Self:
         """Some of the samples; every part must keep one."""
         counts = np.bincount(self.codes[some], minlength=len(self.counts))
-        slack, labels, rivals, codes = (each[some] for each in (self.slack, self.labels, self.rivals, self.codes))
-        return replace(self, slack=slack, labels=labels, rivals=rivals, codes=codes, counts=counts)
+        return replace(
+            self,
+            slack=self.slack[some],
+            labels=self.labels[some],
+            rivals=self.rivals[some],
+            codes=self.codes[some],
+            counts=counts,
+        )
 
     def leads(self, bias: FloatArray) -> FloatArray:
         """What each sample leads each rival by, (n, R), when ``bias`` (K,) is added to the logits."""

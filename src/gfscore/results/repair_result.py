@@ -85,6 +85,7 @@ class Repair(ResultFile):
     partition: str = "class"
     class_names: tuple[str, ...]
     bias: tuple[float, ...] = Field(description="added to the logit of each class")
+    unrepaired: FrontierPoint = Field(description="no bias, on the samples that chose")
     chosen: FrontierPoint = Field(description="on the samples that chose it, which flatters it")
     choice: ChosenBy
     frontier: tuple[FrontierPoint, ...] = Field(description="worst part against the mean, best mean first")

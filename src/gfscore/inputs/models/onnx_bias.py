@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gfscore.arrays import FloatArray
-from gfscore.errors import MissingExtraError, ModelError, naming, require
+from gfscore.errors import MissingExtraError, ModelError, first_line, naming, require
 from gfscore.inputs.models.onnx_model import OnnxModel, external_files, open_session
 from gfscore.storage import atomic_file
 
@@ -58,17 +58,26 @@ def write_biased(model: OnnxModel, bias: FloatArray, path: Path, inputs: FloatAr
 
 
 def _check(path: Path, model: OnnxModel, inputs: FloatArray, expected: Any) -> None:
-    try:
-        checker = require("onnx.checker", extra="onnx", purpose="the ONNX checker")
-    except MissingExtraError:
-        checker = None
-    if checker is not None:
-        checker.check_model(str(path))
+    refused = _checker_refuses(path)
+    if refused is not None and _checker_refuses(model.path) is None:  # what it refuses of the user's graph is not ours
+        raise ModelError(f"with the bias is no valid graph ({refused}). Export it again.")
     found = open_session(path).run([model.output], {model.input: inputs.astype(model.dtype)})[0]
     largest = max(float(np.abs(expected).max()), float(np.finfo(np.float32).tiny))
     off = float(np.abs(found.astype(np.float64) - expected).max()) / largest
     if off > (OFF_HALF if expected.dtype == np.float16 else OFF):
         raise ModelError(f"with the bias gives logits that are off by {off:.1e} of the largest. Export it again.")
+
+
+def _checker_refuses(path: Path) -> str | None:
+    """What the ONNX checker says against a graph; None where it says nothing, or is not installed."""
+    try:
+        checker = require("onnx.checker", extra="onnx", purpose="the ONNX checker")
+        checker.check_model(str(path))
+    except MissingExtraError:
+        return None
+    except Exception as error:  # its errors have no base of their own
+        return first_line(error)
+    return None
 
 
 def _copy_beside(weights: Path, copy: Path) -> None:

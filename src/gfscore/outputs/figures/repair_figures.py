@@ -19,7 +19,7 @@ def repair_frontier(result: Repair) -> ChartType:
     """The worst class against the mean, on the samples that chose: all trade-offs found, no bias, and the choice."""
     rows = [_row(point, "frontier") for point in result.frontier]
     clean = [_row(point, "clean") for point in result.clean_frontier]
-    axis = alt.Axis(format=".0%")
+    axis = alt.Axis(format=".1%", tickCount=5)
 
     def panel(points: list[dict[str, Any]], field: str, title: str) -> Any:
         x = alt.X(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(zero=False, padding=12))
@@ -28,10 +28,16 @@ def repair_frontier(result: Repair) -> ChartType:
         tips = [tip("worst", form=".1%"), tip("mean", form=".1%"), tip("clean", form=".1%"), tip("loss", form=".1%")]
         line = chart_of(points).mark_line(color=BLUE, strokeWidth=1.5).encode(x=x, y=y, order=alt.Order(f"{field}:Q"))
         dots = chart_of(points).mark_point(color=BLUE, filled=True, size=40).encode(x=x, y=y, tooltip=tips)
-        chosen = chart_of([_row(result.chosen, "chosen")])
-        mark = chosen.mark_point(color=VERMILION, filled=True, size=130, shape="diamond").encode(x=x, y=y, tooltip=tips)
-        name = chosen.mark_text(dx=9, dy=-9, align="left", color=VERMILION).encode(x=x, y=y, text=alt.value("chosen"))
-        return (line + dots + mark + name).properties(width=WIDTH / 2, height=WIDTH / 2)
+        marks = []
+        for point, name, colour, shape in (
+            (result.unrepaired, "no bias", INK, "circle"),
+            (result.chosen, "chosen", VERMILION, "diamond"),
+        ):
+            base = chart_of([_row(point, name)])
+            look = {"color": colour, "filled": True, "size": 130, "shape": shape, "opacity": 1}
+            marks.append(base.mark_point(**look).encode(x=x, y=y, tooltip=tips))
+            marks.append(base.mark_text(dx=9, dy=-9, align="left", color=colour).encode(x=x, y=y, text=alt.value(name)))
+        return alt.layer(line, dots, *marks).properties(width=WIDTH / 2, height=WIDTH / 2)
 
     what = "accuracy" if result.eps is None else "robust accuracy"
     panels = [panel(rows, "mean", f"mean {what}")]
@@ -81,7 +87,7 @@ def repair_arrows(result: Repair, judged: BeforeAfter | None = None) -> ChartTyp
     shaft = base.mark_rule(strokeWidth=2).encode(x=x, x2="after:Q", y=y, color=colour, tooltip=tips)
     start = base.mark_tick(color=INK, thickness=2, height=ROW / 2.2).encode(x=x, y=y)
     heads = [
-        chart_of([row for row in rows if ((row["change"] or 0) >= 0) is right])
+        chart_of([row for row, part in zip(rows, parts, strict=True) if ((part.change.value or 0.0) >= 0) is right])
         .mark_point(filled=True, size=90, opacity=1, shape="triangle-right" if right else "triangle-left")
         .encode(x=alt.X("after:Q"), y=y, color=colour, tooltip=tips)
         for right in (True, False)
