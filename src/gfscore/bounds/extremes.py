@@ -88,7 +88,7 @@ def _unbiased(parts: PartScores) -> FloatArray:
         return parts.values
     before = parts.running(parts.values) - parts.values
     whole = parts.spread(parts.sizes)
-    return np.clip((before + (whole - parts.positions) * parts.values) / whole, 0.0, 1.0)
+    return np.asarray(np.clip((before + (whole - parts.positions) * parts.values) / whole, 0.0, 1.0))
 
 
 def rdi_upper(parts: PartScores, alpha: float, lowest: Interval, highest: Interval) -> float:
