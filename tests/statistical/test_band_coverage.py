@@ -1,4 +1,4 @@
-"""Does a band hold at every temperature at once? Populations of few kinds of logits: their scores at any T are known."""
+"""Does a band hold at every temperature at once? Populations of few kinds of logits, so that all scores are known."""
 
 import numpy as np
 import pytest

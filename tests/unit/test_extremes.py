@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gfscore.bounds import Method, PartScores, audit_intervals, class_intervals
-from gfscore.bounds.betting import CLIP, final_capitals
+from gfscore.bounds.betting import CLIP, capitals
 from gfscore.bounds.box import rdi_range
 from gfscore.bounds.extremes import HELD_BACK, SHARPNESS, STAGES, may_be_worst, rdi_upper
 
@@ -82,9 +82,9 @@ def upper_by_definition(parts, alpha, lowest, highest, places):
     """The largest M - m of a fine grid that no pair of classes excludes; capitals one class at a time."""
     level, best = math.log(1 / alpha), 0.0
     grid_low, grid_high = np.linspace(*lowest, places), np.linspace(*highest, places)
-    stake = math.exp(-level / 2)
-    up, down = final_capitals(parts, grid_low, stake), final_capitals(parts.mirror(), 1 - grid_high, stake)
-    held = [np.log((1 - HELD_BACK) * np.exp(each) + HELD_BACK) for each in (up, down)]
+    stake = math.exp(-0.75 * level)
+    down = capitals(parts.mirror(), 1 - grid_high, stake, final=True)
+    held = [capitals(parts, grid_low, stake, final=False), np.log((1 - HELD_BACK) * np.exp(down) + HELD_BACK)]
     for i, low in enumerate(grid_low):
         for j, high in enumerate(grid_high):
             if min(a + b for a in held[0][i] for b in held[1][j]) < level:

@@ -123,13 +123,13 @@ def _bernstein_radius(noise: float, doubt: float, largest: float, alpha: float) 
 def mean_interval(found: PartBounds, weights: FloatArray, alpha: float, failure_rate: float = 0.0) -> Interval:
     r"""Interval of the mean with fixed ``weights``, ``(K,)``; each end fails with probability at most ``alpha``.
 
-    By the theorem above; or, where classes are few and large, by betting on rounds. There are as many rounds as the
-    smallest class has samples. The samples of each class are dealt to them evenly in their random order, and
-    :math:`y_r = \sum_k a_k \bar x_{k,r}`, with the mean of those that class k has in round r. Each y is in [0, 1] and
-    independent of those before it, with the mean that is asked for as its expectation: so
+    By the theorem above; and, where classes are few and large, also by betting on rounds, each at half the level. There
+    are as many rounds as the smallest class has samples. The samples of each class are dealt to them evenly in their
+    random order, and :math:`y_r = \sum_k a_k \bar x_{k,r}`, with the mean of those that class k has in round r. Each y
+    is in [0, 1] and independent of those before it, with the mean that is asked for as its expectation: so
     :func:`~gfscore.bounds.betting.betting_lower` holds for them. Its stakes are limited by what one round could lose,
-    which with many classes it never does: there the theorem is narrower. Which one is taken depends on the counts and
-    weights alone, not on the scores, so that nothing is spent on the choice.
+    which with many classes, or scores that vary little, it never does: there the theorem is narrower. Whether there are
+    rounds depends on the counts and weights alone, not on the scores, so that nothing is spent on the question.
 
     With ``failure_rate`` the class means may be that much lower than those of the scores.
     """
@@ -137,13 +137,14 @@ def mean_interval(found: PartBounds, weights: FloatArray, alpha: float, failure_
     mean, parts = float(np.dot(weights, found.means)), found.scores
     # In rounds the stakes stay below their limit if this is large: n/K for K classes of n samples.
     freedom = float(found.counts.min() ** 2 * (weights**2 / found.counts).sum())
-    if isinstance(parts, PartScores) and parts.sizes is None and freedom >= ENOUGH_FREEDOM:
+    in_rounds = isinstance(parts, PartScores) and parts.sizes is None and freedom >= ENOUGH_FREEDOM
+    radius = Spread.of(found).radius(weights, alpha / 2 if in_rounds else alpha) + OUTWARD
+    low, high = mean - radius, mean + radius
+    if isinstance(parts, PartScores) and in_rounds:
         rounds = deal_rounds(parts, weights)
-        low, high = betting_lower(rounds, alpha)[0] - OUTWARD, 1.0 - betting_lower(rounds.mirror(), alpha)[0] + OUTWARD
-    else:
-        radius = Spread.of(found).radius(weights, alpha) + OUTWARD
-        low, high = mean - radius, mean + radius
-    return max(0.0, float(low) - failure_rate), min(1.0, float(high))
+        low = max(low, float(betting_lower(rounds, alpha / 2)[0]) - OUTWARD)
+        high = min(high, 1.0 - float(betting_lower(rounds.mirror(), alpha / 2)[0]) + OUTWARD)
+    return max(0.0, low - failure_rate), min(1.0, high)
 
 
 def deal_rounds(parts: PartScores, weights: FloatArray) -> PartScores:

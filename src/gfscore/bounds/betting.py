@@ -69,15 +69,21 @@ def betting_p_values(parts: PartScores, means: FloatArray, alpha: float) -> Floa
     return np.asarray(np.exp(-np.maximum(_largest_capital(parts, alpha)(means) - SLACK, 0.0)))
 
 
-def final_capitals(parts: PartScores, means: FloatArray, alpha: float) -> FloatArray:
-    """Logarithm of the capital against each part's mean being at most each of ``means``, after all samples, ``(m, K)``.
+def capitals(parts: PartScores, means: FloatArray, alpha: float, *, final: bool) -> FloatArray:
+    """Logarithm of the capital against each part's mean being at most each of ``means``, ``(m, K)``.
 
-    The capital is that of :func:`betting_lower`, with stakes for the level ``alpha``: under the hypothesis its
-    expectation is at most 1. It is infinite where the hypothesis contradicts what is known of a fixed set.
+    The capital is that of :func:`betting_lower`, with stakes for the level ``alpha``: after all samples (``final``),
+    when its expectation under the hypothesis is at most 1, or the largest that it was, from 1 at the start. It is
+    infinite where the hypothesis contradicts what is known of a fixed set.
     """
     gains = _gains(parts, alpha)
     floor, _ = known_range(parts.means, parts.counts, parts.sizes)
-    found = [parts.sums(gains(np.full(len(parts.counts), mean))) for mean in means.tolist()]
+
+    def capital(mean: float) -> FloatArray:
+        gained = gains(np.full(len(parts.counts), mean))
+        return np.asarray(parts.sums(gained) if final else np.maximum(parts.largest(parts.running(gained)), 0.0))
+
+    found = [capital(mean) for mean in means.tolist()]
     return np.where(means[:, None] < floor - SLACK, np.inf, np.array(found))
 
 

@@ -10,13 +10,14 @@ import math
 import numpy as np
 
 from gfscore.arrays import BoolArray, FloatArray
-from gfscore.bounds.betting import CLIP, PRIOR_MEAN, PRIOR_VARIANCE, SLACK, final_capitals
+from gfscore.bounds.betting import CLIP, PRIOR_MEAN, PRIOR_VARIANCE, SLACK, capitals
 from gfscore.bounds.box import Interval
 from gfscore.bounds.class_means import PartScores, check_level
 
 STAGES = 64  # after each of which rivals are weighed anew
 SHARPNESS = 4.0  # standard errors by which a rival is lower count as much, in the exponent of its weight
 PLACES = 64  # tried between the ends of the lowest class, and between those of the highest
+STAKED_FOR = 0.75  # of the logarithm of the level: two classes alike win half of it each, one beside a sure one all
 HELD_BACK = 0.05  # of the capital: who bets on the wrong side keeps it
 SMALLEST_SPREAD = 0.01  # of scores in [0, 1], for the weights of rivals
 
@@ -87,7 +88,7 @@ def _unbiased(parts: PartScores) -> FloatArray:
         return parts.values
     before = parts.running(parts.values) - parts.values
     whole = parts.spread(parts.sizes)
-    return np.clip((before + (whole - parts.positions) * parts.values) / whole, 0.0, 1.0)
+    return np.asarray(np.clip((before + (whole - parts.positions) * parts.values) / whole, 0.0, 1.0))
 
 
 def rdi_upper(parts: PartScores, alpha: float, lowest: Interval, highest: Interval) -> float:
@@ -95,9 +96,9 @@ def rdi_upper(parts: PartScores, alpha: float, lowest: Interval, highest: Interv
 
     ``lowest`` and ``highest`` are intervals of both means that hold otherwise, to look in.
 
-    With the capital :math:`C^+_j(m)` of bets against "the mean of j is at most m" after all its samples, and
-    :math:`C^-_k(M)` against "the mean of k is at least M", of which a twentieth is held back from the bets, each pair
-    (m, M) is excluded for which
+    With :math:`C^+_j(m)`, the largest that the capital of bets against "the mean of j is at most m" ever was, and
+    :math:`C^-_k(M)`, the capital against "the mean of k is at least M" after all samples, a twentieth of which is held
+    back from the bets, each pair (m, M) is excluded for which
 
     .. math:: \min_j C^+_j(m) \cdot \min_k C^-_k(M) \ge 1/\alpha,
 
@@ -105,10 +106,11 @@ def rdi_upper(parts: PartScores, alpha: float, lowest: Interval, highest: Interv
 
     **Theorem.** The true lowest and highest mean are excluded with probability at most alpha.
 
-    *Proof.* Let m be the mean of j, the lowest, and M that of k, the highest. If k is not j, their samples are
-    independent, so :math:`E[C^+_j(m)\,C^-_k(M)] = E[C^+_j(m)]\,E[C^-_k(M)] \le 1`: both are final values of
-    non-negative supermartingales that start at 1. By Markov's inequality their product reaches 1/alpha with probability
-    at most alpha, and the minima only make it smaller. If all means are equal, take two different classes. QED
+    *Proof.* Let m be the mean of j, the lowest, and M that of k, the highest; if all are equal, take two different
+    classes. Their samples are independent. Read first those of k, then those of j, and bet the capital that the former
+    left on the latter: that is one non-negative supermartingale that starts at 1, and the product is no more than its
+    largest value. By Ville's inequality that reaches 1/alpha with probability at most alpha, and the minima only make
+    the product smaller. QED
 
     No K appears, as for the lower end of the worst class; and one product at level alpha is narrower than two bounds at
     half of it, because chance has to move both classes at once. Capitals grow with M and fall with m, so between places
@@ -122,13 +124,10 @@ def rdi_upper(parts: PartScores, alpha: float, lowest: Interval, highest: Interv
     check_level(alpha)
     log_level = math.log(1.0 / alpha)
     low, high = (np.linspace(*ends, PLACES) for ends in (lowest, highest))
-    stake_level = math.exp(-log_level / 2.0)  # each of both has half of it to win
-    above, below = (
-        np.logaddexp(
-            final_capitals(scores, means, stake_level).min(axis=1) + math.log1p(-HELD_BACK), math.log(HELD_BACK)
-        )
-        for scores, means in ((parts, low), (parts.mirror(), 1.0 - high))
-    )
+    stake_level = math.exp(-STAKED_FOR * log_level)
+    above = capitals(parts, low, stake_level, final=False).min(axis=1)
+    staked = capitals(parts.mirror(), 1.0 - high, stake_level, final=True).min(axis=1)
+    below = np.logaddexp(staked + math.log1p(-HELD_BACK), math.log(HELD_BACK))
     left = above[1:, None] + below[None, :-1] < log_level + SLACK  # a cell each
     if not left.any():
         return float(max(highest[0] - lowest[1], 0.0))

@@ -24,10 +24,10 @@ from gfscore.metrics import BUILT_IN, ClassScores, all_metrics, formulas
 from gfscore.summaries import Summary
 
 BOX_SHARE = 0.7  # of delta, for the intervals of all classes
-DIRECT_SHARE = 0.15  # for both ends of three averages: NRGC, class mean, aggregate
-WORST_SHARE = 0.05  # for the lower end of the worst class
-GAP_SHARE = 0.05  # for the upper end of the highest class minus the lowest
-SET_SHARE = 0.05  # for the set of the classes that may be the worst
+DIRECT_SHARE = 0.14  # for both ends of three averages: NRGC, class mean, aggregate
+WORST_SHARE = 0.08  # for the lower end of the worst class
+GAP_SHARE = 0.04  # for the upper end of the highest class minus the lowest
+SET_SHARE = 0.04  # for the set of the classes that may be the worst
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,10 +86,10 @@ def audit_intervals(
     them a part weighs as much as it has in the fixed set, or else in the sample.
 
     The box is at level 0.7 delta. The worst class needs no correction for K: the lowest of one-sided bounds at level
-    0.05 delta each exceeds the lowest mean only if the bound of that one class fails; and a bound for the worst class
-    is one for all, so it cuts the box. Nor does the upper end of the RDI, 0.05 delta
-    (:func:`~gfscore.bounds.extremes.rdi_upper`), or the worst set, 0.05 delta
-    (:func:`~gfscore.bounds.extremes.may_be_worst`). 0.15 delta is shared by six one-sided bounds of averages
+    0.08 delta each exceeds the lowest mean only if the bound of that one class fails; and a bound for the worst class
+    is one for all, so it cuts the box. Nor does the upper end of the RDI, 0.04 delta
+    (:func:`~gfscore.bounds.extremes.rdi_upper`), or the worst set, 0.04 delta
+    (:func:`~gfscore.bounds.extremes.may_be_worst`). 0.14 delta is shared by six one-sided bounds of averages
     (:mod:`~gfscore.bounds.averages`). The interval of a metric is what the box allows, intersected with its own bound.
 
     With ``failure_rate`` a, each score is larger than what it stands for with probability at most a, as a certified

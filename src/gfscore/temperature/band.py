@@ -57,7 +57,7 @@ from gfscore.scores.great import SCORE_MAX, check_activation, own_and_rival, sig
 from gfscore.temperature.curve import CHUNK_VALUES, DEFAULT_RANGE, MOST_THREADS, check_temperature_range
 from gfscore.temperature.ladder import Ladder, softmax_margins
 
-POWERS = 4  # half the nodes of an octave: some 80 in the default range
+POWERS = 6  # half the nodes of an octave: some 120 in the default range
 BOX_SHARE = 0.85  # of delta, for the intervals of all classes at all nodes
 DIRECT_SHARE = 0.15  # for both ends of class mean and aggregate at all nodes
 HALVINGS = 18  # of [0, 1], in search of an end: to 4e-6
