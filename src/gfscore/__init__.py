@@ -27,10 +27,10 @@ if typing.TYPE_CHECKING:
     from gfscore.jobs.check import check
     from gfscore.jobs.compare import compare
     from gfscore.jobs.gate import gate
+    from gfscore.jobs.given_gradients import audit_first_order
     from gfscore.jobs.options import Options, RunOptions
     from gfscore.jobs.plan import plan
     from gfscore.jobs.repair import repair
-    from gfscore.jobs.robustness import audit_first_order
     from gfscore.jobs.sources import samples_of
     from gfscore.jobs.stream import StreamingAudit
     from gfscore.scores import SCORE_MAX, local_scores
@@ -63,7 +63,7 @@ Audit.show_as(
 # What runs models is imported when it is asked for: it takes a second, and most commands need little of it.
 _LATE = {
     **dict.fromkeys(("audit", "audit_models"), "gfscore.jobs.audit"),
-    "audit_first_order": "gfscore.jobs.robustness",
+    "audit_first_order": "gfscore.jobs.given_gradients",
     **{name: f"gfscore.jobs.{name}" for name in ("calibrate", "certify", "check", "compare", "gate", "plan", "repair")},
     **dict.fromkeys(("SCORE_MAX", "local_scores"), "gfscore.scores"),
     **dict.fromkeys(("Options", "RunOptions"), "gfscore.jobs.options"),

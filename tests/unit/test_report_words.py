@@ -6,7 +6,7 @@ import yaml
 from huggingface_hub.repocard import ModelCard
 
 from gfscore import Options, Samples, audit_models, views
-from gfscore.jobs.robustness import audit_first_order
+from gfscore.jobs.given_gradients import audit_first_order
 from gfscore.outputs import report, robust_words, sentences
 from gfscore.outputs.report import report_words as words
 from gfscore.results import Audit, Claim, CrossCheck, Flag, Metric, ModelAudit

@@ -15,7 +15,7 @@ from gfscore import Audit, Comparison, GateResult, Options, Samples, audit, audi
 from gfscore.assemble import at_temperature, make_provenance, reweighted
 from gfscore.errors import FileError, ResultError
 from gfscore.jobs.certify import certify_given
-from gfscore.jobs.robustness import audit_first_order
+from gfscore.jobs.given_gradients import audit_first_order
 from gfscore.jobs.stream import StreamingAudit
 from gfscore.paper import published_audit
 from gfscore.results import FILES, Verdict

@@ -1,8 +1,10 @@
 """Models and data that Python holds, where others are named by a spec."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gfscore.errors import OptionError
 from gfscore.inputs.data.data_objects import read_pile
 from gfscore.inputs.data.piles import Pile
 from gfscore.inputs.models import CallableModel
@@ -39,3 +41,11 @@ def as_it_takes(model: Model, data: Dataset, pile: Pile) -> Model:
         return replace(model, layout=data.layout)
     function, axis = model.function, CHANNEL_AXIS[data.layout]  # of images without channels, which have one here
     return replace(model, layout=data.layout, function=lambda inputs: function(inputs.squeeze(axis)))
+
+
+def pairs(models: Sequence[Any], data: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Each model's spec with each data set's; refused where there is only one kind."""
+    if not models or not data:
+        given, missing = ("--model", "--data") if models else ("--data", "--model")
+        raise OptionError(f"{given} is given without {missing}. Running a model takes both.")
+    return [(model, each if isinstance(each, Handed) else str(each)) for model in models for each in data]

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from gfscore.engines.handed import Handed, as_it_takes
-from gfscore.errors import OptionError, naming
+from gfscore.errors import naming
 from gfscore.inputs.data import load_data
 from gfscore.inputs.data.data_objects import holds_pixels, open_pile
 from gfscore.inputs.generators import GENERATOR
@@ -298,14 +298,6 @@ class Loader:
             n_classes=how.classes if generated else None,
             **drawn,
         )
-
-
-def pairs(models: Sequence[Any], data: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Each model's spec with each data set's; refused where there is only one kind."""
-    if not models or not data:
-        given, missing = ("--model", "--data") if models else ("--data", "--model")
-        raise OptionError(f"{given} is given without {missing}. Running a model takes both.")
-    return [(model, each if isinstance(each, Handed) else str(each)) for model in models for each in data]
 
 
 def _position(output: str | None) -> str | int | None:

@@ -5,7 +5,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from gfscore.engines.loading import Loader, pairs
+from gfscore.engines.handed import pairs
+from gfscore.engines.loading import Loader
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.data.data_objects import why_no_pixels
 from gfscore.inputs.models.model_objects import is_model

@@ -137,11 +137,7 @@ def gate(
         words.refuse("--adaptive runs a model", labels_too=True)
         verdicts = gate_runs(model, data, kept, options, run, face, round=round, finite=target == Target.FINITE)
         return gate_result(verdicts, provenance_of(face, files))
-    if target == Target.FINITE and refereeing.referee is None:
-        raise OptionError(
-            "--target finite is for --adaptive and --referee. Otherwise make the audit with it (gfscore audit --target "
-            "finite), and gate the audit.json."
-        )
+    _refuse_finite(target, refereeing)
 
     def read(source: Source) -> Samples:
         return source.read(probabilities=probabilities, class_names=run.names, groups=groups, words=words)
@@ -162,6 +158,15 @@ def gate(
             seen(audited)
         verdicts.append(verdict)
     return gate_result(verdicts, provenance_of(face, files))
+
+
+def _refuse_finite(target: Target, refereeing: RefereeWords) -> None:
+    """Refuse a finite target where an audit decides, which has its own."""
+    if target == Target.FINITE and refereeing.referee is None:
+        raise OptionError(
+            "--target finite is for --adaptive and --referee. Otherwise make the audit with it (gfscore audit --target "
+            "finite), and gate the audit.json."
+        )
 
 
 def _steps(policy: Policy, options: Options, robust: MeasuredRadii | None, *, adaptive: bool) -> Steps:

@@ -1,43 +1,34 @@
 """Robust accuracy beside any score: radii of a random part of each class are measured, and counted."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from gfscore.arrays import FloatArray, IntArray
-from gfscore.assemble import make_provenance
+from gfscore.arrays import IntArray
 from gfscore.engines.local import begin, score_first_order
 from gfscore.errors import ModelError, OptionError, first_line
 from gfscore.jobs.calling import Face, Progress
 from gfscore.jobs.common_words import ALL_RADII, NO_RADII, RADII
 from gfscore.jobs.options import Options
-from gfscore.jobs.stages import audit_scores
 from gfscore.judge.policy import Policy
 from gfscore.judge.robust_accuracy import count_radii, default_eps, with_robustness
 from gfscore.judge.robust_changes import paired_robust_change
 from gfscore.measures import Run
 from gfscore.measures.radii import draw_rows
 from gfscore.measures.slopes import Gradients, choose_slopes
-from gfscore.results import Audit, Flag, ModelAudit, RobustChange
+from gfscore.results import Flag, ModelAudit, RobustChange
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER
 from gfscore.scores import (
     FirstOrder,
     LocalScores,
     Norm,
-    first_order_scores,
-    forward_only_norms,
-    strongest_rivals,
 )
-from gfscore.scores.midpoints import MIDPOINT_RIVALS, margins_to, refined_norms
-from gfscore.scores.random_directions import Forward
 
 IN_ALL = {True: 1000, False: 500}  # samples with a radius by default: with gradients, and by forward passes alone
 OF_MEANS = "capped_radii"  # a flag about mean radii, which no share above eps rests on
-GivenGradients = Callable[[FloatArray, IntArray, IntArray], FloatArray]  # of images, labels and rivals: (n, R, D)
 LEAST = 5  # of a class, below which a default would say nothing of it: then nothing is measured unasked
 
 
@@ -286,61 +277,3 @@ def radii_of_rules(policy: Policy, options: Options, radii: Any) -> MeasuredRadi
             "--radii is about robust accuracy, and no rule asks for it. Give --robust-accuracy 0.3@2/255."
         )
     return None
-
-
-def audit_first_order(
-    logits: Forward,
-    pixels: ArrayLike,
-    labels: ArrayLike,
-    *,
-    norm: str,
-    eps: float | None = None,
-    gradients: GivenGradients | None = None,
-    class_names: Sequence[str] | None = None,
-    sample_ids: Sequence[object] | None = None,
-    name: str = "model",
-    options: Options | None = None,
-    **settings: Any,
-) -> Audit:
-    r"""Audit how evenly the first-order radius of one model is spread over its classes.
-
-    ``logits`` is a function from pixels (n, ...) in [0, 1] to logits (n, K), ``pixels`` are the images and ``labels``
-    (N,) their classes; all of it is held in memory. ``gradients``, if there is such a function, gives the gradients
-    (n, R, D) of :math:`f_y - f_j` with respect to the pixels for images, labels (n,) and rivals j (n, R); without it
-    the radii are forward-only estimates. ``settings`` are the other fields of :class:`FirstOrder`, such as ``refine``:
-    both functions are also asked about midpoints on the way to the boundary. With ``eps``, ``robust_accuracy`` is the
-    share of radii above it.
-
-    >>> weights, images = 4 * np.eye(2), np.array([[0.8, 0.2], [0.6, 0.5], [0.1, 0.9], [0.5, 0.4]])
-    >>> found = audit_first_order(lambda x: x @ weights, images, [0, 0, 1, 1], norm="linf", max_radius=1, eps=0.2,
-    ...                           gradients=lambda x, y, rivals: weights[y][:, None] - weights[rivals])
-    >>> [(entry.name, round(entry.score, 3), entry.robust_accuracy.value) for entry in found.classes]
-    [('0', 0.175, 0.5), ('1', 0.2, 0.5)]
-    """
-    how, images = FirstOrder(norm=norm, eps=eps, **settings), np.asarray(pixels)
-    samples = Samples.of(logits(images), labels, class_names=class_names, sample_ids=sample_ids)
-    rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
-    halved = None
-    if gradients is not None:
-        norms = _given_norms(logits, gradients, images, samples, rivals, how)
-    else:
-        norms, halved = forward_only_norms(logits, images, samples, rivals, how)
-    local = first_order_scores(samples, norms, how, gradients=gradients is not None, halved=halved)
-    audited = audit_scores(samples, local, options or Options(), name=name)
-    return Audit(models=(audited,), provenance=make_provenance())
-
-
-def _given_norms(
-    logits: Forward, gradients: GivenGradients, images: FloatArray, samples: Samples, rivals: IntArray, how: FirstOrder
-) -> FloatArray:
-    """Norms of the gradients that a function gives, refined at midpoints."""
-    labels = samples.labels
-
-    def look(moved: FloatArray) -> tuple[FloatArray, FloatArray]:
-        found = logits(moved)
-        chosen = strongest_rivals(found, labels, MIDPOINT_RIVALS)
-        return margins_to(found, labels, chosen), gradients(moved, labels, chosen)
-
-    return refined_norms(
-        look, images, margins_to(samples.logits, labels, rivals), gradients(images, labels, rivals), how
-    )

@@ -10,10 +10,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from gfscore.assemble import make_provenance
-from gfscore.engines.handed import Handed
+from gfscore.engines.handed import Handed, pairs
 from gfscore.engines.homes import Stored
 from gfscore.engines.in_turn import InTurn, loader_of
-from gfscore.engines.loading import pairs
 from gfscore.engines.local import score_first_order
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.array_files import remembered_run
