@@ -133,7 +133,7 @@ def audit(
         models, hashes = audit_streams(logits, model, data, options, run, face, words, **reading)
         return _result(models, outside, provenance_of(face, files, hashes))
     if labels is not None:
-        about = {"sample_ids": sample_ids, "probabilities": probabilities, "class_sizes": class_sizes}
+        about: dict[str, Any] = {"sample_ids": sample_ids, "probabilities": probabilities, "class_sizes": class_sizes}
         logits = Samples.of(logits, words.indices(np.asarray(labels), run.names), class_names=run.names, **about)
     logits = {name or "model": logits} if isinstance(logits, Samples) else logits
 
