@@ -152,6 +152,9 @@ def test_an_audit_says_where_its_model_ran(standin, tmp_path, capsys):
     assert next(module.parameters()).device.type == "cpu"  # the user's own is left as it is
     terminal.show_audit(audit, Console(width=80))
     assert "model ran on standin." in capsys.readouterr().out
+    second = audit.models[0].model_copy(update={"name": "other"})
+    terminal.show_audit(audit.model_copy(update={"models": (audit.models[0], second)}), Console(width=80))
+    assert "model, other ran on standin." in capsys.readouterr().out
     here = gfscore.audit(module, "zoo:digits", n_per_class=3, radii="none")
     assert here.models[0].run.device is None  # a module that is held runs where it is, unless said
     assert here.models[0].aggregate == pytest.approx(audit.models[0].aggregate, abs=1e-6)
