@@ -70,6 +70,22 @@ def test_work_on_the_processor_is_seen(standin, images):
         moved(torch.from_numpy(images))
 
 
+def test_a_model_that_makes_tensors_elsewhere_is_told_what_to_do(standin, images):
+    class Careless(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = network()
+
+        def forward(self, inputs):
+            return self.inner(inputs - torch.full((1, 3, 1, 1), 0.5))
+
+    assert wrap_module(Careless().eval(), name="net")(images).shape == (6, 10)
+    with pytest.raises(ModelError) as refused:
+        devices.place(wrap_module(Careless().eval(), name="net"))(images)
+    assert str(refused.value).startswith("net: makes tensors that are not where it runs (Expected all tensors to be on")
+    assert str(refused.value).endswith("Register them as buffers, or say --device cpu.")
+
+
 def test_gradients_are_computed_on_the_device(standin, images):
     labels, rivals = np.arange(6), (np.arange(6)[:, None] + [1, 2]) % 10
     here = gradients.differentiable(wrap_module(network(), name="net"), PLAIN, images)
