@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gfscore.engines.loading import Handed
+from gfscore.engines.handed import Handed
 from gfscore.errors import OptionError
 from gfscore.inputs.data.data_objects import LABELS
 from gfscore.inputs.models.model_objects import KINDS_OF_MODELS, is_model

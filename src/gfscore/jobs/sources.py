@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from gfscore.assemble import make_provenance
-from gfscore.engines.loading import Handed, Loader, pairs
+from gfscore.engines.handed import Handed
+from gfscore.engines.loading import Loader, pairs
 from gfscore.engines.local import measured, score_first_order
 from gfscore.engines.ray import logits_on_ray
 from gfscore.errors import OptionError, naming
