@@ -6,7 +6,7 @@ With ``--write FOLDER`` graphs of torch's newer exporter are written for the tes
 import argparse
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -101,8 +101,8 @@ def graphs(which: str) -> Iterator[tuple[str, int, bytes]]:
             yield name, opset, exported_graphs.export(name, opset, newer=newer)
 
 
-def print_table(which: str, folder: Path) -> None:
-    """A row for each network or graph: at which opsets it has gradients, and the largest deviations there."""
+def look_at_all(which: str, folder: Path) -> dict[str, dict[int, Look]]:
+    """What became of each graph, by its name and opset; how many convert in either way is printed."""
     found: dict[str, dict[int, Look]] = {}
     counted = Counter[tuple[bool, bool]]()
     for name, opset, content in graphs(which):
@@ -112,17 +112,28 @@ def print_table(which: str, folder: Path) -> None:
         assert isinstance(model, OnnxModel)
         found.setdefault(name, {})[opset] = look_at(model)
         counted[orders(model)] += 1
-    print(f"\n| {which} | opsets | has gradients | logits off by | slopes off by |\n|---|--:|--:|--:|--:|")
-    for name, looks in found.items():
-        right = [look for look in looks.values() if look.logits_off is not None]
-        off = [f"{max(getattr(look, each) or 0.0 for look in right):.0e}" if right else "-" for each in OFF]
-        print(f"| {name} | {min(looks)} to {max(looks)} | {len(right)} of {len(looks)} | {off[0]} | {off[1]} |")
-        for opset, look in looks.items():
-            if look.why:
-                print(f"<!-- {opset}: {look.why} -->")
-    total = counted.total()
     as_is, folded = (sum(n for done, n in counted.items() if done[place]) for place in (0, 1))
-    print(f"\nOf {total} graphs onnx2torch converts {as_is} as they are and {folded} once they are folded.")
+    print(f"{which}: of {counted.total()} graphs onnx2torch converts {as_is} as they are, {folded} once folded.")
+    return found
+
+
+def print_table(found: Mapping[str, Mapping[str, Mapping[int, Look]]]) -> None:
+    """A row for each network: at how many opsets of each exporter it has gradients, and the largest deviations."""
+    opsets = {
+        which: sorted({opset for looks in by_name.values() for opset in looks}) for which, by_name in found.items()
+    }
+    heads = [f"{which}, opsets {of[0]} to {of[-1]}" for which, of in opsets.items()]
+    print(f"\n| in the graph | {' | '.join(heads)} | logits off by | slopes off by |\n|---|{'--:|' * (len(heads) + 2)}")
+    for name in next(iter(found.values())):
+        looks = [by_name[name] for by_name in found.values()]
+        right = [[look for look in each.values() if look.logits_off is not None] for each in looks]
+        counts = [f"{len(fine)} of {len(each)}" for fine, each in zip(right, looks, strict=True)]
+        off = [max((getattr(look, each) for fine in right for look in fine), default=float("nan")) for each in OFF]
+        print(f"| {name} | {' | '.join(counts)} | {off[0]:.0e} | {off[1]:.0e} |")
+        for opset, look in (item for each in looks for item in each.items()):
+            if look.why:
+                print(f"<!-- opset {opset}: {look.why} -->")
+    print()
 
 
 def write(folder: Path) -> None:
@@ -147,9 +158,10 @@ def main() -> None:
     if asked.write is not None:
         write(asked.write)
         return
+    exporters = ("older", *(["newer"] if find_spec("onnxscript") else []))
     with tempfile.TemporaryDirectory() as folder:
-        for which in ("older", *(["newer"] if find_spec("onnxscript") else []), "by hand"):
-            print_table(which, Path(folder))
+        for table in (exporters, ("by hand",)):
+            print_table({which: look_at_all(which, Path(folder)) for which in table})
 
 
 if __name__ == "__main__":

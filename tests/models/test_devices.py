@@ -70,6 +70,22 @@ def test_work_on_the_processor_is_seen(standin, images):
         moved(torch.from_numpy(images))
 
 
+def test_a_model_that_makes_tensors_elsewhere_is_told_what_to_do(standin, images):
+    class Careless(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = network()
+
+        def forward(self, inputs):
+            return self.inner(inputs - torch.full((1, 3, 1, 1), 0.5))
+
+    assert wrap_module(Careless().eval(), name="net")(images).shape == (6, 10)
+    with pytest.raises(ModelError) as refused:
+        devices.place(wrap_module(Careless().eval(), name="net"))(images)
+    assert str(refused.value).startswith("net: makes tensors that are not where it runs (Expected all tensors to be on")
+    assert str(refused.value).endswith("Register them as buffers, or say --device cpu.")
+
+
 def test_gradients_are_computed_on_the_device(standin, images):
     labels, rivals = np.arange(6), (np.arange(6)[:, None] + [1, 2]) % 10
     here = gradients.differentiable(wrap_module(network(), name="net"), PLAIN, images)
@@ -152,6 +168,9 @@ def test_an_audit_says_where_its_model_ran(standin, tmp_path, capsys):
     assert next(module.parameters()).device.type == "cpu"  # the user's own is left as it is
     terminal.show_audit(audit, Console(width=80))
     assert "model ran on standin." in capsys.readouterr().out
+    second = audit.models[0].model_copy(update={"name": "other"})
+    terminal.show_audit(audit.model_copy(update={"models": (audit.models[0], second)}), Console(width=80))
+    assert "model, other ran on standin." in capsys.readouterr().out
     here = gfscore.audit(module, "zoo:digits", n_per_class=3, radii="none")
     assert here.models[0].run.device is None  # a module that is held runs where it is, unless said
     assert here.models[0].aggregate == pytest.approx(audit.models[0].aggregate, abs=1e-6)

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from gfscore import views
-from gfscore.errors import PLURALS
+from gfscore.errors import PLURALS, first_few
 from gfscore.outputs import robust_words
 from gfscore.results import ClassResult, Comparison, Metric, ModelAudit, Null
 from gfscore.score_titles import ORDERS_NO_MODELS, title_of
@@ -154,13 +154,21 @@ def made_by(model: ModelAudit) -> list[str]:
     run, file = model.run, model.samples.source
     if run is None:
         return []
-    where = [] if run.device is None else [f"{model.name} ran on {run.device}."]
     if run.data.source == file:
-        return [views.printable(line) for line in where]
+        return ran_on([model])
     batches = "" if run.batch_size is None else f"; batches of {run.batch_size:,}"
     how = views.preprocessing_text(run.preprocessing)
     made = f"{file} was made on {run.data.source}; preprocessing: {how}{batches}."
-    return [views.printable(line) for line in (made, *where)]
+    return [views.printable(made), *ran_on([model])]
+
+
+def ran_on(models: Sequence[ModelAudit]) -> list[str]:
+    """Which models ran elsewhere than on the processor, a line for each device."""
+    found: dict[str, list[str]] = {}
+    for model in models:
+        if model.run is not None and model.run.device is not None:
+            found.setdefault(model.run.device, []).append(model.name)
+    return [views.printable(f"{first_few(names)} ran on {device}.") for device, names in found.items()]
 
 
 def claim_text(model: ModelAudit) -> str:

@@ -92,6 +92,7 @@ def _many(audit: Audit, console: Console) -> RenderableType:
         Text(),
         Text(sentences.brackets_of_all(audit.models)),
         *(Text(text, style="dim") for text in robust_words.notes(audit.models)),
+        *map(Text, sentences.ran_on(audit.models)),
         *map(Text, sentences.no_order(audit.models)),
         *map(Text, sentences.weighed_notes(audit.models)),
         *map(Text, _ranking(audit)),

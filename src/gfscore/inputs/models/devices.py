@@ -90,7 +90,8 @@ def place(
         if isinstance(model, TorchModel):
             return _place_module(model, word, held=held, on_ray=on_ray)
         if isinstance(model, OnnxModel):
-            return _place_session(model, word, held=held, threads=threads, on_ray=on_ray)
+            moved: Model = _place_session(model, word, held=held, threads=threads, on_ray=on_ray)
+            return moved
         if word not in (AUTO, CPU):
             where = "a GPU" if on_ray else word
             raise ModelError(f"runs where it likes: it cannot be put on {where}. {_instead(on_ray).capitalize()}.")

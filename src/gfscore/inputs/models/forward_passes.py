@@ -93,6 +93,10 @@ def run_batch(model: Model, inputs: FloatArray, forward: Callable[[FloatArray], 
         told = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         given = f"inputs of shape {inputs.shape} ({told})."
         message = f"cannot run on {given} Check layout, size and channels of the images."
+        if "on the same device" in told:
+            message = (
+                f"makes tensors that are not where it runs ({told}). Register them as buffers, or say --device cpu."
+            )
         if out_of_memory(error):
             message = f"needs more memory than there is for {given} Give it more."
         raise ModelError(message).found_in(model.name) from error
