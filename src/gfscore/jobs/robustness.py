@@ -15,6 +15,7 @@ from gfscore.errors import ModelError, OptionError, first_line
 from gfscore.jobs.calling import Face
 from gfscore.jobs.common_words import ALL_RADII, NO_RADII
 from gfscore.jobs.options import Options, RunOptions
+from gfscore.jobs.radius_trust import trust_flags
 from gfscore.jobs.stages import audit_scores
 from gfscore.judge.policy import Policy
 from gfscore.judge.robust_accuracy import count_radii, default_eps, with_robustness
@@ -102,8 +103,11 @@ def measure_robustness(
 
     Where nothing was asked for and it cannot be measured, a flag says why.
     """
+    doubts: tuple[Flag, ...] = ()
     try:
         local, rows = _radii(run, samples, radii, face)
+        if local is not None:
+            doubts = trust_flags(run, samples, local, radii.how, rows)
     except (ModelError, OptionError) as error:
         if radii.is_asked:
             raise
@@ -113,7 +117,7 @@ def measure_robustness(
         return with_robustness(model, None, (_without(why),))
     part = samples if rows is None else samples.rows(rows)
     beside = () if radii.gradients_are_said else ("no_gradients",)  # the result says so anyway
-    said = tuple(flag for flag in local.flags if flag.code not in (OF_MEANS, *beside))
+    said = (*(flag for flag in local.flags if flag.code not in (OF_MEANS, *beside)), *doubts)
     return with_robustness(model, count_radii(local, part, model, delta=delta, also=radii.also), said)
 
 

@@ -31,6 +31,7 @@ from gfscore.jobs.config_files import read_now
 from gfscore.jobs.named_files import name_files
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.probing import input_flags
+from gfscore.jobs.radius_trust import trust_flags
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
 from gfscore.measures import Logits, Run
 from gfscore.measures.run import facts_of
@@ -116,7 +117,8 @@ class Source:
             with naming(self.name if self.path is None else self.path):
                 raise OptionError(self.no_run or f"holds logits, and a radius takes the model itself. {SAY_BOTH}")
         found = score_first_order(self.run, samples, radius, gradients=options.choice, progress=face.bar(self.run.name))
-        return self.flagged(found, samples)
+        doubts = trust_flags(self.run, samples, found, radius)
+        return self.flagged(replace(found, flags=(*found.flags, *doubts)), samples)
 
     def flagged(self, local: LocalScores, samples: Samples) -> LocalScores:
         """Scores with what is to be said of how they were made: also that another normalisation fits better."""

@@ -45,26 +45,37 @@ def midpoint_radii(
     >>> [midpoint_radii(look, image, *look(image), Norm.L2, steps).round(3).item() for steps in (0, 1, 2, 4)]
     [0.75, 0.509, 0.509, 0.509]
     """
-    flat = pixels.reshape(len(pixels), -1)
+    return midpoint_ends(look, pixels, margins, gradients, norm, steps)[0]
+
+
+def midpoint_ends(
+    look: Look, pixels: FloatArray, margins: FloatArray, gradients: FloatArray, norm: Norm, steps: int
+) -> tuple[FloatArray, FloatArray]:
+    """The radii of :func:`midpoint_radii`, and where the way of each would meet the boundary, (n, D): not clipped."""
+    flat = pixels.reshape(len(pixels), -1).astype(np.float64)
     widest = 1.0 if norm is Norm.LINF else math.sqrt(flat.shape[1])  # no two images are further apart
     here = margins.min(axis=1)
     radii, directions = _nearest(margins, gradients, norm)
-    usable, found = np.isfinite(radii) & (radii > 0), radii if steps == 0 else np.full(len(radii), np.inf)
-    for _ in range(steps):
+    usable, found, ends = (
+        np.isfinite(radii) & (radii > 0),
+        radii.copy(),
+        flat - np.nan_to_num(radii)[:, None] * directions,
+    )
+    for step in range(steps):
         half = np.where(usable, np.minimum(radii, widest) / 2, 0.0)
-        moved = np.clip(flat - half[:, None] * directions, 0, 1).astype(pixels.dtype).reshape(pixels.shape)
-        margins, gradients = look(moved)
+        moved = np.clip(flat - half[:, None] * directions, 0, 1)
+        margins, gradients = look(moved.astype(pixels.dtype).reshape(pixels.shape))
         there = margins.min(axis=1)
         rest, turned = _nearest(margins, gradients, norm)
         with np.errstate(divide="ignore", invalid="ignore"):
             again = np.where(there > 0, half + rest, half * here / (here - there))
+            met = np.where((there > 0)[:, None], moved - rest[:, None] * turned, flat - again[:, None] * directions)
         told = usable & np.isfinite(again)
-        radii, directions = (
-            np.where(told, again, radii),
-            np.where(told[:, None], _joined(directions, turned, norm), directions),
-        )
-        found = np.minimum(found, radii)
-    return found
+        nearer = told & ((again < found) | (step == 0))
+        found, ends = np.where(nearer, again, found), np.where(nearer[:, None], met, ends)
+        radii = np.where(told, again, radii)
+        directions = np.where(told[:, None], _joined(directions, turned, norm), directions)
+    return found, ends
 
 
 def refined_norms(
