@@ -55,10 +55,17 @@ class Network:
         return run.read(measured(run, Logits()).path)
 
     def radii(
-        self, store: Store, *, gradients: Gradients, norm: str = "linf", eps: float = EPS, decide: bool = False
+        self,
+        store: Store,
+        *,
+        gradients: Gradients,
+        norm: str = "linf",
+        eps: float = EPS,
+        decide: bool = False,
+        refine: int = 0,
     ) -> LocalScores:
         """Its first-order radii; with ``decide``, no more directions than it takes to know the side of eps."""
-        how = FirstOrder(norm=norm, eps=eps, decide=(eps,) if decide else ())
+        how = FirstOrder(norm=norm, eps=eps, decide=(eps,) if decide else (), refine=refine)
         return score_first_order(self.run(store), self.samples(store), how, gradients=gradients)
 
     def audit(self, local: LocalScores, store: Store) -> ModelAudit:
