@@ -1,14 +1,14 @@
 """Robust accuracy beside any score: radii of a random part of each class are measured, and counted."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gfscore.arrays import FloatArray, IntArray
+from gfscore.arrays import IntArray
 from gfscore.assemble import make_provenance
 from gfscore.engines.local import score_first_order
 from gfscore.errors import ModelError, OptionError, first_line
@@ -33,12 +33,12 @@ from gfscore.scores import (
     forward_only_norms,
     strongest_rivals,
 )
-from gfscore.scores.midpoints import MIDPOINT_RIVALS, margins_to, refined_norms
+from gfscore.scores.certain_sides import LEVEL
+from gfscore.scores.midpoints import GivenGradients, given_norms
 from gfscore.scores.random_directions import Forward
 
 IN_ALL = {True: 1000, False: 500}  # samples with a radius by default: with gradients, and by forward passes alone
 OF_MEANS = "capped_radii"  # a flag about mean radii, which no share above eps rests on
-GivenGradients = Callable[[FloatArray, IntArray, IntArray], FloatArray]  # of images, labels and rivals: (n, R, D)
 LEAST = 5  # of a class, below which a default would say nothing of it: then nothing is measured unasked
 
 
@@ -180,7 +180,12 @@ def _radii(run: Run, samples: Samples, radii: MeasuredRadii, face: Face) -> tupl
         return None, None
     rows = None if count is None else draw_part(samples, codes, count, radii.how.seed)
     progress = face.bar(f"{run.name}, radii")
-    return score_first_order(run, samples, radii.how, gradients=choice, only=rows, progress=progress), rows
+    found = score_first_order(run, samples, radii.how, gradients=choice, only=rows, progress=progress)
+    said = found.settings or {}
+    if saved := said.get("passes_saved"):
+        taken, why = said["forward_passes"], f"the side of each eps was certain before (level {LEVEL:g})"
+        face.tell(f"{run.name}: {taken:,} forward passes for radii; {saved:,} were saved: {why}.")
+    return found, rows
 
 
 def draw_part(samples: Samples, codes: IntArray, count: int, seed: int) -> IntArray | None:
@@ -279,25 +284,9 @@ def audit_first_order(
     rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
     halved = None
     if gradients is not None:
-        norms = _given_norms(logits, gradients, images, samples, rivals, how)
+        norms = given_norms(logits, gradients, images, samples, rivals, how)
     else:
         norms, halved = forward_only_norms(logits, images, samples, rivals, how)
     local = first_order_scores(samples, norms, how, gradients=gradients is not None, halved=halved)
     audited = audit_scores(samples, local, options or Options(), name=name)
     return Audit(models=(audited,), provenance=make_provenance())
-
-
-def _given_norms(
-    logits: Forward, gradients: GivenGradients, images: FloatArray, samples: Samples, rivals: IntArray, how: FirstOrder
-) -> FloatArray:
-    """Norms of the gradients that a function gives, refined at midpoints."""
-    labels = samples.labels
-
-    def look(moved: FloatArray) -> tuple[FloatArray, FloatArray]:
-        found = logits(moved)
-        chosen = strongest_rivals(found, labels, MIDPOINT_RIVALS)
-        return margins_to(found, labels, chosen), gradients(moved, labels, chosen)
-
-    return refined_norms(
-        look, images, margins_to(samples.logits, labels, rivals), gradients(images, labels, rivals), how
-    )

@@ -11,10 +11,13 @@ from collections.abc import Callable
 import numpy as np
 
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.scores.margin_slopes import FirstOrder, Norm, gradient_norms
+from gfscore.samples import Samples
+from gfscore.scores.margin_slopes import FirstOrder, Norm, gradient_norms, strongest_rivals
+from gfscore.scores.random_directions import Forward
 
 MIDPOINT_RIVALS = 1  # the strongest at the midpoint: with three the errors were the same (docs/scores.md)
 
+GivenGradients = Callable[[FloatArray, IntArray, IntArray], FloatArray]  # of images, labels and rivals: (n, R, D)
 Look = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # pixels (n, ...) to margins (n, R), gradients (n, R, D)
 
 
@@ -108,6 +111,22 @@ def margins_to(logits: FloatArray, labels: IntArray, rivals: IntArray) -> FloatA
         np.take_along_axis(logits, classes, axis=1).astype(np.float64) for classes in (labels[:, None], rivals)
     )
     return np.asarray(own - others)
+
+
+def given_norms(
+    logits: Forward, gradients: GivenGradients, images: FloatArray, samples: Samples, rivals: IntArray, how: FirstOrder
+) -> FloatArray:
+    """Norms of the gradients that a function gives, refined at midpoints."""
+    labels = samples.labels
+
+    def look(moved: FloatArray) -> tuple[FloatArray, FloatArray]:
+        found = logits(moved)
+        chosen = strongest_rivals(found, labels, MIDPOINT_RIVALS)
+        return margins_to(found, labels, chosen), gradients(moved, labels, chosen)
+
+    return refined_norms(
+        look, images, margins_to(samples.logits, labels, rivals), gradients(images, labels, rivals), how
+    )
 
 
 def _joined(before: FloatArray, now: FloatArray, norm: Norm) -> FloatArray:
