@@ -20,11 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from first_order_tables import TEN, Network, networks
-from gfscore.arrays import IntArray
+from first_order_tables import ROBUST, TEN, Network, networks
+from gfscore.arrays import BoolArray, IntArray
 from gfscore.attacks.gradient_attacks import _torch_seed, _verify_at_edge, load_library
 from gfscore.attacks.witnesses import Targets
+from gfscore.engines.local import score_first_order
 from gfscore.measures import Run
+from gfscore.ranking import spearman
+from gfscore.scores import FirstOrder
+from gfscore.scores.margin_slopes import REFINE
 from gfscore.storage.store import Store
 
 FIRST = 500  # images
@@ -149,12 +153,67 @@ def attack(folder: Path, cache: Path) -> None:
             print(f"{net.name} {size}/255 {stage}: {len(waiting)} seen, {left / FIRST:.1%} stand", flush=True)
 
 
+def seen_by(outcomes: Outcomes, correct: Sequence[int]) -> str:
+    """Which attacks have seen every image that they had to, at all sizes; else how many images the last one has not."""
+    complete = []
+    for stage in STAGES[1:]:
+        left = sum(len(outcomes.standing(correct, size, stage, downwards=True)) for size in SIZES)
+        if left == 0:
+            complete.append(stage)
+        elif any(outcomes.seen[size][stage] for size in SIZES):
+            complete.append(f"{stage} but {left}")
+    return ", ".join(complete)
+
+
+def print_table(folder: Path, cache: Path) -> None:
+    """Print a row per network: at each size AutoAttack, first-order and midpoint; then the errors."""
+    store, names = Store(cache / "radii"), ("first-order", "midpoint")
+    sizes = " | ".join(f"{size}/255" for size in SIZES)
+    print(f"| network | attacked by | {sizes} |\n|---|---|{'--:|' * len(SIZES)}")
+    off: dict[str, list[float]] = {name: [] for name in names}
+    within: dict[str, list[float]] = {name: [] for name in names}
+    after = [0, 0]  # images that FAB or Square saw, and broke, after both APGD
+    for net in networks(folder, TEN, first=FIRST):
+        run, samples = net.run(store), net.samples(store)
+        outcomes, correct = Outcomes.load(cache / f"{net.name}.json"), correct_images(net, store).tolist()
+        radii = {
+            name: score_first_order(run, samples, FirstOrder(norm="linf", refine=steps), gradients="yes").values
+            for name, steps in zip(names, (0, REFINE), strict=True)
+        }
+        cells = []
+        for size in SIZES:
+            stands = np.isin(np.arange(FIRST), [image for image in correct if not outcomes.is_broken(image, size)])
+            shares = {name: float((values > size / 255).mean()) for name, values in radii.items()}
+            cells.append(" / ".join(f"{100 * each:.1f}" for each in (stands.mean(), *shares.values())))
+            for name, values in radii.items():
+                off[name].append(100 * abs(shares[name] - stands.mean()))
+                if stands.mean() > ROBUST:
+                    both = (_of_classes(values > size / 255, samples.labels), _of_classes(stands, samples.labels))
+                    within[name].append(float(spearman(*both) or 0))
+            last = [set(outcomes.seen[size][stage]) for stage in STAGES[3:]]
+            after[0] += len(set.union(*last))
+            after[1] += sum(by in STAGES[3:] for by in outcomes.broken[size].values())
+        print(f"| `{net.name}` | {seen_by(outcomes, correct)} | {' | '.join(cells)} |", flush=True)
+    print()
+    for name, steps in zip(names, (0, REFINE), strict=True):
+        how = FirstOrder(norm="linf", refine=steps)
+        print(
+            f"{name}: off by {np.mean(off[name]):.2f} points on average, {max(off[name]):.1f} at most; over classes "
+            f"within a network Spearman {np.median(within[name]):.2f} (median; lowest {min(within[name]):.2f}); "
+            f"{1 + steps} forward and {how.rivals + steps} backward passes an image."
+        )
+    print(f"FAB and Square saw {after[0]} images that both APGD had left, and broke {after[1]} of them.")
+
+
+def _of_classes(values: BoolArray, labels: IntArray) -> list[float]:
+    return [float(values[labels == label].mean()) for label in np.unique(labels)]
+
+
 def main() -> None:
     """Attack, or print."""
     folder, cache = Path(sys.argv[1]), Path(sys.argv[2])
     cache.mkdir(parents=True, exist_ok=True)
-    if sys.argv[3:] == ["attack"]:
-        attack(folder, cache)
+    (attack if sys.argv[3:] == ["attack"] else print_table)(folder, cache)
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ def test_radii_are_gated_adaptively_and_whole_alike(capsys):
     whole = GateResult.from_json(capsys.readouterr().out).models[0].rules[0]
     assert run([*command, "--wcr", "0.2", "--adaptive", "--json"]) == 0
     early = GateResult.from_json(capsys.readouterr().out).models[0].adaptive
-    assert early.passes_per_sample == 65  # the image itself, and 32 directions both ways
+    assert early.passes_per_sample == 33  # the image itself, and 32 directions
     assert early.used < early.available
     everything = [*command, "--wcr", str(whole.value), "--adaptive", "--round", "900", "--json"]
     assert run(everything) == 3

@@ -8,6 +8,7 @@ import pytest
 from first_order_tables import ROBUST, class_shares, disordered, networks, share
 from gfscore.measures.slopes import Gradients
 from gfscore.ranking import spearman
+from gfscore.scores.margin_slopes import REFINE
 from gfscore.storage.store import Store
 
 pytestmark = pytest.mark.skipif(find_spec("onnx2torch") is None, reason="needs gfscore[gradients]")
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.skipif(find_spec("onnx2torch") is None, reason="needs g
 def test_the_share_of_radii_above_eps_predicts_accuracy_under_attack(realdata, tmp_path, name):
     store = Store(tmp_path)
     (net,) = networks(realdata, [name])
-    audit = net.audit(net.radii(store, gradients=Gradients.YES), store)
+    audit = net.audit(net.radii(store, gradients=Gradients.YES, refine=REFINE), store)
     assert abs(share(audit) - net.pgd) < 0.02
     assert spearman(class_shares(audit), net.pgd_classes) >= 0.90
     assert audit.flags == ()

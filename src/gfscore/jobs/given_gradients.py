@@ -1,22 +1,19 @@
 """First-order radii of a model that is two functions: its logits and, perhaps, their gradients."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gfscore.arrays import FloatArray, IntArray
 from gfscore.assemble import make_provenance
 from gfscore.jobs.options import Options
 from gfscore.jobs.stages import audit_scores
 from gfscore.results import Audit
 from gfscore.samples import Samples
 from gfscore.scores import FirstOrder, first_order_scores, forward_only_norms, strongest_rivals
-from gfscore.scores.midpoints import MIDPOINT_RIVALS, margins_to, refined_norms
+from gfscore.scores.midpoints import GivenGradients, given_norms
 from gfscore.scores.random_directions import Forward
-
-GivenGradients = Callable[[FloatArray, IntArray, IntArray], FloatArray]  # of images, labels and rivals: (n, R, D)
 
 
 def audit_first_order(
@@ -53,25 +50,9 @@ def audit_first_order(
     rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
     halved = None
     if gradients is not None:
-        norms = _given_norms(logits, gradients, images, samples, rivals, how)
+        norms = given_norms(logits, gradients, images, samples, rivals, how)
     else:
         norms, halved = forward_only_norms(logits, images, samples, rivals, how)
     local = first_order_scores(samples, norms, how, gradients=gradients is not None, halved=halved)
     audited = audit_scores(samples, local, options or Options(), name=name)
     return Audit(models=(audited,), provenance=make_provenance())
-
-
-def _given_norms(
-    logits: Forward, gradients: GivenGradients, images: FloatArray, samples: Samples, rivals: IntArray, how: FirstOrder
-) -> FloatArray:
-    """Norms of the gradients that a function gives, refined at midpoints."""
-    labels = samples.labels
-
-    def look(moved: FloatArray) -> tuple[FloatArray, FloatArray]:
-        found = logits(moved)
-        chosen = strongest_rivals(found, labels, MIDPOINT_RIVALS)
-        return margins_to(found, labels, chosen), gradients(moved, labels, chosen)
-
-    return refined_norms(
-        look, images, margins_to(samples.logits, labels, rivals), gradients(images, labels, rivals), how
-    )

@@ -12,6 +12,7 @@ from gfscore.errors import ModelError, OptionError, first_line
 from gfscore.jobs.calling import Face, Progress
 from gfscore.jobs.common_words import ALL_RADII, NO_RADII, RADII
 from gfscore.jobs.options import Options
+from gfscore.jobs.radius_trust import trust_flags
 from gfscore.judge.policy import Policy
 from gfscore.judge.robust_accuracy import count_radii, default_eps, with_robustness
 from gfscore.judge.robust_changes import paired_robust_change
@@ -26,6 +27,7 @@ from gfscore.scores import (
     LocalScores,
     Norm,
 )
+from gfscore.scores.certain_sides import LEVEL
 
 IN_ALL = {True: 1000, False: 500}  # samples with a radius by default: with gradients, and by forward passes alone
 OF_MEANS = "capped_radii"  # a flag about mean radii, which no share above eps rests on
@@ -107,8 +109,11 @@ def measure_robustness(
 
 def find_radii(run: Run, samples: Samples, radii: MeasuredRadii, face: Face) -> "FoundRadii":
     """The radii of a part of the samples; where nothing was asked for and there are none, why."""
+    doubts: tuple[Flag, ...] = ()
     try:
         local, rows = _radii(run, samples, radii, face)
+        if local is not None:
+            doubts = trust_flags(run, samples, local, radii.how, rows)
     except (ModelError, OptionError) as error:
         if radii.is_asked:
             raise
@@ -116,7 +121,7 @@ def find_radii(run: Run, samples: Samples, radii: MeasuredRadii, face: Face) -> 
     if local is None:
         return FoundRadii(flags=(too_many_classes(samples.n_classes),))
     part = samples if rows is None else samples.rows(rows)
-    return FoundRadii(local=local, part=part, flags=radii.beside(local.flags), also=radii.also)
+    return FoundRadii(local=local, part=part, flags=(*radii.beside(local.flags), *doubts), also=radii.also)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +220,12 @@ def _radii(run: Run, samples: Samples, radii: MeasuredRadii, face: Face) -> tupl
     if not some:
         return None, None
     progress = of_part(face.bar(run.name, RADII), rows)
-    return score_first_order(run, samples, radii.how, gradients=radii.gradients, only=rows, progress=progress), rows
+    found = score_first_order(run, samples, radii.how, gradients=radii.gradients, only=rows, progress=progress)
+    said = found.settings or {}
+    if saved := said.get("passes_saved"):
+        taken, why = said["forward_passes"], f"the side of each eps was certain before (level {LEVEL:g})"
+        face.tell(f"{run.name}: {taken:,} forward passes for radii; {saved:,} were saved: {why}.")
+    return found, rows
 
 
 def has_gradients(run: Run, choice: Gradients) -> bool:

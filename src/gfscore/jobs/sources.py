@@ -34,6 +34,7 @@ from gfscore.jobs.dry_run import plan_run
 from gfscore.jobs.named_files import name_files
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.probing import input_flags
+from gfscore.jobs.radius_trust import trust_flags
 from gfscore.jobs.stages import ARRAYS, Origin, score_samples
 from gfscore.jobs.steps import logits_step
 from gfscore.measures import Logits, Run
@@ -121,7 +122,8 @@ class Source:
                 raise OptionError(self.no_run or f"holds logits, and a radius takes the model itself. {SAY_BOTH}")
         moved = face.bar(self.run.name, RADII)
         found = score_first_order(self.run, samples, radius, gradients=options.choice, progress=moved)
-        return self.flagged(found, samples)
+        doubts = trust_flags(self.run, samples, found, radius)
+        return self.flagged(replace(found, flags=(*found.flags, *doubts)), samples)
 
     def flagged(self, local: LocalScores, samples: Samples) -> LocalScores:
         """Scores with what is to be said of how they were made: also that another normalisation fits better."""

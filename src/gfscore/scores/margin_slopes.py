@@ -249,15 +249,15 @@ def slopes_along(
     chunk = max(1, CHUNK_PIXELS // (block * math.prod(pixels.shape[1:])))
     for start in range(0, len(pixels), chunk):
         rows = np.arange(start, min(start + chunk, len(pixels)))
-        draws = [generator_of(how.seed, sample_ids[row]) for row in rows]
+        draws = [generator_of(how.seed, sample_ids[row]) for row in rows.tolist()]
         seen = np.empty((len(rows), how.count, rivals.shape[1]))
         margins = _margins(here[rows], labels[rows], rivals[rows])
         going = np.arange(len(rows))  # places among the rows
         for first in range(0, how.count, block):
             last, at = min(first + block, how.count), rows[going]
             units = [draws[place] for place in going]
-            about = {"step": how.step, "count": last - first, "cauchy": how.kind is Norm.LINF}
-            slopes = slopes_ahead(model, pixels[at], here[at], units, **about)
+            cauchy = how.kind is Norm.LINF
+            slopes = slopes_ahead(model, pixels[at], here[at], units, step=how.step, count=last - first, cauchy=cauchy)
             own = np.take_along_axis(slopes, labels[at, None, None], axis=2)
             seen[going, first:last] = own - np.take_along_axis(slopes, rivals[at, None, :], axis=2)
             taken[at] = last

@@ -11,10 +11,13 @@ from collections.abc import Callable
 import numpy as np
 
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.scores.margin_slopes import FirstOrder, Norm, gradient_norms
+from gfscore.samples import Samples
+from gfscore.scores.margin_slopes import FirstOrder, Norm, gradient_norms, strongest_rivals
+from gfscore.scores.random_directions import Forward
 
 MIDPOINT_RIVALS = 1  # the strongest at the midpoint: with three the errors were the same (docs/scores.md)
 
+GivenGradients = Callable[[FloatArray, IntArray, IntArray], FloatArray]  # of images, labels and rivals: (n, R, D)
 Look = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # pixels (n, ...) to margins (n, R), gradients (n, R, D)
 
 
@@ -45,26 +48,37 @@ def midpoint_radii(
     >>> [midpoint_radii(look, image, *look(image), Norm.L2, steps).round(3).item() for steps in (0, 1, 2, 4)]
     [0.75, 0.509, 0.509, 0.509]
     """
-    flat = pixels.reshape(len(pixels), -1)
+    return midpoint_ends(look, pixels, margins, gradients, norm, steps)[0]
+
+
+def midpoint_ends(
+    look: Look, pixels: FloatArray, margins: FloatArray, gradients: FloatArray, norm: Norm, steps: int
+) -> tuple[FloatArray, FloatArray]:
+    """The radii of :func:`midpoint_radii`, and where the way of each would meet the boundary, (n, D): not clipped."""
+    flat = pixels.reshape(len(pixels), -1).astype(np.float64)
     widest = 1.0 if norm is Norm.LINF else math.sqrt(flat.shape[1])  # no two images are further apart
     here = margins.min(axis=1)
     radii, directions = _nearest(margins, gradients, norm)
-    usable, found = np.isfinite(radii) & (radii > 0), radii if steps == 0 else np.full(len(radii), np.inf)
-    for _ in range(steps):
+    usable, found, ends = (
+        np.isfinite(radii) & (radii > 0),
+        radii.copy(),
+        flat - np.nan_to_num(radii)[:, None] * directions,
+    )
+    for step in range(steps):
         half = np.where(usable, np.minimum(radii, widest) / 2, 0.0)
-        moved = np.clip(flat - half[:, None] * directions, 0, 1).astype(pixels.dtype).reshape(pixels.shape)
-        margins, gradients = look(moved)
+        moved = np.clip(flat - half[:, None] * directions, 0, 1)
+        margins, gradients = look(moved.astype(pixels.dtype).reshape(pixels.shape))
         there = margins.min(axis=1)
         rest, turned = _nearest(margins, gradients, norm)
         with np.errstate(divide="ignore", invalid="ignore"):
             again = np.where(there > 0, half + rest, half * here / (here - there))
+            met = np.where((there > 0)[:, None], moved - rest[:, None] * turned, flat - again[:, None] * directions)
         told = usable & np.isfinite(again)
-        radii, directions = (
-            np.where(told, again, radii),
-            np.where(told[:, None], _joined(directions, turned, norm), directions),
-        )
-        found = np.minimum(found, radii)
-    return found
+        nearer = told & ((again < found) | (step == 0))
+        found, ends = np.where(nearer, again, found), np.where(nearer[:, None], met, ends)
+        radii = np.where(told, again, radii)
+        directions = np.where(told[:, None], _joined(directions, turned, norm), directions)
+    return found, ends
 
 
 def refined_norms(
@@ -97,6 +111,22 @@ def margins_to(logits: FloatArray, labels: IntArray, rivals: IntArray) -> FloatA
         np.take_along_axis(logits, classes, axis=1).astype(np.float64) for classes in (labels[:, None], rivals)
     )
     return np.asarray(own - others)
+
+
+def given_norms(
+    logits: Forward, gradients: GivenGradients, images: FloatArray, samples: Samples, rivals: IntArray, how: FirstOrder
+) -> FloatArray:
+    """Norms of the gradients that a function gives, refined at midpoints."""
+    labels = samples.labels
+
+    def look(moved: FloatArray) -> tuple[FloatArray, FloatArray]:
+        found = logits(moved)
+        chosen = strongest_rivals(found, labels, MIDPOINT_RIVALS)
+        return margins_to(found, labels, chosen), gradients(moved, labels, chosen)
+
+    return refined_norms(
+        look, images, margins_to(samples.logits, labels, rivals), gradients(images, labels, rivals), how
+    )
 
 
 def _joined(before: FloatArray, now: FloatArray, norm: Norm) -> FloatArray:

@@ -37,8 +37,8 @@ def slopes_ahead(
 ) -> FloatArray:
     """Slope of each logit of each image along the next ``count`` of its directions, (n, count, K).
 
-    Differences go one way, from the logits ``here`` (n, K) at the image: on ten networks the radii were those of
-    differences both ways, which take twice the passes (docs/scores.md).
+    Differences go one way, from the logits ``here`` (n, K) at the image: shares of radii came as near to accuracy under
+    PGD as with differences both ways, which take twice the passes (docs/scores.md).
     """
     shape, dimensions = pixels.shape, math.prod(pixels.shape[1:])
     moved = np.empty((len(pixels), count, dimensions), dtype=np.float32)

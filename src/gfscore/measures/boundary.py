@@ -1,0 +1,59 @@
+"""A look at the boundary that radii predict: whether it is there, and how the slopes are spread over the pixels."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gfscore.arrays import FloatArray, IntArray
+from gfscore.measures.run import Run
+from gfscore.samples import Samples
+from gfscore.scores import FirstOrder, is_leading, strongest_rivals
+from gfscore.scores.margin_slopes import is_drawn
+from gfscore.scores.midpoints import MIDPOINT_RIVALS, midpoint_ends
+
+LOOKS = 64  # samples, about, that are looked at
+BEYOND = 1.2  # times the predicted distance: a fifth too far, the other side should have been reached
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BoundaryLook:
+    """What was seen of some correct samples."""
+
+    still_right: FloatArray  # (n,) bool: a fifth beyond its predicted boundary the sample is still decided correctly
+    spread: FloatArray  # (n,): |g|_1 / (|g|_2 sqrt(D)) of the gradient of its margin; 1 where all pixels matter alike
+
+
+def look_at_boundary(run: Run, samples: Samples, how: FirstOrder, rows: IntArray | None = None) -> BoundaryLook:
+    """What some 64 of the rows show, by gradients of the run, which must have some; nothing is kept.
+
+    Which ones is decided by their ids, so a second look sees the same.
+    """
+    from gfscore.inputs.models.gradients import margins_and_gradients
+
+    module, asked = run.differentiable(), np.arange(samples.n_samples) if rows is None else rows
+    rivals = strongest_rivals(samples.logits[asked], samples.labels[asked], how.rivals)
+    correct = is_leading(samples.logits[asked], samples.labels[asked], rivals)
+    ids = samples.sample_ids or range(samples.n_samples)
+    drawn = [bool(right) and is_drawn(ids[row], LOOKS / len(asked)) for row, right in zip(asked, correct, strict=True)]
+    few, rivals = asked[drawn], rivals[drawn]
+    if len(few) == 0:
+        return BoundaryLook(still_right=np.zeros(0, dtype=bool), spread=np.zeros(0))
+    pixels, labels = run.pixels(few), samples.labels[few]
+
+    def looked(batch: slice) -> FloatArray:
+        found = margins_and_gradients(module, pixels[batch], labels[batch], rivals[batch])
+        slopes = found[1][:, 0].astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            spread = np.abs(slopes).sum(axis=1) / np.linalg.norm(slopes, axis=1) / math.sqrt(slopes.shape[1])
+        _, ends = midpoint_ends(
+            lambda moved: margins_and_gradients(module, moved, labels[batch], MIDPOINT_RIVALS),
+            *(pixels[batch], *found, how.kind, how.refine),
+        )
+        flat = pixels[batch].reshape(len(ends), -1)
+        further = np.clip(flat + BEYOND * (ends - flat), 0, 1).astype(np.float32).reshape(pixels[batch].shape)
+        right = run.logits_of(further).argmax(axis=1) == labels[batch]
+        return np.stack([right, spread], axis=1)
+
+    seen = run.in_batches(looked, len(few), few)
+    return BoundaryLook(still_right=seen[:, 0] > 0, spread=seen[:, 1])
