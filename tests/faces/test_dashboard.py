@@ -134,7 +134,7 @@ def test_the_temperature_that_is_shown_is_the_one_that_is_computed(logits_file):
 def test_a_temperature_that_was_chosen_by_looking_has_a_band(logits_file):
     app = opened(logits_file)
     slider(app, "Temperature T").set_value(2).run()
-    slider(app, "Threshold τ").set_value(0.05).run()
+    slider(app, "Threshold τ").set_value(1.2).run()
     assert "at any temperature, and a level chosen beforehand)" in sentences(app)
 
 
