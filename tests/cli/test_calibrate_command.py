@@ -58,13 +58,21 @@ def test_audit_shows_every_metric_at_both_temperatures(models, capsys):
     result = Audit.load("gfscore-audit/audit.json")
     best = result.calibration.temperature
     assert f"All metrics at T* = {best:.4g}:" in text
-    assert "those of a temperature fixed beforehand" in " ".join(text.split())
+    assert "these intervals are a band, which holds at all temperatures at once" in " ".join(text.split())
     at_best = audit_models(models, Options(temperature=best, permutations=0))
     for model, expected in zip(result.models, at_best.models, strict=True):
         assert model.score.temperature == 1.0
         assert model.calibrated.temperature == best
-        for name in ("classes", "rdi", "nrgc", "wcr", "fp_great", "theil", "atkinson", "aggregate", "class_mean"):
-            assert getattr(model.calibrated, name) == getattr(expected, name)
+        assert model.calibrated.interval.temperatures == (0.01, 10.0)
+        assert expected.interval.temperatures is None
+        for name in ("rdi", "nrgc", "wcr", "fp_great", "theil", "atkinson", "aggregate", "class_mean"):
+            found, fixed = model.calibrated.metric(name), expected.metric(name)
+            assert found.value == fixed.value
+            assert found.interval[0] <= found.value <= found.interval[1]
+        for entry, fixed in zip(model.calibrated.classes, expected.classes, strict=True):
+            assert entry.model_copy(update={"interval": fixed.interval}) == fixed
+            assert entry.interval[0] <= fixed.interval[0] + 0.02  # but for the bound of the worst class
+            assert entry.interval[1] >= fixed.interval[1]
         assert set(model.curves.scores) == {"0", "1", "2"}
         nearest = int(np.argmin(np.abs(np.log(model.curves.temperature))))
         assert model.curves.temperature[nearest] == pytest.approx(1, rel=0.05)

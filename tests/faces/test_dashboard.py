@@ -30,6 +30,7 @@ from gfscore.dashboard.page import zip_figures
 from gfscore.errors import FileError
 from gfscore.jobs.audit import verdicts
 from gfscore.jobs.certify import certify_given, certify_lipschitz
+from gfscore.jobs.stages import audit_scores, band_of, score_samples
 from gfscore.outputs import robust_words
 from gfscore.outputs.escaping import JOINER, plain_text
 from gfscore.samples import Samples
@@ -105,6 +106,13 @@ def sentences(app) -> str:
     )
 
 
+def audit_of(samples, **wanted):
+    """The audit with these options: at T = 1 as it is, at others, which somebody chose by looking, with a band."""
+    options = gfscore.Options(**wanted)
+    band = None if options.divisor == 1 else band_of(samples, options)
+    return audit_scores(samples, score_samples(samples, options), options, name="net", band=band)
+
+
 def test_every_slider_gives_the_numbers_of_an_audit_with_it(logits_file):
     app = opened(logits_file)
     samples = gfscore.read_samples(logits_file)
@@ -115,13 +123,10 @@ def test_every_slider_gives_the_numbers_of_an_audit_with_it(logits_file):
         ("delta", "Error level δ", 0.2),
     ]
     for option, label, value in moves:
-        assert cards(app) == expected_cards(
-            gfscore.audit(samples.logits, samples.labels, class_names=samples.class_names, **wanted).model
-        )
+        assert cards(app) == expected_cards(audit_of(samples, **wanted))
         slider(app, label).set_value(value).run()
         wanted[option] = value
-    audit = gfscore.audit(samples.logits, samples.labels, class_names=samples.class_names, **wanted)
-    assert cards(app) == expected_cards(audit.model)
+    assert cards(app) == expected_cards(audit_of(samples, **wanted))
     assert not app.exception
 
 
@@ -131,7 +136,14 @@ def test_the_temperature_that_is_shown_is_the_one_that_is_computed(logits_file):
     assert [float(option) for option in shown.options] == list(TEMPERATURES)
     shown.set_value(2).run()
     samples = gfscore.read_samples(logits_file)
-    assert cards(app) == expected_cards(gfscore.audit_models({"net": samples}, gfscore.Options(temperature=2)).model)
+    assert cards(app) == expected_cards(audit_of(samples, temperature=2))
+
+
+def test_a_temperature_that_was_chosen_by_looking_has_a_band(logits_file):
+    app = opened(logits_file)
+    slider(app, "Temperature T").set_value(2).run()
+    slider(app, "Threshold τ").set_value(1.2).run()
+    assert "at any temperature, and a level chosen beforehand)" in sentences(app)
 
 
 def test_the_threshold_is_judged_by_intervals(logits_file):

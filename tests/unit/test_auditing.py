@@ -29,6 +29,7 @@ def test_every_number_has_its_interval(samples, method):
         "target": "population",
         "seed": 5,
         "anytime": method == "mixture",
+        "temperatures": None,
     }
     for name in ("wcr", "rdi", "nrgc", "fp_great", "theil", "atkinson"):
         metric = getattr(model, name)

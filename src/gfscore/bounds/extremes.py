@@ -119,7 +119,7 @@ def rdi_upper(parts: PartScores, alpha: float, lowest: Interval, highest: Interv
     >>> rng = np.random.default_rng(0)
     >>> parts = PartScores.of(rng.random(2000) * np.repeat([0.2, 1.0], 1000), np.repeat([0, 1], 1000), 2, maximum=1.0)
     >>> round(rdi_upper(parts, 0.01, (0.0, 0.2), (0.4, 0.6)), 2)
-    0.42
+    0.41
     """
     check_level(alpha)
     log_level = math.log(1.0 / alpha)
