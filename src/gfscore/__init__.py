@@ -16,7 +16,7 @@ from gfscore.metrics.formulas import (
     theil,
     wcr,
 )
-from gfscore.results import Audit, Comparison, GateResult, ModelAudit
+from gfscore.results import Audit, Comparison, GateResult, Leaderboard, ModelAudit
 from gfscore.samples import Samples
 
 if typing.TYPE_CHECKING:
@@ -27,6 +27,7 @@ if typing.TYPE_CHECKING:
     from gfscore.jobs.check import check
     from gfscore.jobs.compare import compare
     from gfscore.jobs.gate import gate
+    from gfscore.jobs.leaderboard import leaderboard
     from gfscore.jobs.options import Options, RunOptions
     from gfscore.jobs.plan import plan
     from gfscore.jobs.robustness import audit_first_order
@@ -49,6 +50,11 @@ for _kind, _name in ((ModelAudit, "model"), (Audit, "audit"), (GateResult, "gate
     _kind.show_as(text=_later(_NOTEBOOK, f"{_name}_text"), html=_later(_NOTEBOOK, f"{_name}_html"))
 for _kind in (ModelAudit, Audit):
     _kind.show_as(plot=_later(_NOTEBOOK, "plot"))
+Leaderboard.show_as(
+    text=_later("gfscore.outputs.leaderboard_text", "board_text"),
+    html=_later("gfscore.outputs.leaderboard_text", "board_html"),
+    plot=_later("gfscore.outputs.figures.rank_lines", "rank_lines"),
+)
 Audit.show_as(
     report=_later(_NOTEBOOK, "write_report"),
     gate=_later("gfscore.jobs.gate", "gate"),
@@ -59,7 +65,10 @@ Audit.show_as(
 _LATE = {
     **dict.fromkeys(("audit", "audit_models"), "gfscore.jobs.audit"),
     "audit_first_order": "gfscore.jobs.robustness",
-    **{name: f"gfscore.jobs.{name}" for name in ("calibrate", "certify", "check", "compare", "gate", "plan")},
+    **{
+        name: f"gfscore.jobs.{name}"
+        for name in ("calibrate", "certify", "check", "compare", "gate", "leaderboard", "plan")
+    },
     **dict.fromkeys(("SCORE_MAX", "local_scores"), "gfscore.scores"),
     **dict.fromkeys(("Options", "RunOptions"), "gfscore.jobs.options"),
     "StreamingAudit": "gfscore.jobs.stream",
@@ -73,6 +82,7 @@ __all__ = [
     "Comparison",
     "GFScoreError",
     "GateResult",
+    "Leaderboard",
     "ModelAudit",
     "Options",
     "RunOptions",
@@ -92,6 +102,7 @@ __all__ = [
     "fp_great_curve",
     "gate",
     "generalised_entropy",
+    "leaderboard",
     "local_scores",
     "nrgc",
     "plan",

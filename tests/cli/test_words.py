@@ -17,7 +17,7 @@ from gfscore.jobs.calling import Job
 from gfscore.judge import Policy
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
-AT_THE_DOOR = ("audit", "certify", "check", "gate", "compare", "calibrate", "plan")
+AT_THE_DOOR = ("audit", "certify", "check", "gate", "compare", "calibrate", "leaderboard", "plan")
 JOBS = (*AT_THE_DOOR, "init", "logits", "demo", "reproduce")
 SHOWN = {"out", "json", "quiet", "per_sample", "junit", "sarif", "summary", "fail_on_worse", "force"}  # of faces
 IN_PYTHON = {  # what has no text: arrays, callables, whoever listens
@@ -28,6 +28,7 @@ IN_PYTHON = {  # what has no text: arrays, callables, whoever listens
     "certify": {"labels", "seen", "face", "gpu"},
     "check": {"folder", "face", "gpu"},
     "init": {"gpu"},
+    "leaderboard": {"face"},
     "logits": {"face", "gpu"},
     "demo": {"face"},
     "reproduce": {"face", "gpu"},

@@ -33,6 +33,8 @@ EXAMPLES: Final = {
     "compare": "gfscore compare old.npz new.npz\ngfscore compare old/audit.json new/audit.json --fail-on-worse",
     "check": "gfscore check --model net.onnx --data images.npz --samples 20\n"
     "gfscore check --model net.onnx --data images.npz --autoattack --norm linf --eps 2/255",
+    "leaderboard": "gfscore leaderboard a/audit.json b/audit.json c/audit.json\n"
+    "gfscore leaderboard runs/* --eps 4/255 --out board.html --out board.csv --out ranks.png",
     "plan": "gfscore plan --classes 10 --half-width 0.05\ngfscore plan --classes 10 --n 500",
     "report": "gfscore report gfscore-audit\ngfscore report a/audit.json b/audit.json --out report.pdf",
     "figures": "gfscore figures gfscore-audit --only forest --format pdf",

@@ -36,6 +36,7 @@ COMMANDS = {
     "gate": "verdict_commands",
     "compare": "verdict_commands",
     "check": "audit_commands",
+    "leaderboard": "leaderboard_commands",
     "plan": "output_commands",
     "report": "output_commands",
     "figures": "output_commands",

@@ -44,6 +44,7 @@ from gfscore.results.class_result import (
     Rung,
     WorstCase,
 )
+from gfscore.results.leaderboard_result import Leaderboard, RankedModel, UnrankedModel
 from gfscore.results.model_result import ModelAudit
 from gfscore.results.verdict_result import (
     AdaptiveClass,
@@ -63,7 +64,12 @@ from gfscore.results.verdict_result import (
     Witness,
 )
 
-FILES: dict[str, type[ResultFile]] = {"audit": Audit, "gate": GateResult, "comparison": Comparison}  # by file name
+FILES: dict[str, type[ResultFile]] = {  # by file name
+    "audit": Audit,
+    "gate": GateResult,
+    "comparison": Comparison,
+    "leaderboard": Leaderboard,
+}
 
 __all__ = [
     "FILES",
@@ -93,6 +99,7 @@ __all__ = [
     "GridOptimum",
     "Interval",
     "IntervalInfo",
+    "Leaderboard",
     "LeftOut",
     "Metric",
     "MetricChange",
@@ -106,6 +113,7 @@ __all__ = [
     "Penalised",
     "PreprocessingInfo",
     "Provenance",
+    "RankedModel",
     "Referee",
     "RefereeSize",
     "Result",
@@ -120,6 +128,7 @@ __all__ = [
     "ScoreInfo",
     "Setting",
     "Share",
+    "UnrankedModel",
     "Verdict",
     "WeightedBy",
     "Witness",
