@@ -18,7 +18,7 @@ from gfscore.jobs.compare import compare_samples
 from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.policy_words import Baseline, PolicyWords, compare_with, is_audit, read_baseline, refuse_void_baseline
 from gfscore.jobs.referee import RefereeWords, referee
-from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, radii_of_rules, refuse_engine
+from gfscore.jobs.robustness import MeasuredRadii, measure_robustness, radii_of_rules
 from gfscore.jobs.sources import Source, find_samples, find_sources, provenance_of, watch
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores
 from gfscore.judge import ROUND, check_thresholds
@@ -33,7 +33,6 @@ from gfscore.results import (
     Verdict,
 )
 from gfscore.samples import Samples
-from gfscore.score_titles import FIRST_ORDER
 from gfscore.scores import LocalScores
 from gfscore.words import Panel, Word
 
@@ -114,14 +113,11 @@ def gate(
     asked = arrange(inputs, labels, model, data)
     refuse_unread(words, inputs, baseline)
     inputs, model, data = asked.checked(run.names, words, probabilities=probabilities)
-    if not (model or data):
-        run.refuse_running("a gate on files")
+    _ = model or data or run.refuse_running("a gate on files")
     model, name = with_name(model, name)
     files = watch(inputs, baseline, policy, groups, words.label_names)
     kept = rules.over(policy, options.eps)
-    if options.score == FIRST_ORDER and kept.eps and options.eps is None:
-        options = replace(options, eps=max(kept.eps))  # the radii are the score, and the rules say where they count
-    robust = refuse_engine(radii_of_rules(kept, options, radii), run)
+    options, robust = radii_of_rules(kept, options, radii, run)
     given = _listed(inputs)
     if model or not all(isinstance(each, ModelAudit) or is_audit(each) for each in given):
         with naming(policy) if isinstance(policy, Path) else nullcontext():
