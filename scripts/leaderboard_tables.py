@@ -24,17 +24,17 @@ def zoo_board() -> Leaderboard:
     return gfscore.leaderboard(audits)
 
 
-def real_board(folder: Path, images: int | None = None) -> tuple[Leaderboard, dict[str, float]]:
-    """The ten networks, and what PGD left of the worst class of each."""
+def real_board(folder: Path, radii: int | str = 50) -> tuple[Leaderboard, dict[str, float]]:
+    """The ten networks, by radii of so many images of each class, and what PGD left of the worst class of each."""
     audits, attacked = list[gfscore.Audit](), dict[str, float]()
     with np.load(folder / "cifar10_test.npz") as file, tempfile.TemporaryDirectory() as place:
         data = Path(place) / "first_images.npz"
-        first = slice(images or max(entry[PGD]["first_n"] for entry in networks(folder)))
+        first = slice(max(entry[PGD]["first_n"] for entry in networks(folder)))
         np.savez(data, images=file["images"][first], labels=file["labels"][first])
         for entry in networks(folder):
             name = Path(entry["file"]).stem
             how = {"mean": entry["mean"], "std": entry["std"], "class_names": "cifar10", "permutations": 0}
-            audits.append(gfscore.audit(model=str(folder / entry["file"]), data=str(data), radii="all", **how))
+            audits.append(gfscore.audit(model=str(folder / entry["file"]), data=str(data), radii=radii, **how))
             attacked[name] = min(entry[PGD]["per_class"])
     return gfscore.leaderboard(audits, eps=2 / 255), attacked
 
@@ -66,11 +66,11 @@ def main() -> None:
     """Print both."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?")
-    parser.add_argument("--images", type=int)
+    parser.add_argument("--radii", type=lambda text: text if text == "all" else int(text), default=50)
     asked = parser.parse_args()
     print(zoo_board())
     if asked.folder is not None:
-        board, attacked = real_board(asked.folder, asked.images)
+        board, attacked = real_board(asked.folder, asked.radii)
         print(f"\n{board}\n")
         print("\n".join(beside_pgd(board, attacked)))
 
