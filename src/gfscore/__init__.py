@@ -16,7 +16,7 @@ from gfscore.metrics.formulas import (
     theil,
     wcr,
 )
-from gfscore.results import Audit, Comparison, GateResult, ModelAudit, Repair
+from gfscore.results import Audit, Comparison, GateResult, Leaderboard, ModelAudit, Repair
 from gfscore.samples import Samples
 
 if typing.TYPE_CHECKING:
@@ -28,6 +28,7 @@ if typing.TYPE_CHECKING:
     from gfscore.jobs.compare import compare
     from gfscore.jobs.gate import gate
     from gfscore.jobs.given_gradients import audit_first_order
+    from gfscore.jobs.leaderboard import leaderboard
     from gfscore.jobs.options import Options, RunOptions
     from gfscore.jobs.plan import plan
     from gfscore.jobs.repair import repair
@@ -54,6 +55,11 @@ Repair.show_as(
 )
 for _kind in (ModelAudit, Audit):
     _kind.show_as(plot=_later(_NOTEBOOK, "plot"))
+Leaderboard.show_as(
+    text=_later("gfscore.outputs.leaderboard_text", "board_text"),
+    html=_later("gfscore.outputs.leaderboard_text", "board_html"),
+    plot=_later("gfscore.outputs.figures.rank_lines", "rank_lines"),
+)
 Audit.show_as(
     report=_later(_NOTEBOOK, "write_report"),
     gate=_later("gfscore.jobs.gate", "gate"),
@@ -64,7 +70,10 @@ Audit.show_as(
 _LATE = {
     **dict.fromkeys(("audit", "audit_models"), "gfscore.jobs.audit"),
     "audit_first_order": "gfscore.jobs.given_gradients",
-    **{name: f"gfscore.jobs.{name}" for name in ("calibrate", "certify", "check", "compare", "gate", "plan", "repair")},
+    **{
+        name: f"gfscore.jobs.{name}"
+        for name in ("calibrate", "certify", "check", "compare", "gate", "leaderboard", "plan", "repair")
+    },
     **dict.fromkeys(("SCORE_MAX", "local_scores"), "gfscore.scores"),
     **dict.fromkeys(("Options", "RunOptions"), "gfscore.jobs.options"),
     "StreamingAudit": "gfscore.jobs.stream",
@@ -78,6 +87,7 @@ __all__ = [
     "Comparison",
     "GFScoreError",
     "GateResult",
+    "Leaderboard",
     "ModelAudit",
     "Options",
     "Repair",
@@ -98,6 +108,7 @@ __all__ = [
     "fp_great_curve",
     "gate",
     "generalised_entropy",
+    "leaderboard",
     "local_scores",
     "nrgc",
     "plan",

@@ -154,3 +154,26 @@ def _fisher(value: float, variance: float, degrees: int, level: float) -> tuple[
         return None
     reach = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(variance / degrees)
     return math.tanh(math.atanh(value) - reach), math.tanh(math.atanh(value) + reach)
+
+
+def rank_intervals(lower: ArrayLike, upper: ArrayLike) -> tuple[IntArray, IntArray]:
+    r"""The best and the worst rank that each of M models may have, from 1 for the highest, ``(M,)`` each.
+
+    .. math:: 1 + \#\{j : l_j > u_i\} \;\le\; 1 + \#\{j : \theta_j > \theta_i\} \;\le\;
+              M - \#\{j : \theta_j < \theta_i\} \;\le\; M - \#\{j : u_j < l_i\}
+
+    where :math:`\theta_j \in [l_j, u_j]` for all j: a model whose interval lies above that of i is truly above i. So
+    all ranks, of ties the best and the worst they may take, lie in their intervals whenever all intervals hold
+    together: with probability at least :math:`1 - \sum_j \delta_j`, were those of model j to fail with
+    :math:`\delta_j`. ``lower`` and ``upper`` are ``(M,)``. Compare Mohamad, Goeman and van Zwet, "Simultaneous
+    confidence intervals for ranks" (2019).
+
+    >>> first, last = rank_intervals([0.5, 0.4, 0.1], [0.7, 0.6, 0.2])
+    >>> first.tolist(), last.tolist()
+    ([1, 1, 3], [2, 2, 3])
+    """
+    low, high = (np.asarray(ends, dtype=np.float64) for ends in (lower, upper))
+    if low.ndim != 1 or low.shape != high.shape or not (low <= high).all():
+        raise SamplesError("ranks need a lower and an upper end of each model, the lower one first.")
+    above, below = low[:, None] > high[None, :], high[:, None] < low[None, :]  # of j against i
+    return 1 + above.sum(axis=0), len(low) - below.sum(axis=0)

@@ -17,7 +17,7 @@ from gfscore.jobs.calling import Job
 from gfscore.judge import Policy
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
-AT_THE_DOOR = ("audit", "certify", "check", "gate", "compare", "calibrate", "plan", "repair")
+AT_THE_DOOR = ("audit", "certify", "check", "gate", "compare", "calibrate", "leaderboard", "plan", "repair")
 JOBS = (*AT_THE_DOOR, "init", "logits", "demo", "reproduce")
 SHOWN = {"out", "json", "quiet", "per_sample", "junit", "sarif", "summary", "fail_on_worse", "force"}  # of faces
 IN_PYTHON = {  # what has no text: arrays, callables, whoever listens
@@ -29,6 +29,7 @@ IN_PYTHON = {  # what has no text: arrays, callables, whoever listens
     "check": {"folder", "face", "gpu"},
     "repair": {"folder", "face", "gpu"},
     "init": {"gpu"},
+    "leaderboard": {"face"},
     "logits": {"face", "gpu"},
     "demo": {"face"},
     "reproduce": {"face", "gpu"},
@@ -117,6 +118,8 @@ def test_the_one_liners_of_the_docs_give_the_json_of_the_command(command, code, 
     for name, gap in {"old": 2.0, "new": 1.5, "net": 1.0}.items():
         np.savez(f"{name}.npz", logits=rng.normal(0, 1, (300, 3)) + gap * np.eye(3)[labels], labels=labels)
     monkeypatch.setenv("GFSCORE_STORE", "first")  # each computes for itself
+    for net in ("standard", "trades") if command.startswith("leaderboard") else ():
+        gfscore.audit(model=f"zoo:{net}", data="zoo:digits", n_per_class=10, gradients="no").save(f"{net}.json")
     said, _, exit_code = command.partition("  # exit ")
     assert run([*said.split(), "--json"]) == int(exit_code or 0)
     wanted = json.loads(capsys.readouterr().out)

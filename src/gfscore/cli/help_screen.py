@@ -36,6 +36,8 @@ EXAMPLES: Final = {
     "repair": "gfscore repair net.onnx --data images.npz --preset cifar10 --eps 2/255 --max-loss 0.1\n"
     "gfscore repair net.onnx --data images.npz --preset cifar10 --attack apgd --attacked 100\n"
     "gfscore repair logits.npz",
+    "leaderboard": "gfscore leaderboard a/audit.json b/audit.json c/audit.json\n"
+    "gfscore leaderboard runs/* --eps 4/255 --out board.html --out board.csv --out ranks.png",
     "plan": "gfscore plan --classes 10 --half-width 0.05\ngfscore plan --classes 10 --n 500",
     "report": "gfscore report gfscore-audit\ngfscore report a/audit.json b/audit.json --out report.pdf",
     "figures": "gfscore figures gfscore-audit --only forest --format pdf",

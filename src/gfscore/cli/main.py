@@ -37,6 +37,7 @@ COMMANDS = {
     "compare": "verdict_commands",
     "check": "audit_commands",
     "repair": "verdict_commands",
+    "leaderboard": "leaderboard_commands",
     "plan": "output_commands",
     "report": "output_commands",
     "figures": "output_commands",

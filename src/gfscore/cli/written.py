@@ -28,7 +28,7 @@ MARKS = (
 # what files without room for a mark begin with: samples, models, classes or groups, and the summary of a verdict
 BEGINNINGS = re.compile(
     rb"model,sample_id,label,predicted,correct,score|Model,Accuracy,|(Model,)?(Class|Group),n,Score,"
-    rb"|## \S+ Robustness gate: "
+    rb"|rank,best_rank,worst_rank,model,|## \S+ Robustness gate: "
 )
 SAID_ONE_BY_ONE = 3  # files that were replaced, of more only their number is told
 LOOKED_AT = 1 << 20  # bytes at either end of a file that are searched for a mark

@@ -170,9 +170,7 @@ class Loading:
     def preprocessing(self) -> dict[str, Any]:
         """What was said about preprocessing, as ``Preprocessing.from_options`` takes it."""
         said = {name: getattr(self, name) for name in PREPROCESSING}
-        return over_general(
-            {}, {name: value for name, value in said.items() if value is not None and value is not False}
-        )
+        return over_general({}, {key: each for key, each in said.items() if each is not None and each is not False})
 
 
 class Loader:

@@ -40,7 +40,6 @@ from gfscore.results import (
     Verdict,
 )
 from gfscore.samples import Samples
-from gfscore.score_titles import FIRST_ORDER
 from gfscore.scores import LocalScores
 from gfscore.words import Panel, Word
 
@@ -118,14 +117,11 @@ def gate(
     policy, labels = split_policy(inputs, policy, labels)
     refuse_unread(words, inputs, baseline)
     inputs, model, data = arrange(inputs, labels, model, data).checked(run.names, words, probabilities=probabilities)
-    if not (model or data):
-        run.refuse_running("a gate on files")
+    _ = model or data or run.refuse_running("a gate on files")
     model, name = with_name(model, name)
     files = watch(inputs, baseline, policy, groups, words.label_names)
     kept = rules.over(policy, options.eps)
-    if options.score == FIRST_ORDER and kept.eps and options.eps is None:
-        options = replace(options, eps=max(kept.eps))  # the radii are the score, and the rules say where they count
-    robust = radii_of_rules(kept, options, radii)
+    options, robust = radii_of_rules(kept, options, radii)
     given = _listed(inputs)
     if model or not all(isinstance(each, ModelAudit) or is_audit(each) for each in given):
         with naming(policy) if isinstance(policy, Path) else nullcontext():

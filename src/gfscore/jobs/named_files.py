@@ -77,7 +77,7 @@ def model_names(paths: Sequence[Path]) -> dict[str, Path]:
 
 def read_audits(paths: Sequence[Path]) -> Audit:
     """The audit in a file, or in the audit.json of a folder; of several their models together."""
-    files = [_file(path) for path in paths]
+    files = [audit_file(path) for path in paths]
     refuse_repeated(files)
     if len(files) == 1:
         return Audit.load(files[0])
@@ -92,7 +92,7 @@ def join_audits(audits: Mapping[str, Audit]) -> Audit:
     """
     models = [(place, model) for place, audit in audits.items() for model in audit.models]
     _refuse_other_scores(models)
-    named = _tell_apart(models)
+    named = tell_apart(models)
     found = tuple(model.model_copy(update={"name": name}) for name, (_, model) in zip(named, models, strict=True))
     calibrations = [audit.calibration for audit in audits.values() if audit.calibration is not None]
     kept = calibrations[0] if len(calibrations) == 1 and set(calibrations[0].models) <= set(named) else None
@@ -104,7 +104,8 @@ def join_audits(audits: Mapping[str, Audit]) -> Audit:
     )
 
 
-def _file(path: Path) -> Path:
+def audit_file(path: Path) -> Path:
+    """The file of an audit: as it was named, or the one in the folder that was."""
     if not path.is_dir():
         return path
     if not (path / RESULT).is_file():
@@ -119,7 +120,7 @@ def _refuse_other_scores(models: Sequence[tuple[str, ModelAudit]]) -> None:
         raise OptionError(f"the audits are by different scores, {said}, which cannot stand side by side. Take one.")
 
 
-def _tell_apart(models: Sequence[tuple[str, ModelAudit]]) -> list[str]:
+def tell_apart(models: Sequence[tuple[str, ModelAudit]]) -> list[str]:
     """A name for each model: its own, with the folder or file it comes from where another has the same."""
     names = [model.name for _, model in models]
     for label in (_label, str):

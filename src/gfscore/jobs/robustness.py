@@ -276,14 +276,19 @@ def refuse_radii(options: Options, radii: Any, why: str) -> None:
         raise OptionError(f"--radii asks for first-order radii, {why}")
 
 
-def radii_of_rules(policy: Policy, options: Options, radii: Any) -> MeasuredRadii | None:
-    """The radii that rules ask for; without such a rule none are measured, and none may be asked for."""
+def radii_of_rules(policy: Policy, options: Options, radii: Any) -> tuple[Options, MeasuredRadii | None]:
+    """The radii that rules ask for; without such a rule none are measured, and none may be asked for.
+
+    Where the radii are the score itself, the options say at which eps of the rules they count.
+    """
     if policy.eps:
+        if options.score == FIRST_ORDER and options.eps is None:
+            options = replace(options, eps=max(policy.eps))
         found = MeasuredRadii.of(options, radii, policy.eps)
-        return None if found is None else found.for_sides()
+        return options, None if found is None else found.for_sides()
     options.refuse_radii("which no rule asks for. Give --robust-accuracy 0.3@2/255, or say --score first-order.")
     if radii is not None:
         raise OptionError(
             "--radii is about robust accuracy, and no rule asks for it. Give --robust-accuracy 0.3@2/255."
         )
-    return None
+    return options, None

@@ -45,6 +45,7 @@ from gfscore.results.class_result import (
     WorstCase,
 )
 from gfscore.results.dry_run_result import DryRun, PlannedMeasure, PlannedModel
+from gfscore.results.leaderboard_result import Leaderboard, RankedModel, UnrankedModel
 from gfscore.results.model_result import ModelAudit
 from gfscore.results.repair_result import BeforeAfter, ChosenBy, FrontierPoint, Repair, RepairedPart, WorstPart
 from gfscore.results.verdict_result import (
@@ -71,6 +72,7 @@ FILES: dict[str, type[ResultFile]] = {  # by file name
     "gate": GateResult,
     "comparison": Comparison,
     "repair": Repair,
+    "leaderboard": Leaderboard,
 }
 
 __all__ = [
@@ -105,6 +107,7 @@ __all__ = [
     "GridOptimum",
     "Interval",
     "IntervalInfo",
+    "Leaderboard",
     "LeftOut",
     "Metric",
     "MetricChange",
@@ -120,6 +123,7 @@ __all__ = [
     "PlannedModel",
     "PreprocessingInfo",
     "Provenance",
+    "RankedModel",
     "Referee",
     "RefereeSize",
     "Repair",
@@ -137,6 +141,7 @@ __all__ = [
     "ScoreInfo",
     "Setting",
     "Share",
+    "UnrankedModel",
     "Verdict",
     "WeightedBy",
     "Witness",

@@ -74,3 +74,14 @@ def result_without_classes(folder):
     data = json.loads(audit(LOGITS, LABELS).to_json())
     data["models"][0]["classes"] = []
     return ["table", text_file(folder, "audit.json", json.dumps(data))]
+
+
+@case("{folder}/nowhere.json: does not exist. Check the path.")
+def leaderboard_of_nothing(folder):
+    return ["leaderboard", str(folder / "nowhere.json")]
+
+
+@case("{folder}/x: is a folder without audit.json. Name one that gfscore audit wrote, or the file.")
+def leaderboard_of_an_empty_folder(folder):
+    (folder / "x").mkdir()
+    return ["leaderboard", str(folder / "x")]

@@ -7,7 +7,7 @@ from altair.typing import ChartType
 
 from gfscore import views
 from gfscore.errors import PLURALS, ResultError
-from gfscore.outputs.figures.style import BLUE, GREEN, GREY, INK, PALE, VERMILION, chart_of, frame_of, names_axis, tip
+from gfscore.outputs.figures.style import BLUE, GREEN, GREY, INK, PALE, VERMILION, chart_of, frame_text, names_axis, tip
 from gfscore.results import BeforeAfter, FrontierPoint, Repair
 
 WIDTH, ROW = 460, 24
@@ -48,7 +48,9 @@ def repair_frontier(result: Repair) -> ChartType:
         f"Each dot is a bias that no other one beats, on the {result.choice.n:,} samples that choose.",
         f"The chosen one keeps what the mean and each {result.partition} may lose.",
     ]
-    return frame_of(alt.hconcat(*panels, spacing=36), f"Worst {result.partition} against the mean", notes, width=WIDTH)
+    return frame_text(
+        alt.hconcat(*panels, spacing=36), f"Worst {result.partition} against the mean", notes, width=WIDTH
+    )
 
 
 def repair_arrows(result: Repair, judged: BeforeAfter | None = None) -> ChartType:
@@ -103,7 +105,7 @@ def repair_arrows(result: Repair, judged: BeforeAfter | None = None) -> ChartTyp
     title = {"clean": "Clean accuracy", "great": "GREAT score", "first-order": "Robust accuracy"}.get(
         found.measure, f"Accuracy under {found.measure}"
     )
-    return frame_of(chart, f"{title} of each {result.partition}, before and after", notes, width=WIDTH)
+    return frame_text(chart, f"{title} of each {result.partition}, before and after", notes, width=WIDTH)
 
 
 def _row(point: FrontierPoint, kind: str) -> dict[str, Any]:

@@ -93,12 +93,14 @@ def frame(
     The first line below the title says what was scored, and, unless ``settings`` is false, how. The description, which
     names a page and is read to those who cannot see, is the title and whose picture it is.
     """
-    said = [_about(models, settings=settings), *notes]
-    return frame_of(chart, title, said, width=width, whose=_whose(models))
+    said = (_about(models, settings=settings), *notes)
+    return frame_text(chart, title, said, width=width, description=f"{title}: {_whose(models)}")
 
 
-def frame_of(chart: Part, title: str, notes: Iterable[str], *, width: int, whose: str = "gfscore") -> ChartType:
-    """The chart of any result with its title and notes, wrapped to ``width`` pixels, and the look of all figures."""
+def frame_text(
+    chart: Part, title: str, notes: Iterable[str], *, width: int, description: str | None = None
+) -> ChartType:
+    """The chart with a title and notes, wrapped to ``width`` pixels, and the look that all figures share."""
     said = [views.printable(note) for note in notes]
     heading = alt.TitleParams(
         text=_wrap([title], width, TITLE_SIZE),
@@ -117,7 +119,7 @@ def frame_of(chart: Part, title: str, notes: Iterable[str], *, width: int, whose
     # In one go: each call that changes a chart copies it whole, with its data.
     framed: ChartType = chart.properties(
         title=heading,
-        description=f"{title}: {whose}",
+        description=description or title,
         padding=dict.fromkeys(("left", "right", "top", "bottom"), PADDING),  # a page that embeds it may add to one
         background="white",
         config=_look(),

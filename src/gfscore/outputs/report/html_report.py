@@ -45,11 +45,11 @@ def html(audit: Audit) -> str:
     """
     models, several = audit.models, len(audit.models) > 1
     part = models[0].partition
-    style, script = _asset("report.css"), _script()
+    style, script = read_asset("report.css"), _script()
     warning = "".join(f" {note}" for note in sentences.no_order(models))
     options = "".join(f'<option value="{index}">{as_html(model.name)}</option>' for index, model in enumerate(models))
-    return Template(_asset("report.html")).substitute(
-        policy=f"default-src 'none'; img-src data:; script-src {_hash(script)}; style-src {_hash(style)}; "
+    return Template(read_asset("report.html")).substitute(
+        policy=f"default-src 'none'; img-src data:; script-src {hash_source(script)}; style-src {hash_source(style)}; "
         "base-uri 'none'; form-action 'none'",
         title=f"Robustness of {len(models):,} models by {part}"
         if several
@@ -74,17 +74,19 @@ def html(audit: Audit) -> str:
 
 
 @cache
-def _asset(name: str) -> str:
+def read_asset(name: str) -> str:
+    """A file that pages are made of."""
     return (resources.files(__package__) / "assets" / name).read_text(encoding="utf-8")
 
 
 @cache
 def _script() -> str:
-    parts = "\n".join(_asset(name) for name in SCRIPTS)
+    parts = "\n".join(read_asset(name) for name in SCRIPTS)
     return f'(() => {{\n"use strict";\n{parts}}})();\n'
 
 
-def _hash(text: str) -> str:
+def hash_source(text: str) -> str:
+    """How a content security policy names a script or style that it allows."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
