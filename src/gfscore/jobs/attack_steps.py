@@ -63,7 +63,7 @@ def _step(run: Run, rows: IntArray, what: str, measure: Measure, per_image: tupl
         forward, backward = (round(correct * tried.per_correct(name)) for name in ("forward", "backward"))
         return Amount(work=correct, forward=forward, backward=backward, are="estimated")
 
-    about = {"images": len(rows), "rows": rows, "bytes_written": 0, "together": ATTACKED_TOGETHER}
+    about: dict[str, Any] = {"images": len(rows), "rows": rows, "bytes_written": 0, "together": ATTACKED_TOGETHER}
     return Step(what=what, measure=measure, amount=amount, **about)
 
 

@@ -70,7 +70,7 @@ def first_order_scores(
     radii = np.where(flat | steep, np.nan, first_order_radii(margins, norms))
     values = np.where(flat | steep, 0.0, np.minimum(radii, how.largest))
     tried = np.zeros_like(correct)
-    changes = np.zeros(0)
+    changes: FloatArray = np.zeros(0)
     if halved is not None:
         tried = correct & np.isfinite(halved).all(axis=1)
         changes = _step_changes(radii[tried], first_order_radii(margins[tried], halved[tried]))
