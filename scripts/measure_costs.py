@@ -98,9 +98,7 @@ def costs() -> dict[str, Cost]:
         "votes, 110 noisy copies": Cost(
             "pass", 30, lambda run: votes_step(run, NOISE), lambda run: measured(run, Votes.of(run, NOISE))
         ),
-        "AutoAttack": Cost(
-            "gradient", 10, lambda run: attack_steps(run, Options(permutations=0), None, ASSAULT, 1)[0], attack
-        ),
+        "AutoAttack": Cost("correct image", 10, lambda run: attack_steps(run, Options(), None, ASSAULT, 10)[0], attack),
     }
 
 

@@ -140,12 +140,13 @@ def minimal_attacks(module: Any, targets: Targets, seed: int) -> Iterator[Attack
 
 
 def autoattack(
-    targets: Targets, module: Any, layout: Layout, *, n_classes: int, seed: int = 0
+    targets: Targets, module: Any, layout: Layout, *, n_classes: int, seed: int = 0, part: int = 1
 ) -> tuple[Witnesses, tuple[str, ...]]:
     """Standard AutoAttack (APGD-CE, targeted APGD, targeted FAB, Square), and what it noticed on the way.
 
     The radii of the targets are all the one size of the attack, as RobustBench runs it; ``layout`` is that of the
-    pixels. Croce and Hein, ICML 2020.
+    pixels. With ``part``, only one of so many steps of each of them is done: a trial, to see how long all would take.
+    Croce and Hein, ICML 2020.
     """
     if n_classes < LEAST_CLASSES:
         raise ModelError(
@@ -163,6 +164,10 @@ def autoattack(
     with _torch_seed(seed), _remarks() as remarks:
         attack = library.AutoAttack(predict, norm=norm, eps=eps, seed=seed, device=images.device)
         attack.apgd_targeted.n_target_classes = attack.fab.n_target_classes = min(TARGET_CLASSES, n_classes - 1)
+        if part > 1:
+            attack.square.n_queries //= part
+            for each in (attack.apgd, attack.apgd_targeted, attack.fab):
+                each.n_iter //= part
         found, _ = attack.run_standard_evaluation(images, labels, batch_size=ATTACK_BATCH)
     return _verify_at_edge(targets, change_layout(found.cpu().numpy(), "NCHW", layout)), tuple(dict.fromkeys(remarks))
 

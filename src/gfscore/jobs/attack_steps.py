@@ -8,10 +8,9 @@ import numpy as np
 
 from gfscore.arrays import IntArray
 from gfscore.attacks import Assault, Refuter, ScoredRun, refute
-from gfscore.attacks.gradient_attacks import TARGET_CLASSES, pgd
+from gfscore.attacks.gradient_attacks import TARGET_CLASSES, autoattack, pgd
 from gfscore.engines.local import measured, score_first_order
 from gfscore.inputs.data import random_rows
-from gfscore.inputs.models.shims import torch_for
 from gfscore.jobs.options import Options
 from gfscore.jobs.stages import score_samples
 from gfscore.jobs.steps import known_correct, module_of
@@ -22,7 +21,7 @@ from gfscore.measures.slopes import Gradients
 ATTACKED_TOGETHER = 250
 APGD_STEPS, FAB_STEPS, SQUARE_QUERIES = 100, 100, 5000  # of standard AutoAttack
 LOOKS = 55  # at what still stands, and starts
-ROUNDS = 5  # of a gradient and the passes that go with it, in a piece of a trial
+PART = 25  # a trial of AutoAttack does one of so many steps
 
 Measure = Callable[[Run, Stopwatch], None]
 
@@ -34,7 +33,7 @@ def attack_steps(
     rows = random_rows(run.data.labels, per_class, options.seed)
     found = [_refuters(run, rows, options, methods)] if assault is None or methods is not None else []
     if assault is not None:
-        found.append(_pgd(run, rows, options, assault) if assault.quick else _autoattack(run, rows, options))
+        found.append(_pgd(run, rows, options, assault) if assault.quick else _autoattack(run, rows, options, assault))
     return found
 
 
@@ -59,7 +58,7 @@ def _step(run: Run, rows: IntArray, what: str, measure: Measure, per_image: tupl
         correct = len(rows) * tried.per_image("correct") if known is None else int(known[rows].sum())
         if per_image is not None:
             forward, backward = (round(correct * passes) for passes in per_image)
-            return Amount(work=correct * per_image[1], forward=forward, backward=backward, are="at most")
+            return Amount(work=correct, forward=forward, backward=backward, are="at most")
         forward, backward = (round(correct * tried.per_correct(name)) for name in ("forward", "backward"))
         return Amount(work=correct, forward=forward, backward=backward, are="estimated")
 
@@ -104,26 +103,20 @@ def _pgd(run: Run, rows: IntArray, options: Options, assault: Assault) -> Step:
     return _step(run, rows, "PGD", measure)
 
 
-def _autoattack(run: Run, rows: IntArray, options: Options) -> Step:
-    """AutoAttack takes minutes for one image: a trial does as many passes and gradients as a few of its steps do."""
-    per_image = autoattack_passes(run.check().n_classes)
-    forward = per_image[0] // per_image[1]  # passes for each gradient, the one that it takes itself included
+def _autoattack(run: Run, rows: IntArray, options: Options, assault: Assault) -> Step:
+    """AutoAttack takes minutes: a trial does one of so many steps of each attack, and its time counts so many times."""
 
     def measure(part: Run, watch: Stopwatch) -> None:
-        subject = _scored(part, options)
-        watch.correct = int((subject.local.values > 0).sum())
-        pixels, module, torch = part.pixels(slice(0, part.n_samples)), part.differentiable(), torch_for("a trial")
-        images = torch.tensor(pixels, device=module.scale.device)
-        with watch.running():
-            for _ in range(ROUNDS):
-                inputs = images.clone().requires_grad_(requires_grad=True)
-                torch.autograd.grad(module(inputs).sum(), inputs)
-                with torch.no_grad():
-                    for _ in range(forward - 1):
-                        module(images)
-        watch.work = ROUNDS * len(images)
+        subject, layout = _scored(part, options), part.model.layout
+        correct, n_classes = np.flatnonzero(subject.local.values > 0), run.check().n_classes
+        watch.work = watch.correct = len(correct)
+        if watch.correct:
+            targets = subject.targets(correct, np.full(len(correct), assault.eps), assault.norm)
+            with watch.running():
+                autoattack(targets, part.differentiable(), layout, n_classes=n_classes, seed=options.seed, part=PART)
+        watch.seconds, watch.cpu = PART * watch.seconds, PART * watch.cpu
 
-    return _step(run, rows, "AutoAttack", measure, per_image)
+    return _step(run, rows, "AutoAttack", measure, autoattack_passes(run.check().n_classes))
 
 
 @contextmanager
