@@ -5,14 +5,17 @@ down slows the other down as well. Part of docs/capacity.md: see scripts/capacit
 """
 
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+import gfscore
 from gfscore.attacks import Assault, ScoredRun
 from gfscore.attacks.gradient_attacks import autoattack
 from gfscore.engines.local import measured, score_first_order, summed
@@ -20,6 +23,7 @@ from gfscore.inputs.data import load_data
 from gfscore.inputs.data.base import some_rows
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
+from gfscore.jobs import trials
 from gfscore.jobs.attack_steps import attack_steps
 from gfscore.jobs.options import Options
 from gfscore.jobs.steps import logits_step, radii_step, radius_sums_step, sums_step, votes_step
@@ -147,5 +151,33 @@ def show_costs() -> None:
             print(f" {taken:.2f} | {taken / expected:.2f} |", flush=True)
 
 
+def show_plans(n_per_class: int = 60) -> None:
+    """What dry runs of whole audits say beside what the audits then took, in processor time."""
+    trials.SECONDS = 6 * trials.SECONDS  # others have most of the machine
+    what: dict[str, Any] = {
+        "model": str(REALDATA / "models" / "cifar_resnet20.onnx"),
+        "data": str(REALDATA / "cifar10_test.npz"),
+        "preset": "cifar10",
+        "threads": 1,
+        "permutations": 0,
+    }
+    print(f"\n| audit of `cifar_resnet20`, {10 * n_per_class} images | planned, CPU s | taken | taken / planned |")
+    print("|---|--:|--:|--:|")
+    ways: dict[str, dict[str, Any]] = {
+        "with radii by gradients": {},
+        "the same as a stream": {"stream": True},
+        "with radii by forward passes, 5 a class": {"gradients": "no", "radii": 5},
+    }
+    for title, words in ways.items():
+        with tempfile.TemporaryDirectory() as folder:
+            gfscore.audit(**what, **words, n_per_class=2, store=Path(folder) / "warm")  # imports
+            about = {**what, **words, "n_per_class": n_per_class, "store": Path(folder) / "store"}
+            planned = gfscore.audit(**about, dry_run=True).models[0].cpu_seconds
+            begun = time.process_time()
+            gfscore.audit(**about)
+            taken = time.process_time() - begun
+        print(f"| {title} | {planned:.2f} | {taken:.2f} | {taken / planned:.2f} |", flush=True)
+
+
 if __name__ == "__main__":
-    show_costs()
+    show_plans() if "--plans" in sys.argv else show_costs()
