@@ -16,12 +16,9 @@ from PIL import Image
 
 from gfscore import Samples
 from gfscore.engines.homes import Plan, rows_home
-from gfscore.engines.local import measured
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model
 from gfscore.inputs.preprocessing import Preprocessing
-from gfscore.inputs.protocols import Dataset
-from gfscore.measures import Logits, Run
 from gfscore.measures.logits import SHARD_ROWS
 from gfscore.measures.run import DEFAULT_BATCH
 from gfscore.measures.summary_files import summary_to_bytes
@@ -140,18 +137,6 @@ def stored(samples: Samples) -> float:
     return taken(write, n)
 
 
-def whole_run(name: str, n: int) -> tuple[float, int]:
-    """Seconds of a local run of one model with one thread, logits stored, and its samples: what the model must meet."""
-    data: Dataset = load_data(REALDATA / "cifar10_test.npz", n_per_class=n)
-    model = load_model(REALDATA / "models" / f"{name}.onnx", threads=1)
-
-    def run() -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            measured(Run(model=model, data=data, preprocessing=CIFAR, store=Store(Path(folder))), Logits())
-
-    return taken(run, repeats=3), len(data.labels)
-
-
 def span(seconds: float) -> str:
     """A time for people."""
     for unit, name in ((DAY, "days"), (HOUR, "h"), (MINUTE, "min")):
@@ -180,15 +165,6 @@ def show_measured(found: Measured) -> None:
     print(f"\n| merging a part of {SHARD_ROWS:,} samples | milliseconds | bytes |\n|---|--:|--:|")
     for k in found.merge:
         print(f"| K = {k:,} | {1e3 * found.merge[k]:.2f} | {found.part_bytes[k]:,} |")
-
-
-def show_check(found: Measured) -> None:
-    """Predictions beside whole runs on this machine."""
-    print("\n| whole run, one thread | predicted | measured | measured / predicted |\n|---|--:|--:|--:|")
-    for name, per_class in (("cifar_resnet20", 200), ("cifar_cnn_a_adv", 1000)):
-        seconds, n = whole_run(name, per_class)
-        expected = n * (max(found.forward[name], found.ready) + found.store[10])
-        print(f"| `{name}.onnx`, {n:,} images | {expected:.2f} s | {seconds:.2f} s | {seconds / expected:.2f} |")
 
 
 def show_predictions(found: Measured) -> None:
@@ -233,7 +209,6 @@ def main() -> None:
     found = measure()
     show_measured(found)
     show_costs()
-    show_check(found)
     show_predictions(found)
 
 

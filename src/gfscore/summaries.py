@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -133,10 +133,10 @@ class Summary:
         """The summary of no sample, for rows of which none is asked for."""
         nothing = np.zeros(0, dtype=np.int64)
         sums = np.zeros((len(class_names), len(COLUMNS)), dtype=np.int64)
-        counted = {"cells": nothing, "cell_counts": nothing, "confusions": nothing, "confusion_counts": nothing}
-        names = {"partition": "class", "names": class_names, "class_names": class_names}
+        empty: dict[str, Any] = dict.fromkeys(("cells", "cell_counts", "confusions", "confusion_counts"), nothing)
+        names: dict[str, Any] = {"partition": "class", "names": class_names, "class_names": class_names}
         beyond = (np.inf, -np.inf)
-        return cls(kind=kind, **names, **counted, sums=sums, value_range=beyond, row_sums=RowSums(), seed=seed)
+        return cls(kind=kind, **names, **empty, sums=sums, value_range=beyond, row_sums=RowSums(), seed=seed)
 
     @property
     def counts(self) -> IntArray:

@@ -10,31 +10,40 @@ from gfscore.arrays import IntArray
 from gfscore.attacks import Refuter, ScoredRun, refute
 from gfscore.engines.local import measured, score_first_order
 from gfscore.inputs.data import random_rows
-from gfscore.inputs.models.shims import torch_for
 from gfscore.jobs.options import Options
 from gfscore.jobs.stages import score_samples
-from gfscore.jobs.steps import known_correct, module_of
+from gfscore.jobs.steps import known_correct, module_of, radii_step
 from gfscore.jobs.trials import Amount, Step, Stopwatch, Tried
 from gfscore.measures import Assault, Logits, Run
-from gfscore.measures.sized_attacks import TARGET_CLASSES, pgd
+from gfscore.measures.sized_attacks import TARGET_CLASSES, autoattack, pgd
 from gfscore.measures.slopes import Gradients
+from gfscore.scores import FirstOrder
 
 ATTACKED_TOGETHER = 250
 APGD_STEPS, FAB_STEPS, SQUARE_QUERIES = 100, 100, 5000  # of standard AutoAttack
 LOOKS = 55  # at what still stands, and starts
-ROUNDS = 5  # of a gradient and the passes that go with it, in a piece of a trial
+PART = 25  # a trial of AutoAttack does one of so many steps
 
 Measure = Callable[[Run, Stopwatch], None]
 
 
 def attack_steps(
-    run: Run, options: Options, methods: list[Refuter] | None, assault: Assault | None, per_class: int
+    run: Run,
+    options: Options,
+    methods: list[Refuter] | None,
+    assault: Assault | None,
+    per_class: int,
+    budget: int | None = None,
 ) -> list[Step]:
-    """Refuters, or AutoAttack, on a random part of each class."""
+    """Refuters, or AutoAttack, on a random part of each class; or attacks on a budget of samples, and radii of all."""
     rows = random_rows(run.data.labels, per_class, options.seed)
     found = [_refuters(run, rows, options, methods)] if assault is None or methods is not None else []
+    if assault is not None and budget is not None:
+        found.append(radii_step(run, FirstOrder(norm=assault.norm), Gradients.YES))
+        some = np.random.default_rng(options.seed).permutation(run.n_samples)[:budget]
+        rows = np.sort(some).astype(np.int64)
     if assault is not None:
-        found.append(_pgd(run, rows, options, assault) if assault.quick else _autoattack(run, rows, options))
+        found.append(_pgd(run, rows, options, assault) if assault.quick else _autoattack(run, rows, options, assault))
     return found
 
 
@@ -59,11 +68,11 @@ def _step(run: Run, rows: IntArray, what: str, measure: Measure, per_image: tupl
         correct = len(rows) * tried.per_image("correct") if known is None else int(known[rows].sum())
         if per_image is not None:
             forward, backward = (round(correct * passes) for passes in per_image)
-            return Amount(work=correct * per_image[1], forward=forward, backward=backward, are="at most")
+            return Amount(work=correct, forward=forward, backward=backward, are="at most")
         forward, backward = (round(correct * tried.per_correct(name)) for name in ("forward", "backward"))
         return Amount(work=correct, forward=forward, backward=backward, are="estimated")
 
-    about = {"images": len(rows), "rows": rows, "bytes_written": 0, "together": ATTACKED_TOGETHER}
+    about: dict[str, Any] = {"images": len(rows), "rows": rows, "bytes_written": 0, "together": ATTACKED_TOGETHER}
     return Step(what=what, measure=measure, amount=amount, **about)
 
 
@@ -104,26 +113,20 @@ def _pgd(run: Run, rows: IntArray, options: Options, assault: Assault) -> Step:
     return _step(run, rows, "PGD", measure)
 
 
-def _autoattack(run: Run, rows: IntArray, options: Options) -> Step:
-    """AutoAttack takes minutes for one image: a trial does as many passes and gradients as a few of its steps do."""
-    per_image = autoattack_passes(run.check().n_classes)
-    forward = per_image[0] // per_image[1]  # passes for each gradient, the one that it takes itself included
+def _autoattack(run: Run, rows: IntArray, options: Options, assault: Assault) -> Step:
+    """AutoAttack takes minutes: a trial does one of so many steps of each attack, and its time counts so many times."""
 
     def measure(part: Run, watch: Stopwatch) -> None:
-        subject = _scored(part, options)
-        watch.correct = int((subject.local.values > 0).sum())
-        pixels, module, torch = part.pixels(slice(0, part.n_samples)), part.differentiable(), torch_for("a trial")
-        images = torch.tensor(pixels, device=module.scale.device)
-        with watch.running():
-            for _ in range(ROUNDS):
-                inputs = images.clone().requires_grad_(requires_grad=True)
-                torch.autograd.grad(module(inputs).sum(), inputs)
-                with torch.no_grad():
-                    for _ in range(forward - 1):
-                        module(images)
-        watch.work = ROUNDS * len(images)
+        subject, layout = _scored(part, options), part.model.layout
+        correct, n_classes = np.flatnonzero(subject.local.values > 0), run.check().n_classes
+        watch.work = watch.correct = len(correct)
+        if watch.correct:
+            targets = subject.targets(correct, np.full(len(correct), assault.eps), assault.norm)
+            with watch.running():
+                autoattack(targets, part.differentiable(), layout, n_classes=n_classes, seed=options.seed, share=PART)
+        watch.seconds, watch.cpu = PART * watch.seconds, PART * watch.cpu
 
-    return _step(run, rows, "AutoAttack", measure, per_image)
+    return _step(run, rows, "AutoAttack", measure, autoattack_passes(run.check().n_classes))
 
 
 @contextmanager

@@ -116,7 +116,8 @@ def check(
     scoring, assault, models = options.scoring, options.assault, []
 
     def steps(each: Run) -> list[Step]:
-        return [*score_steps(each, scoring, None), *attack_steps(each, scoring, methods, assault, samples)]
+        attacked = attack_steps(each, scoring, methods, assault, samples, options.budget)
+        return [*score_steps(each, scoring, None), *attacked]
 
     plan_run("check", model, data, run, face, steps)
     for source in list(run_models(listed_models(model), listed_data(data), run, face)):  # all forward passes first

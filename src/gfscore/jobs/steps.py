@@ -21,6 +21,7 @@ from gfscore.score_grid import N_CELLS
 from gfscore.scores import FirstOrder, Noise
 from gfscore.scores.margin_slopes import STEP_CHECKS, is_drawn
 from gfscore.scores.midpoints import MIDPOINT_RIVALS
+from gfscore.storage.store import Entry
 from gfscore.summaries import COLUMNS
 
 FLOAT, LABEL = 4, 8  # bytes
@@ -36,7 +37,9 @@ def missing_rows(run: Run, measure: Measure[Any]) -> IntArray:
     recipe = run.stored_recipe(measure)
     if recipe is None:
         return np.arange(run.n_samples)
-    entry = run.store.entry(recipe, {}) if isinstance(measure, RowMeasure) else SumLog(run.store.root, recipe)
+    entry: Entry | SumLog = SumLog(run.store.root, recipe)
+    if isinstance(measure, RowMeasure):
+        entry = run.store.entry(recipe, {})
     there, shards = set(entry.shards_there()), recipe.shards()
     left = [np.arange(rows.start, rows.stop) for index, rows in enumerate(shards) if index not in there]
     return np.concatenate(left) if left else np.zeros(0, dtype=np.int64)

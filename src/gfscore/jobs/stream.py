@@ -247,16 +247,16 @@ def _stream_runs(
             likely = input_flags(each, audited.accuracy, len(summary.class_names))
             audited = audited.model_copy(update={"flags": audited.flags + likely})
             if robust is not None:
-                how_sure = {"delta": options.delta, "probabilities": summary.kind.probabilities}
-                audited = sum_robustness(audited, each, robust, face, **how_sure)
+                given = summary.kind.probabilities
+                audited = sum_robustness(audited, each, robust, face, delta=options.delta, probabilities=given)
             audits.append(audited)
     return audits
 
 
 def sums_of(options: Options, *, probabilities: bool) -> Sums:
     """The measure of a stream, where logits decide the score."""
-    how = {"activation": options.softmax_or_sigmoid, "temperature": options.divisor, "seed": options.seed}
-    return Sums(probabilities=probabilities, **how)
+    activation, temperature = options.softmax_or_sigmoid, options.divisor
+    return Sums(activation=activation, temperature=temperature, probabilities=probabilities, seed=options.seed)
 
 
 def _measure(run: Run, sums: Sums, options: Options) -> tuple[Measure[Summary], str]:

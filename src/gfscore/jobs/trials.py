@@ -78,11 +78,12 @@ class Tried:
 
     def per_image(self, name: str) -> float:
         """How much of something there was for each image: ``correct``, ``forward``, ``backward`` or ``work``."""
-        return sum(getattr(piece, name) for piece in self.pieces) / max(self.images, 1)
+        return float(sum(getattr(piece, name) for piece in self.pieces) / max(self.images, 1))
 
     def per_correct(self, name: str) -> float:
         """How much of something there was for each image that is classified correctly."""
-        return sum(getattr(piece, name) for piece in self.pieces) / max(1, sum(piece.correct for piece in self.pieces))
+        correct = sum(piece.correct for piece in self.pieces)
+        return float(sum(getattr(piece, name) for piece in self.pieces) / max(correct, 1))
 
     def seconds(self, work: float) -> tuple[float, float, float, float]:
         """Seconds that so much work would take; by the quickest and the slowest piece; and of all cores together.

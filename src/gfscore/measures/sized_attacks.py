@@ -40,11 +40,13 @@ def autoattack(
     n_classes: int,
     seed: int = 0,
     parts: Sequence[str] = STANDARD,
+    share: int = 1,
 ) -> tuple[Witnesses, tuple[str, ...]]:
     """Standard AutoAttack (APGD-CE, targeted APGD, targeted FAB, Square), and what it noticed on the way.
 
     With ``parts`` only some of the four. The radii of the targets are all the one size of the attack, as RobustBench
-    runs it; ``layout`` is that of the pixels. Croce and Hein, ICML 2020.
+    runs it; ``layout`` is that of the pixels. With ``share`` only one of so many steps of each is done: a trial, to see
+    how long all would take. Croce and Hein, ICML 2020.
     """
     if n_classes < LEAST_CLASSES:
         raise ModelError(
@@ -63,6 +65,10 @@ def autoattack(
         attack = library.AutoAttack(predict, norm=norm, eps=eps, seed=seed, device=images.device)
         attack.attacks_to_run = list(parts)
         attack.apgd_targeted.n_target_classes = attack.fab.n_target_classes = min(TARGET_CLASSES, n_classes - 1)
+        if share > 1:
+            attack.square.n_queries //= share
+            for each in (attack.apgd, attack.apgd_targeted, attack.fab):
+                each.n_iter //= share
         found, _ = attack.run_standard_evaluation(images, labels, batch_size=ATTACK_BATCH)
     return _verify_at_edge(targets, change_layout(found.cpu().numpy(), "NCHW", layout)), tuple(dict.fromkeys(remarks))
 

@@ -73,7 +73,7 @@ def first_order_scores(
     radii = np.where(flat | steep, np.nan, first_order_radii(margins, norms))
     values = np.where(flat | steep, 0.0, np.minimum(radii, how.largest))
     tried, taken = np.zeros_like(correct), np.where(correct, float(how.count), 0.0)
-    changes = np.zeros(0)
+    changes: FloatArray = np.zeros(0)
     if halved is not None:
         halved, column = halved[:, : margins.shape[1]], halved[:, margins.shape[1] :]
         taken = np.where(correct, column[:, 0], 0.0) if column.size else taken
