@@ -57,7 +57,7 @@ def repaired(realdata: Path, cache: Path, network: str, attack: str, per_class: 
         n_per_class=per_class,
         samples=per_class,
         eps=EPS,
-        attack=attack,
+        attack=None if attack == "none" else attack,
         store=cache / "store",
         **BOUNDS,
     )
@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("--realdata", type=Path, default=REALDATA)
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "gfscore-repair")
     parser.add_argument("--only", nargs="*", default=NETWORKS)
-    parser.add_argument("--attack", default="apgd")
+    parser.add_argument("--attack", default="apgd", help="apgd, autoattack, pgd, or none: by radii alone")
     parser.add_argument("--per-class", type=int, default=PER_CLASS)
     parser.add_argument("--times", action="store_true", help="print processor times instead")
     said = parser.parse_args()

@@ -11,7 +11,7 @@ import pydantic
 import pytest
 
 import gfscore
-from gfscore import Audit, Comparison, GateResult, Options, Samples, audit, audit_models, compare, gate, results
+from gfscore import Audit, Comparison, GateResult, Options, Samples, audit, audit_models, compare, gate, repair, results
 from gfscore.assemble import at_temperature, make_provenance, reweighted
 from gfscore.errors import FileError, ResultError
 from gfscore.jobs.certify import certify_given
@@ -363,6 +363,7 @@ def files():
         "audit": audit(logits, labels),
         "gate": gate(samples, {"rules": {"wcr": 0.5, "accuracy": 0.5}}),
         "comparison": compare(samples, samples),
+        "repair": repair(logits, labels),
     }
 
 
