@@ -117,7 +117,8 @@ def gate(
     policy, labels = split_policy(inputs, policy, labels)
     refuse_unread(words, inputs, baseline)
     inputs, model, data = arrange(inputs, labels, model, data).checked(run.names, words, probabilities=probabilities)
-    _ = model or data or run.refuse_running("a gate on files")
+    if not (model or data):
+        run.refuse_running("a gate on files")
     model, name = with_name(model, name)
     files = watch(inputs, baseline, policy, groups, words.label_names)
     kept = rules.over(policy, options.eps)

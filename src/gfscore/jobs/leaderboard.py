@@ -113,7 +113,7 @@ def leaderboard(
         )
     first = next(iter(kept.values())).model
     return Leaderboard(
-        kind=kind,  # type: ignore[arg-type]  # one of KINDS
+        kind=kind,
         norm=str(norm),
         eps=size,
         data=data[0],
