@@ -142,10 +142,8 @@ def print_tables(truths: list[Truth]) -> None:
         shares = [float(truth.right[truth.labels == k].mean()) for k in range(len(truth.classes))]
         counts = [plain_images(share) for share in truth.classes]
         plain = round(sum(n * share for n, share in zip(counts, shares, strict=True)))
-        print(
-            f"| {truth.name} | {by_radii:,} | {without:,} | {plain:,} ({sum(counts):,} images) | {plain / by_radii:.1f} |",
-            flush=True,
-        )
+        of_images = f"{plain:,} (of {sum(counts):,} images)"
+        print(f"| {truth.name} | {by_radii:,} | {without:,} | {of_images} | {plain / by_radii:.1f} |", flush=True)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Rules on accuracy under attack, judged while attacks go on: when they stop, what comes next, how often they are wrong."""
+"""Rules on accuracy under attack, judged while attacks go on: when they stop, what comes next, how often they err."""
 
 from contextlib import contextmanager
 
