@@ -146,8 +146,7 @@ def gate(
     verdicts = []
     for source in _sources(given, model, data, run, face, probabilities=probabilities):
         if refereeing.referee is not None and isinstance(source, Source):
-            finite = target == Target.FINITE
-            audited, verdict = referee(source, read, kept, options, refereeing, face, name=name, finite=finite)
+            audited, verdict = referee(source, read, kept, options, refereeing, face, name=name, target=target)
         else:
             audited, verdict = _judge(source, read, kept, options, robust, before, face, name)
         if seen is not None:

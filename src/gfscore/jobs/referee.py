@@ -16,7 +16,7 @@ from gfscore.attacks.sparing import Draw, parts_of, radii_of
 from gfscore.attacks.until_decided import Attacker, SizeCase
 from gfscore.errors import OptionError
 from gfscore.jobs.calling import Face
-from gfscore.jobs.options import Options
+from gfscore.jobs.options import Options, Target
 from gfscore.jobs.sources import Source
 from gfscore.jobs.stages import audit_scores
 from gfscore.judge import EVERY, Kind, Policy, Rule, about_the_missing, judge
@@ -105,14 +105,16 @@ def referee(
     face: Face,
     *,
     name: str | None,
-    finite: bool,
+    target: Target,
 ) -> tuple[ModelAudit, ModelVerdict]:
     """Audit a run, judge what needs no attack, then attack until the rules on robust accuracy are judged."""
     if source.run is None:
         raise OptionError(source.no_run or "--referee attacks a model. Give --model and --data.")
+    if target == Target.FINITE and source.run.data.seed is not None:
+        raise OptionError("the target finite is for a fixed data set, and a generator draws without end.")
     samples = read(source)
     with source.naming():
-        local = source.score(samples, options, face)
+        local, finite = source.score(samples, options, face), target == Target.FINITE
         return _referee(source, source.run, samples, local, policy, options, words, face, name or source.name, finite)
 
 
