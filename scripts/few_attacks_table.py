@@ -28,7 +28,7 @@ ASSAULTS = {
     "autoattack": Assault(norm="linf", eps=EPS),
 }
 BLOCK = 50  # images attacked together
-DELTA, BUDGET, DRAWS, WITHIN = 0.05, 500, 5, 0.03
+DELTA, DRAWS, WITHIN = 0.05, 5, 0.03
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,10 +46,15 @@ class Truth:
         """Accuracy under attack of each class."""
         return np.asarray(np.bincount(self.labels, weights=self.withstood) / np.bincount(self.labels))
 
-    def bound(self, radii: FloatArray | None, seed: int, budget: int = BUDGET) -> AttackIntervals:
+    @property
+    def budget(self) -> int:
+        """A quarter of the images, as 500 of 2,000."""
+        return len(self.labels) // 4
+
+    def bound(self, radii: FloatArray | None, seed: int, budget: int | None = None) -> AttackIntervals:
         """What ``budget`` attacks say, predicted and drawn by some radii; None: nothing is predicted, all are alike."""
         draw = Draw.of(np.zeros_like(self.radii) if radii is None else radii, self.right, EPS, seed=seed)
-        rows = draw.order[:budget]
+        rows = draw.order[: self.budget if budget is None else budget]
         return attack_intervals(
             np.full(len(self.labels), 0.5) if radii is None else draw.predictions,
             self.labels,
@@ -84,8 +89,8 @@ class Truth:
         return min(20 * high, int(self.right.sum()))
 
 
-def attack_all(network: Network, assault: Assault, store: Store) -> Truth:
-    """The truth of a network: wrongly classified images do not withstand, the others are attacked."""
+def attack_all(network: Network, assault: Assault, store: Store, first: int | None = None) -> Truth:
+    """The truth of a network: wrongly classified images do not withstand, the others (of the ``first``) are attacked."""
     samples, run = network.samples(store), network.run(store)
     right = samples.logits.argmax(axis=1) == samples.labels
     measure = Attacks.of(assault, [np.flatnonzero(right)], block=BLOCK)
@@ -93,9 +98,18 @@ def attack_all(network: Network, assault: Assault, store: Store) -> Truth:
     with shard_by_shard(run, measure) as give:
         for block in range(len(measure.places) // BLOCK):
             members = measure.members(block)
+            if first is not None and members[-1] >= first:
+                break
             withstood[members] = give(block)[0][: len(members), 0] == 1
     radii = network.radii(store, gradients=Gradients.YES).values
-    return Truth(name=network.name, labels=samples.labels, right=right, radii=radii, withstood=withstood)
+    seen = slice(0, first)
+    return Truth(
+        name=network.name,
+        labels=samples.labels[seen],
+        right=right[seen],
+        radii=radii[seen],
+        withstood=withstood[seen],
+    )
 
 
 def widths(found: AttackIntervals) -> FloatArray:
@@ -117,7 +131,9 @@ def plain_images(share: float) -> int:
 
 def print_tables(truths: list[Truth]) -> None:
     """Widths at a budget, against no predictions and plain counting; then attacks until classes are known."""
-    print(f"\n{BUDGET} attacks, {DRAWS} draws: mean width of classes | worst class | whole; ratios; intervals missed\n")
+    print(
+        f"\nA quarter attacked, {DRAWS} draws: mean width of classes | worst class | whole; ratios; intervals missed\n"
+    )
     for truth in truths:
         wrong = np.mean((truth.radii > EPS) != truth.withstood)
         by_kind = {}
@@ -126,7 +142,7 @@ def print_tables(truths: list[Truth]) -> None:
             found = [truth.bound(radii, seed) for seed in range(DRAWS)]
             by_kind[kind] = np.mean([widths(each) for each in found], axis=0)
             missed += sum(map(truth.misses, found))
-        plain = np.mean([plain_width(share, BUDGET // 10) for share in truth.classes])
+        plain = np.mean([plain_width(share, truth.budget // 10) for share in truth.classes])
         print(
             f"| {truth.name} | {100 * truth.withstood.mean():.1f} | {100 * wrong:.2f} |",
             *(f"{100 * width:.1f} |" for width in (*by_kind["radii"], *by_kind["none"], plain)),
@@ -152,11 +168,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("store", type=Path)
     parser.add_argument("--attack", choices=tuple(ASSAULTS), default="gradient")
+    parser.add_argument("--first", type=int, help="images that are attacked and looked at; all 2,000 without it")
     parser.add_argument("--networks", nargs="*", default=NAMES)
     said = parser.parse_args()
     order = [name.removeprefix("cifar_") for name in said.networks]
     found = sorted(networks(said.folder, said.networks), key=lambda each: order.index(each.name))
-    print_tables([attack_all(network, ASSAULTS[said.attack], Store(said.store)) for network in found])
+    print_tables([attack_all(network, ASSAULTS[said.attack], Store(said.store), said.first) for network in found])
 
 
 if __name__ == "__main__":
