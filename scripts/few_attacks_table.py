@@ -90,7 +90,7 @@ class Truth:
 
 
 def attack_all(network: Network, assault: Assault, store: Store, first: int | None = None) -> Truth:
-    """The truth of a network: wrongly classified images do not withstand, the others (of the ``first``) are attacked."""
+    """The truth of a network: wrongly classified images do not withstand, the others of the ``first`` are attacked."""
     samples, run = network.samples(store), network.run(store)
     right = samples.logits.argmax(axis=1) == samples.labels
     measure = Attacks.of(assault, [np.flatnonzero(right)], block=BLOCK)

@@ -56,6 +56,13 @@ def test_a_check_with_a_budget_bounds_every_class(folder, capsys):
     assert "The budget of 130 holds so many whole blocks of 20." in text
     assert "Worst of the classes:" in text
     assert "for these very images; seed 0." in text
+    code, text, _ = run(capsys, "table", out / "audit.json", "--rows", "classes", "--format", "csv")
+    assert code == 0
+    assert "Accuracy attacked" in text
+    code, _, _ = run(capsys, "report", out / "audit.json", "--out", folder / "page.html")
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert "attacks on 120 of the" in page
+    assert "they predicted" in page
 
 
 def test_a_larger_budget_goes_on_and_python_has_the_same_words(folder, monkeypatch):

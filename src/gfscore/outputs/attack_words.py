@@ -24,9 +24,11 @@ def few_sentences(found: CrossCheck, few: FewAttacks, parts: str = "classes") ->
     known = f" ({few.from_store:,} of them by an earlier run)" if few.from_store else ""
     rounded = few.budget - few.attacked
     cut = f" The budget of {few.budget:,} holds so many whole blocks of {few.block}." if 0 < rounded < few.block else ""
-    worst = f"{views.printable(few.worst_class)} {views.share_text(few.worst)}"
+    worst = f"“{views.printable(few.worst_class)}”, {views.share_text(few.worst)}"
     doubt = ""
-    if len(few.worst_set) > 1:
+    if len(few.worst_set) == len(few.classes):
+        doubt = ", though it may be any other"
+    elif len(few.worst_set) > 1:
         doubt = f", though it may be any of {first_few([views.printable(name) for name in few.worst_set], 12)}"
     gini = views.estimate(few.gini.value, few.gini.interval, views.INDEX_DIGITS)
     accuracy = (

@@ -111,6 +111,10 @@ def _classes(audit: Audit) -> Content:
         more["Radii refuted"] = lambda entry: (
             (entry.refuted.value, entry.refuted.interval) if entry.refuted else (None, None)
         )
+    if any(entry.attacked is not None for entry in entries):
+        more["Accuracy attacked"] = lambda entry: (
+            (entry.attacked.value, entry.attacked.interval) if entry.attacked else (None, None)
+        )
     part, several = audit.models[0].partition.capitalize(), len(audit.models) > 1
     robust = _robust_headings(audit)[:1]
     headings = (part, "n", "Score", "Std", "Accuracy", *robust, "Most confused with", *more)

@@ -257,8 +257,6 @@ def referee_of_an_adaptive_gate(folder):
     return [*ATTACKED, "--class-robust-accuracy", "*=0.3@2/255", "--adaptive"]
 
 
-@case(
-    "standard: the policy names a class 'cat' that there is not. There are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9."
-)
+@case("standard: the policy names a class 'cat' that there is not. There are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9.")
 def referee_of_a_class_that_is_not_there(folder):
     return [*ATTACKED, "--class-robust-accuracy", "cat=0.3@2/255"]
