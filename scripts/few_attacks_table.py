@@ -98,7 +98,7 @@ def attack_all(network: Network, assault: Assault, store: Store, first: int | No
     with shard_by_shard(run, measure) as give:
         for block in range(len(measure.places) // BLOCK):
             members = measure.members(block)
-            if first is not None and members[-1] >= first:
+            if first is not None and members[0] >= first:
                 break
             withstood[members] = give(block)[0][: len(members), 0] == 1
     radii = network.radii(store, gradients=Gradients.YES).values

@@ -125,16 +125,24 @@ def check(
 
 def _attack(audited: ModelAudit, subject: ScoredRun, options: CheckOptions, per_class: int, face: Face) -> ModelAudit:
     """The audit with its accuracy under attack: of a random part of each class, or of all, from few attacks."""
-    assault, level = options.assault, {"delta": options.delta, "seed": options.seed}
+    assault, delta, seed = options.assault, options.delta, options.seed
     assert assault is not None  # noqa: S101 (who calls this has asked for one)
     if options.budget is None:
-        return with_cross_check(audited, subject, assault, per_class=per_class, **level)
+        return with_cross_check(audited, subject, assault, per_class=per_class, delta=delta, seed=seed)
 
     def bar(what: str) -> Progress:
         return face.bar(f"{audited.name}, {what}")
 
-    about = options.target or Target.FINITE
-    return with_few_attacks(audited, subject, assault, budget=options.budget, target=str(about), bar=bar, **level)
+    return with_few_attacks(
+        audited,
+        subject,
+        assault,
+        budget=options.budget,
+        target=str(options.target or Target.FINITE),
+        delta=delta,
+        seed=seed,
+        bar=bar,
+    )
 
 
 def audit_subject(source: Source, options: Options, face: Face = SILENT) -> tuple[ScoredRun, ModelAudit]:

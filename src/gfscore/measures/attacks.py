@@ -102,7 +102,7 @@ class Attacks(RowMeasure):
     def members(self, block: int) -> IntArray:
         """The samples of a block, in order."""
         places = np.array(self.places[block * self.block : (block + 1) * self.block], dtype=np.int64)
-        return places[places != NOBODY]
+        return np.asarray(places[places != NOBODY])
 
     def compute(self, run: Run, rows: slice, done: RowsDone = lambda _rows: None) -> FloatArray:
         """Outcomes for some places, a block at a time; ``rows`` begins with a block."""
