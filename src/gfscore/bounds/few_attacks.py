@@ -31,8 +31,10 @@ same rule with the same weights (independent exponential clocks), independently 
 within each part under any choice of how many of each are attacked.
 
 **Assumptions.** The order is drawn as said, by a random generator that knows no outcome; weights and predictions are
-fixed before the first attack; the attack's outcome is one fixed number per sample (an attack with a seed). No model
-of the data, no calibration of radii, no large numbers.
+fixed before the first attack; the attack's outcome is one fixed number per sample (an attack with a seed). Where an
+attack has luck in it that is drawn as it goes, outcomes may be thought of as drawn beforehand, if a sample's luck does
+not depend on the order: T is then what comes out when the run is carried on to the last sample. No model of the data,
+no calibration of radii, no large numbers.
 
 **Population.** If the N samples are independent draws, the number T is binomial given the true accuracy; the ends of T
 (at half the level) are carried on by those of Clopper and Pearson (at the other half).
