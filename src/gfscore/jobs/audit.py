@@ -128,7 +128,7 @@ def audit(
     if stream or pieces:
         needs = {"--groups": groups, "--per-sample": seen, "--calibrate": calibrate}
         _refuse_with_stream({**needs, "--target finite": target == Target.FINITE}, options)
-        reading = {"pieces": pieces, "probabilities": probabilities, "robust": robust}
+        reading: dict[str, Any] = {"pieces": pieces, "probabilities": probabilities, "robust": robust}
         models, hashes = audit_streams(logits, model, data, options, run, face, words, **reading)
         return _result(models, outside, provenance_of(face, files, hashes))
     if labels is not None:

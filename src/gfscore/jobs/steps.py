@@ -201,7 +201,7 @@ def stream_steps(run: Run, options: Options, sums: Sums, radii: MeasuredRadii | 
     if options.radius is not None:
         return [radius_sums_step(run, radius_sums(run, options.radius, options.choice)[0])]
     found = [sums_step(run, sums)]
-    count = 0
+    count: int | None = 0
     if radii is not None:
         count = radii.of_class(run.check().n_classes, by_gradients=has_gradients(run, radii.gradients))
     if radii is not None and count != 0:

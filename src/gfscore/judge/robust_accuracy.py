@@ -45,10 +45,10 @@ def count_radii(
     if eps is None or local.norm is None or not 0 < eps < local.maximum:
         return None
     ladder, (codes, n_parts) = eps_ladder(Norm.named(local.norm), eps, local.maximum, also), part.partition
-    times = np.stack([np.bincount(codes, weights=local.values > rung, minlength=n_parts) for rung in ladder])
+    counted = [np.bincount(codes, weights=local.values > rung, minlength=n_parts) for rung in ladder]
     return _robustness(
         ladder,
-        times,
+        np.stack(counted).astype(np.float64),
         np.bincount(codes, minlength=n_parts),
         model,
         delta=delta,
