@@ -47,11 +47,10 @@ def count_radii(
     ladder, (codes, n_parts) = eps_ladder(Norm.named(local.norm), eps, local.maximum, also), part.partition
     if local.sides:
         ladder = [rung for rung in ladder if any(np.isclose(rung, side, rtol=1e-9, atol=0) for side in local.sides)]
-    above = [np.bincount(codes, weights=local.values > rung, minlength=n_parts) for rung in ladder]
-    times = np.stack(above).astype(np.float64)
+    counted = [np.bincount(codes, weights=local.values > rung, minlength=n_parts) for rung in ladder]
     return _robustness(
         ladder,
-        times,
+        np.stack(counted).astype(np.float64),
         np.bincount(codes, minlength=n_parts),
         model,
         delta=delta,
