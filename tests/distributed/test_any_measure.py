@@ -220,9 +220,9 @@ ANSWERS = (0, 1, 3)  # a gate has others
 
 
 def numbers_in(folder: Path) -> dict[str, dict[str, bytes]]:
-    """All arrays in a store, whatever order their files say things in; without those that a run left unfinished."""
+    """All arrays in a store, whatever order their files say things in; sums are held against each other as printed."""
     found = {}
-    for path in (folder / "store").rglob("*.safetensors"):
+    for path in (path for path in (folder / "store").rglob("*.safetensors") if path.name != SUM):
         with safe_open(path, framework="np") as file:
             found[str(path.relative_to(folder))] = {name: file.get_tensor(name).tobytes() for name in file.keys()}  # noqa: SIM118
     for path in (folder / "store").rglob("scores.bin"):
