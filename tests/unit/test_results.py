@@ -363,6 +363,9 @@ def files():
         "audit": audit(logits, labels),
         "gate": gate(samples, {"rules": {"wcr": 0.5, "accuracy": 0.5}}),
         "comparison": compare(samples, samples),
+        "leaderboard": gfscore.leaderboard(
+            gfscore.audit(model=["zoo:standard", "zoo:trades"], data="zoo:digits", n_per_class=5, gradients="no")
+        ),
     }
 
 
