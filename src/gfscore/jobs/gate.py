@@ -107,13 +107,12 @@ def gate(
     >>> result.verdict.value, [rule.verdict.value for rule in result.models[0].rules]
     ('PASS', ['PASS', 'PASS'])
     """
-    if options.radius is not None:
-        run.refuse_ray("a first-order radius")
     policy, labels = split_policy(inputs, policy, labels)
     asked = arrange(inputs, labels, model, data)
     refuse_unread(words, inputs, baseline)
     inputs, model, data = asked.checked(run.names, words, probabilities=probabilities)
-    _ = model or data or run.refuse_running("a gate on files")
+    if not (model or data):
+        run.refuse_running("a gate on files")
     model, name = with_name(model, name)
     files = watch(inputs, baseline, policy, groups, words.label_names)
     kept = rules.over(policy, options.eps)
