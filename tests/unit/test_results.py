@@ -364,6 +364,9 @@ def files():
         "gate": gate(samples, {"rules": {"wcr": 0.5, "accuracy": 0.5}}),
         "comparison": compare(samples, samples),
         "repair": repair(logits, labels),
+        "leaderboard": gfscore.leaderboard(
+            gfscore.audit(model=["zoo:standard", "zoo:trades"], data="zoo:digits", n_per_class=5, gradients="no")
+        ),
     }
 
 

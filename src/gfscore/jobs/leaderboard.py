@@ -89,7 +89,7 @@ def leaderboard(
     if by is not None and by not in KINDS:
         raise OptionError(f"--by {by!r} is no kind of robust accuracy. Choose {', '.join(KINDS[:-1])} or {KINDS[-1]}.")
     files, models = _read(audits)
-    kind = by or _choose_kind(models)
+    kind: Any = by or _choose_kind(models)  # one of KINDS
     unranked = {name: LACKS[kind] for name, model in models.items() if _measured(model, kind) is None}
     found = {name: entry for name, model in models.items() if (entry := _measured(model, kind)) is not None}
     norm = norm or _most(entry.norm for entry in found.values())

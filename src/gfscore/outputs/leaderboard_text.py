@@ -50,7 +50,7 @@ def place_text(model: RankedModel) -> str:
 def title(board: Leaderboard) -> str:
     """What the models are ranked by."""
     at = f"{views.eps_text(board.eps, board.norm)} ({views.norm_text(board.norm)})"
-    on = "" if board.data is None else f", on {views.printable(board.data)}"
+    on = "" if board.data is None else f", on {views.printable(board.data.rstrip('/').rpartition('/')[2])}"
     return f"{len(board.models)} models by the robust accuracy of their worst {board.partition} at {at}{on}"
 
 
