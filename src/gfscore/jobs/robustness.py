@@ -281,8 +281,6 @@ def radii_of_rules(policy: Policy, options: Options, radii: Any) -> tuple[Option
 
     Where the radii are the score itself, the options say at which eps of the rules they count.
     """
-    if options.radius is not None:
-        run.refuse_ray("a first-order radius")
     if policy.eps:
         if options.score == FIRST_ORDER and options.eps is None:
             options = replace(options, eps=max(policy.eps))
