@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gfscore.arrays import FloatArray, IntArray
+from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.measures.run import Run
 from gfscore.samples import Samples
 from gfscore.scores import FirstOrder, is_leading, strongest_rivals
@@ -20,7 +20,7 @@ BEYOND = 1.2  # times the predicted distance: a fifth too far, the other side sh
 class BoundaryLook:
     """What was seen of some correct samples."""
 
-    still_right: FloatArray  # (n,) bool: a fifth beyond its predicted boundary the sample is still decided correctly
+    still_right: BoolArray  # (n,): a fifth beyond its predicted boundary the sample is still decided correctly
     spread: FloatArray  # (n,): |g|_1 / (|g|_2 sqrt(D)) of the gradient of its margin; 1 where all pixels matter alike
 
 
