@@ -9,7 +9,7 @@ import pytest
 
 from gfscore import Samples, audit_models, views
 from gfscore.cli.main import run
-from gfscore.jobs.robustness import audit_first_order
+from gfscore.jobs.given_gradients import audit_first_order
 from gfscore.results import Metric
 
 HOSTILE = r"a_b & 50% | $x$ <i> \n"

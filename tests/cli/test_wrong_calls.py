@@ -95,7 +95,7 @@ def names():
         ('audit(net, (X, Y), batch_size="many")', "batch_size is str. Give a whole number."),
         (
             'audit(net, (X, Y), engine="ray")',
-            "a model or data in memory runs on this machine only; --engine ray computes",
+            "a model or data in memory cannot be opened by the workers of a cluster",
         ),
         ('audit(L, Y, delta="small")', "delta is str. Give a number."),
         ("audit(L, Y, seed=1.5)", "seed is float. Give a whole number."),

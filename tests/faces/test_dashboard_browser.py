@@ -14,7 +14,7 @@ from statistics import median
 
 import numpy as np
 import pytest
-from test_dashboard import expected_cards, npz, samples_of
+from test_dashboard import audit_of, expected_cards, npz, samples_of
 
 import gfscore
 from gfscore.dashboard.controls import TEMPERATURES
@@ -124,7 +124,7 @@ def test_the_zoo_opens_and_the_temperature_slider_gives_the_right_numbers(page, 
     started(page, zoo)
     assert cards(page) == expected_cards(gfscore.audit(standard.logits, standard.labels).model)
     press(page, "Temperature T", "ArrowRight", 5)
-    wanted = expected_cards(gfscore.audit(standard.logits, standard.labels, temperature=TEMPERATURES[45]).model)
+    wanted = expected_cards(audit_of(standard, temperature=TEMPERATURES[45]))
     until(page, lambda: cards(page) == wanted)
     settled(page)
     page.set_viewport_size({"width": 1400, "height": 2100})

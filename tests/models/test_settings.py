@@ -2,7 +2,7 @@
 
 import argparse
 import textwrap
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from gfscore.engines.workers import Job, ShardWorker, Work
 from gfscore.inputs.models.fingerprints import module_fingerprint
 from gfscore.inputs.probes import to_bytes
 from gfscore.measures import Logits
+from gfscore.measures.sending import to_plain
 from gfscore.storage.store import Store
 
 torch = pytest.importorskip("torch")
@@ -141,14 +142,14 @@ def test_a_worker_with_another_setting_refuses(tmp_path):
     job = Job(
         model="torch:settingsnet:make",
         data="data.npz",
-        recipe=of.recipe(Logits()),
+        parts=of.parts(),
         probe=to_bytes(of.check().probe).hex(),
+        measure=to_plain(Logits()),
     )
-    work = Work(jobs=(job,), how=how, folder=str(tmp_path), run="run", notes=str(tmp_path))
-    asked = {"job": np.array([0]), "shard": np.array([0])}
-    assert ShardWorker(work.to_plain())(asked)["error"].tolist() == [""]
+    work, rows = Work(how=how, folder=str(tmp_path), run="run", notes=str(tmp_path)), slice(0, of.n_samples)
+    assert ShardWorker(work.to_plain()).answer(asdict(job), 0, rows, b"").error == ""
     setting(tmp_path, "lambda", 0.5)
-    (error,) = ShardWorker(work.to_plain())(asked)["error"].tolist()
+    error = ShardWorker(work.to_plain()).answer(asdict(job), 0, rows, b"").error
     assert "model torch:settingsnet:make is not the same here as where the run was started" in error
 
 

@@ -17,6 +17,7 @@ from gfscore.jobs.given_words import HERE, WRITTEN
 from gfscore.results import Audit
 
 READ = {
+    "audits",
     "baseline",
     "class_names",
     "config",

@@ -370,7 +370,7 @@ def test_a_share_of_radii_stands_in_every_form_of_the_report(radii):
     line = words.metric_lines(model)[0]
     assert line.key == "robust_accuracy"
     assert line.value.startswith(f"{share} [")
-    assert "above 0.2" in line.meaning
+    assert "above 51/255" in line.meaning
     markdown, page = report.markdown(radii), report.html(radii)
     for text in (markdown, page):
         assert share in text

@@ -5,6 +5,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
@@ -12,7 +13,6 @@ from textwrap import fill
 from types import MappingProxyType
 from typing import Annotated, Any, Generic, TypeVar, cast, get_args, get_type_hints
 
-from gfscore.engines.ray import one_cluster
 from gfscore.errors import OptionError, WordError
 from gfscore.jobs.given_words import (
     local_path,
@@ -205,10 +205,18 @@ class Job(Generic[Outcome]):
             for name, group in self._groups.items()
         }
         try:
-            with one_cluster(getattr(values.get("face"), "status", lambda _text: None)):
+            with self._engines(values.get("face")):
                 return self.function(**{name: values[name] for name in self._given}, **groups)
         except Planned as plan:
             return cast("Outcome", plan.found)
+
+    def _engines(self, face: Face | None) -> AbstractContextManager[None]:
+        """What lets everything in the job share one cluster; a job that runs no model loads no engine."""
+        if "engine" not in self._written.parameters:
+            return nullcontext()
+        from gfscore.engines.ray import one_cluster
+
+        return one_cluster(getattr(face, "status", lambda _text: None))
 
     def _by_new_names(self, words: dict[str, Any]) -> dict[str, Any]:
         found = dict[str, Any]()

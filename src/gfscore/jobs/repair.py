@@ -167,7 +167,6 @@ def repair(
     >>> found.gained, found.decisive.worst_before.class_, [round(each, 1) for each in found.bias]
     (True, '2', [-0.3, -0.3, 0.6])
     """
-    run.refuse_ray("a repair")
     given = Asked(model=model, data=data) if inputs is None else arrange(inputs, data, model)
     logits, asked, data = given.checked(run.names, words, probabilities=probabilities)
     files = watch(logits, groups)

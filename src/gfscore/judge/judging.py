@@ -34,7 +34,7 @@ from gfscore.score_titles import title_of
 LEVEL_ROUNDING = 1e-12  # on the comparison of two levels
 ESTIMATED = Flag(
     code="estimated_radii",
-    message="robust accuracy is estimated by first-order radii, which bound nothing: attacks may do better. The error "
+    message="robust accuracy is estimated by radii, which bound nothing: attacks may leave less or more. The error "
     "level is about the choice of samples. gfscore check --autoattack attacks.",
 )
 CONFIDENCES = Flag(

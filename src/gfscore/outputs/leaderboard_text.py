@@ -21,7 +21,7 @@ SOURCES = {
     "attacked": "attacks on every sample: what they left correct",
     "bounded": "attacks on some samples, and radii that predict the others: an interval that holds for the attack",
     "certified": "certified radii: proven, under their premise",
-    "estimated": "first-order radii: estimated, no bound",
+    "estimated": "radii: estimated, no bound",
 }
 
 

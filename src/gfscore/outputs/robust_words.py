@@ -157,9 +157,7 @@ def no_claim_text(model: ModelAudit) -> str:
     """What robust accuracies do not say; empty where they are proven, or not there."""
     if model.robustness is None or model.robustness.kind == "certified":
         return ""
-    return (
-        "That attacks leave as much as the robust accuracy says. An attack that is run (gfscore check) may do better."
-    )
+    return "That attacks leave what the robust accuracy says: they may leave less or more. gfscore check runs one."
 
 
 def card_name(model: ModelAudit, *, worst: bool = False) -> str:

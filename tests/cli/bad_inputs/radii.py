@@ -67,11 +67,6 @@ def radii_of_streamed_logits(folder):
     return ["audit", "--stream", "net.npz", "--score", "first-order", "--norm", "linf"]
 
 
-@case("a first-order radius runs on this machine only; --engine ray computes logits. Leave --engine out.")
-def radii_on_a_cluster(folder):
-    return [*RUN, "--engine", "ray", "--radii", "10"]
-
-
 @case("robust_accuracy is at a size of attack, and '0.3' names none. Write 0.3@2/255.")
 def rule_without_a_size(folder):
     return ["gate", *RUN[1:], "--robust-accuracy", "0.3"]

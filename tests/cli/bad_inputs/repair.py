@@ -51,11 +51,6 @@ def judge_data_for_logits(folder):
     return ["repair", logits(folder), "--judge-data", "zoo:digits"]
 
 
-@case("a repair runs on this machine only; --engine ray computes logits. Leave --engine out.")
-def repair_on_a_cluster(folder):
-    return [*ON_DIGITS, "--engine", "ray"]
-
-
 @case("eps 0 is not the size of an attack. Give one in [0, 1] pixels, such as 2/255.")
 def repair_at_no_size(folder):
     return [*ON_DIGITS, "--eps", "0"]

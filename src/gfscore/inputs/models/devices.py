@@ -24,6 +24,7 @@ TORCH_DEVICES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "cuda": (lambda torch: bool(torch.cuda.is_available()), "Install torch with CUDA and a driver"),
     "mps": (lambda torch: bool(torch.backends.mps.is_available()), "Use a Mac with Apple silicon"),
 }
+SESSIONS = "onnxruntime"
 # The provider of onnxruntime for each device, what it is told, and the package that has it; the best first.
 PROVIDERS: dict[str, tuple[str, dict[str, str], str]] = {
     "cuda": ("CUDAExecutionProvider", {"use_tf32": "0"}, "Install onnxruntime-gpu"),
@@ -165,7 +166,7 @@ def _place_session(model: Any, word: str, *, held: bool, threads: int | None, on
     kind, _, number = wanted[0].partition(":")
     if kind not in there:
         cure = PROVIDERS[kind][2] if kind in PROVIDERS else "Give a torch model"
-        raise _missing("onnxruntime", word, [*there, CPU], cure, on_ray=on_ray)
+        raise _missing(SESSIONS, word, [*there, CPU], cure, on_ray=on_ray)
     provider, told, _ = PROVIDERS[kind]
     said = told | ({"device_id": number} if number else {})
     try:
