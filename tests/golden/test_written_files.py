@@ -87,7 +87,7 @@ def test_the_run_and_its_score_mean_the_same(audit):
 def test_what_another_version_adds_is_no_obstacle(audit):
     changed = json.loads(audit.to_json())
     run = changed["models"][4]["run"]
-    run["device"] = run["preprocessing"]["padding"] = "new"
+    run["weather"] = run["preprocessing"]["padding"] = "new"
     del run["batch_size"]  # as the dashboard wrote it
     changed["models"][4]["score"]["settings"]["invented"] = "new"
     changed["ranking"]["score_and_luck"] = changed["ranking"]["score_and_reference"]

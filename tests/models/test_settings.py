@@ -146,7 +146,7 @@ def test_a_worker_with_another_setting_refuses(tmp_path):
         probe=to_bytes(of.check().probe).hex(),
         measure=to_plain(Logits()),
     )
-    work, rows = Work(how=how, folder=str(tmp_path), run="run", notes=str(tmp_path)), slice(0, of.n_samples)
+    work, rows = Work(how=how, folder=str(tmp_path), run="run", notes=str(tmp_path)), (0, of.n_samples)
     assert ShardWorker(work.to_plain()).answer(asdict(job), 0, rows, b"").error == ""
     setting(tmp_path, "lambda", 0.5)
     error = ShardWorker(work.to_plain()).answer(asdict(job), 0, rows, b"").error

@@ -377,5 +377,5 @@ def test_a_share_of_radii_stands_in_every_form_of_the_report(radii):
     for entry in model.classes:
         assert f"{100 * entry.robust_accuracy.value:.1f} %" in markdown
     values = ",".join(f"{entry.robust_accuracy.value:g}" for entry in model.classes)
-    assert f'"title":"robust at 0.2","value":[{values}]' in page
+    assert f'"title":"robust at 51/255","value":[{values}]' in page
     assert "gfscore_robust_accuracy" in report.model_card(radii)
