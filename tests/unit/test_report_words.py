@@ -93,7 +93,7 @@ class TestRobustAccuracyFirst:
 
     def test_it_is_claimed_as_an_estimate(self, model):
         assert words.claimed(model)[0].endswith("above eps, which estimates the accuracy under attacks.")
-        assert words.not_claimed(model)[0].startswith("That attacks leave as much as the robust accuracy says.")
+        assert words.not_claimed(model)[0].startswith("That attacks leave what the robust accuracy says")
 
     def test_without_radii_nothing_is_said_of_it(self, uneven):
         page = report.html(audit_of(uneven))
