@@ -106,14 +106,14 @@ def margins_and_gradients(
     device = module.scale.device
 
     def few(rows: slice) -> tuple[FloatArray, FloatArray]:
-        inputs = torch.from_numpy(np.ascontiguousarray(pixels[rows])).to(device).requires_grad_(requires_grad=True)
+        inputs = to_device(torch, np.ascontiguousarray(pixels[rows]), device).requires_grad_(requires_grad=True)
         logits = module(inputs)
-        own_class = torch.from_numpy(np.array(labels[rows, None])).to(device)
+        own_class = to_device(torch, np.array(labels[rows, None]), device)
         if isinstance(rivals, int):
             others = logits.detach().scatter(1, own_class, -torch.inf)
             chosen = others.topk(min(rivals, others.shape[1] - 1), dim=1).indices
         else:
-            chosen = torch.from_numpy(np.array(rivals[rows])).to(device)
+            chosen = to_device(torch, np.array(rivals[rows]), device)
         margins = logits.gather(1, own_class) - logits.gather(1, chosen)
         sums = margins.sum(dim=0)
         gradients = [torch.autograd.grad(one, inputs, retain_graph=True)[0].flatten(1) for one in sums]
@@ -121,7 +121,8 @@ def margins_and_gradients(
         return tuple(found.detach().cpu().numpy() for found in (margins, stacked))
 
     if device.type != "cpu":
-        return few(slice(None))
+        with computing(torch, device):  # the backward pass too: it takes the precision of its moment
+            return few(slice(None))
     columns = max(pixels[0].size, PIECE_PIXELS // MOST_IMAGES)
     pieces = list(row_chunks(len(pixels), columns, values=PIECE_PIXELS, shared=True))
     with _one_thread_each(torch):
