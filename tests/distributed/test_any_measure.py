@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,7 +21,8 @@ from gfscore.engines.local import compute_shard
 from gfscore.engines.ray import one_cluster
 from gfscore.engines.workers import Job, ShardWorker, Work
 from gfscore.inputs.probes import to_bytes
-from gfscore.measures import Assault, Attacks, Logits, Slopes, Sums, Votes
+from gfscore.measures import Assault, Attacks, Logits, RadiusSums, Slopes, Sums, Votes
+from gfscore.measures.rival_slopes import RivalSlopes
 from gfscore.measures.row_lists import ListMeasure, LogitsOfRows, SlopesOfRows
 from gfscore.measures.sending import from_plain, to_plain
 from gfscore.measures.summary_files import SUM
@@ -63,6 +64,7 @@ def answered(of, measure, rows, tmp_path):
 def measures(of, samples):
     """Each measure, and the rows it is asked for."""
     estimated = FirstOrder(norm="linf", directions=4, eps=2 / 255)
+    all_rivals = FirstOrder(norm="linf", rivals=9, refine=0)
     attack = Attacks.of(Assault(norm="linf", eps=0.1, quick=True), [[3, 9, 20], [31, 12]], block=2)
     radii = np.full(of.n_samples, 0.4)
     towards = np.stack([np.arange(0, 40, 4), samples.logits.argmax(axis=1)[::4]])
@@ -74,6 +76,9 @@ def measures(of, samples):
         "estimated slopes": (Slopes(samples=samples, how=estimated), FEW),
         "slopes of some rows": (Slopes(samples=samples, how=estimated, only=np.array([2, 9, 10, 23, 30])), FEW),
         "slopes by gradients": (Slopes(samples=samples, how=FirstOrder(norm="l2"), gradients=True), FEW),
+        "rival slopes": (RivalSlopes(samples=samples, how=replace(estimated, rivals=9)), FEW),
+        "rival slopes by gradients": (RivalSlopes(samples=samples, how=all_rivals, gradients=True), FEW),
+        "sums of radii": (RadiusSums(how=estimated, ladder=(2 / 255,), gradients=False, per_class=2), FEW),
         "attacks": (attack, slice(2, 4)),
         "logits of rows": (LogitsOfRows(), IN_ANY_ORDER),
         "estimated slopes of rows": (SlopesOfRows(how=estimated), IN_ANY_ORDER),
@@ -94,9 +99,10 @@ def numbers(part):
 
 NAMES = (
     *("logits", "sums", "votes", "estimated slopes", "slopes of some rows", "slopes by gradients", "attacks"),
+    *("rival slopes", "rival slopes by gradients", "sums of radii"),
     *("logits of rows", "estimated slopes of rows", "slopes of rows by gradients", "bisection", "premise"),
 )
-GRADIENTS = ("slopes by gradients", "slopes of rows by gradients", "attacks", "premise")
+GRADIENTS = ("slopes by gradients", "rival slopes by gradients", "slopes of rows by gradients", "attacks", "premise")
 
 
 @pytest.mark.parametrize("name", NAMES)
