@@ -72,15 +72,22 @@ def test_merging_is_associative():
     )
 
 
+def audited_both_ways(method, activation, groups):
+    """Samples as they are given to an audit, its options, and the audit of the sums of their pieces."""
+    samples = some_samples(groups=groups, dtype=np.float16)
+    options = Options(interval=method, activation=activation, permutations=0, seed=7)
+    pieces = cut(samples, [1, 77, 500], activation=activation, seed=7)
+    return samples, options, audit_summary(merge_summaries(pieces[::-1]), options, name="m")
+
+
 @pytest.mark.parametrize("method", ["blocks", "mixture", "kl", "bernstein", "hoeffding"])
 @pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
 @pytest.mark.parametrize("groups", [False, True])
-def test_an_audit_of_merged_pieces_equals_that_of_the_samples(method, activation, groups):
-    samples = some_samples(groups=groups, dtype=np.float16)
-    options = Options(interval=method, activation=activation, permutations=0, seed=7)
+def test_an_audit_of_merged_pieces_equals_that_of_the_samples(method, activation, groups, monkeypatch):
+    """Of the samples as counts, whatever the method: sums have no order to bet in."""
+    samples, options, found = audited_both_ways(method, activation, groups)
+    monkeypatch.setattr(Method, "order_free", property(lambda _method: True))
     whole = audit_models({"m": samples}, options).model
-    pieces = cut(samples, [1, 77, 500], activation=activation, seed=7)
-    found = audit_summary(merge_summaries(pieces[::-1]), options, name="m")
     numbers, flags = as_numbers(found)
     expected, expected_flags = as_numbers(whole)
     assert flags == expected_flags
@@ -90,6 +97,32 @@ def test_an_audit_of_merged_pieces_equals_that_of_the_samples(method, activation
     assert numbers == approximately(expected)
     low, high = found.nrgc.interval
     assert low <= found.nrgc.value <= high == pytest.approx(whole.nrgc.interval[1], abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["kl", "bernstein", "hoeffding"])
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
+@pytest.mark.parametrize("groups", [False, True])
+def test_an_order_of_the_samples_narrows_what_is_bet_on_and_nothing_else(method, activation, groups):
+    """Bets on two classes, on who is the worst, and on rounds of all classes take samples one after the other."""
+    samples, options, found = audited_both_ways(method, activation, groups)
+    whole = audit_models({"m": samples}, options).model
+    numbers, expected = as_numbers(found)[0], as_numbers(whole)[0]
+    for content in (numbers, expected):
+        del content["worst_set"], content["class_mean_interval"], content["aggregate_interval"], content["curves"]
+        for metric in ("rdi", "nrgc", "fp_great"):
+            del content[metric]["interval"]
+    assert numbers == approximately(expected)
+    assert set(found.worst_set) >= set(whole.worst_set)
+    assert found.rdi.interval[0] == pytest.approx(whole.rdi.interval[0], abs=1e-9)
+    assert found.rdi.interval[1] >= whole.rdi.interval[1]
+    for one, other in (
+        (found.class_mean_interval, whole.class_mean_interval),
+        (found.aggregate_interval, whole.aggregate_interval),
+        (found.fp_great.interval, whole.fp_great.interval),  # of the class mean and the RDI
+    ):
+        assert one[1] - one[0] >= other[1] - other[0]
+    # What an order spends on the worst set, sums spend on averages: the NRGC, which nobody bets on, is narrower.
+    assert found.nrgc.value <= found.nrgc.interval[1] <= whole.nrgc.interval[1] + 1e-9
 
 
 def approximately(content):
