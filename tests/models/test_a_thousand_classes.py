@@ -55,7 +55,8 @@ def made_up(tmp_path_factory):
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's /proc")
 @pytest.mark.parametrize("n", [600, pytest.param(5000, marks=pytest.mark.long)])
 def test_radii_of_a_thousand_classes_are_planned_streamed_killed_and_resumed(made_up, tmp_path, capsys, monkeypatch, n):
-    monkeypatch.setattr(trials, "SECONDS", 0.5)
+    for name, value in {"SECONDS": 60.0, "ENOUGH": 0.0, "PIECES": 1}.items():
+        monkeypatch.setattr(trials, name, value)  # one piece of the largest size, however busy the machine is
     what = ["audit", "--stream", *made_up(n), *RADII, "--permutations", "0"]
     store = tmp_path / "store"
     assert run([*what, "--store", str(store), "--dry-run", "--json"]) == 0
@@ -74,12 +75,12 @@ def test_radii_of_a_thousand_classes_are_planned_streamed_killed_and_resumed(mad
     (left,) = DryRun.from_json(capsys.readouterr().out).models[0].measures
     assert 0 < left.stored < n  # what was kept before the kill
     measured = (
-        EAGER + "from gfscore.cli.main import run; import resource; code = run(sys.argv[1:]); "
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss); sys.exit(code)"
+        EAGER + "from gfscore.cli.main import run; code = run(sys.argv[1:]); "
+        "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]); sys.exit(code)"
     )
     done = subprocess.run([sys.executable, "-c", measured, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) / 1024 < 500  # MB at most, of the whole process
+    assert int(done.stdout) / 1024 < 500  # MB at most, of the whole process; ru_maxrss has that of pytest in it
 
     assert run([*what, "--store", str(tmp_path / "other"), "--out", str(tmp_path / "whole"), "-q"]) == 0
     found, expected = (json.loads((tmp_path / name / "audit.json").read_text()) for name in ("killed", "whole"))

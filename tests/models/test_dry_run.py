@@ -93,7 +93,7 @@ def test_passes_of_radii_are_exact_once_logits_are_known(tmp_path):
 def test_passes_of_sums_of_radii_are_those_of_the_run(tmp_path, per_class):
     run = fake_run(tmp_path)
     measured(run, Logits())
-    measure = RadiusSums(how=HOW, ladder=(2 / 255,), by_gradients=False, per_class=per_class)
+    measure = RadiusSums(how=HOW, ladder=(2 / 255,), gradients=False, per_class=per_class)
     amount, _ = planned(run, radius_sums_step(run, measure))
     assert amount.are == "exact"
     assert rows_seen(run, lambda: summed(run, measure)) == amount.forward
