@@ -24,6 +24,8 @@ from gfscore.results import Audit
 pytest.importorskip("streamlit")
 LIMIT = 20  # MB of an upload
 PATIENCE = 180_000  # ms; on a machine with other work a page may take long, and that is no failure of it
+CARDS = """cards => cards.map(card => ["Label", "Value", "Delta"].map(
+    part => card.querySelector(`[data-testid="stMetric${part}"]`)?.innerText.trim() ?? ""))"""
 HOSTILE = [
     "<script>document.title='owned'</script>",
     "**bold** [x](https://evil.example) :smile: :red[r]",
@@ -87,19 +89,15 @@ def settled(page) -> None:
 
 
 def started(page, url) -> None:
+    page.set_default_timeout(PATIENCE)
     page.goto(url)
     page.get_by_test_id("stMetric").first.wait_for(timeout=PATIENCE)
     settled(page)
 
 
 def cards(page) -> dict[str, tuple[str, str]]:
-    return {
-        card.get_by_test_id("stMetricLabel").inner_text().strip(): (
-            card.get_by_test_id("stMetricValue").inner_text().strip(),
-            card.get_by_test_id("stMetricDelta").inner_text().strip(),
-        )
-        for card in page.get_by_test_id("stMetric").all()
-    }
+    found = page.get_by_test_id("stMetric").evaluate_all(CARDS)  # in one look: cards come and go while the script runs
+    return {label: (value, delta) for label, value, delta in found}
 
 
 def until(page, condition, seconds=PATIENCE / 1000) -> None:

@@ -212,7 +212,9 @@ def _labels(lines: Sequence[_Line], width: int, height: int) -> list[style.Part]
         most = places[place] - APART
     found = []
     for place, line in enumerate(lines):
-        leader = style.chart_of([{}]).mark_rule(color=line.color, strokeWidth=0.8, opacity=0.7)
+        leader = style.chart_of([{}]).mark_rule(
+            color=line.color, strokeWidth=0.8, opacity=0.7, aria=False
+        )  # nothing to read out
         across = {"x": alt.value(width + 2), "x2": alt.value(width + LEADER)}
         found.append(leader.encode(**across, y=alt.value(ends[place]), y2=alt.value(places[place])))
         bold = "bold" if line.weight >= 2 else "normal"
