@@ -270,8 +270,8 @@ def test_passes_of_autoattack_are_at_most_what_is_said():
     """On a network that nothing breaks, every part of AutoAttack runs to its end."""
     import torch
 
-    from gfscore.attacks.gradient_attacks import autoattack
     from gfscore.attacks.witnesses import Targets
+    from gfscore.measures.sized_attacks import autoattack
 
     class Module(torch.nn.Module):
         def __init__(self):

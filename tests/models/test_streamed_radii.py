@@ -13,8 +13,10 @@ from gfscore.engines.local import first_order_rows, summed
 from gfscore.errors import FileError, ModelError, SamplesError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import CallableModel, load_model
+from gfscore.jobs import radius_trust
+from gfscore.judge import radius_flags
 from gfscore.judge.robust_accuracy import eps_ladder
-from gfscore.measures import RadiusSums, Run, radii
+from gfscore.measures import RadiusSums, Run, boundary, radii
 from gfscore.measures.summary_files import _metadata, summary_from_bytes, summary_to_bytes
 from gfscore.scores import FirstOrder, Norm, RadiusCounts
 from gfscore.storage.store import Store
@@ -99,6 +101,28 @@ def test_a_stream_of_radii_has_the_scores_of_the_audit_that_holds_everything(tmp
     assert not [
         path for path in (tmp_path / "True").rglob("*") if path.suffix == ".safetensors" and "sum" not in path.name
     ]
+
+
+@with_gradients
+@pytest.mark.parametrize("words", [{}, {"score": "first-order", "norm": "l2"}, {"radii": 30}])
+def test_a_stream_doubts_radii_by_the_samples_that_the_other_audit_looks_at(tmp_path, monkeypatch, words):
+    real, seen = boundary.look_at_rows, []
+
+    def looking(*arguments):
+        seen.append(real(*arguments))
+        return seen[-1]
+
+    for module in (boundary, radius_trust):
+        monkeypatch.setattr(module, "look_at_rows", looking)
+    monkeypatch.setattr(radius_flags, "MOST_STILL_RIGHT", -1.0)
+    monkeypatch.setattr(radius_flags, "LEAST_SPREAD", 2.0)
+    whole, streamed = audits(tmp_path, **words)
+    assert_alike(whole, streamed)
+    assert {"boundary_not_there", "slopes_in_few_pixels"} <= {flag.code for flag in streamed.flags}
+    one, other = seen
+    assert len(one.spread) > 30
+    np.testing.assert_array_equal(one.still_right, other.still_right)
+    assert other.spread == pytest.approx(one.spread, rel=1e-6)
 
 
 def test_no_radii_are_measured_where_none_are_wanted(tmp_path):

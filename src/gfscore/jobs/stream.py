@@ -22,12 +22,13 @@ from gfscore.jobs.calling import Face, Progress, listed_paths
 from gfscore.jobs.named_files import NamedFiles, model_names, name_models, refuse_repeated
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.probing import input_flags
+from gfscore.jobs.radius_trust import trust_flags_of_sums
 from gfscore.jobs.robustness import MeasuredRadii
 from gfscore.jobs.sources import LOGITS_FILES, SAY_BOTH, open_runs
 from gfscore.jobs.stages import Origin, audit_summary, score_samples
 from gfscore.jobs.summed_radii import flags_of_sums, radius_sums, sum_robustness
-from gfscore.measures import Measure, Run, Sums
-from gfscore.results import ModelAudit
+from gfscore.measures import Measure, RadiusSums, Run, Sums
+from gfscore.results import Flag, ModelAudit
 from gfscore.samples import Samples, TableNotes
 from gfscore.storage import Watched, redact, refuse_changed, refuse_unreadable, sha256
 from gfscore.summaries import Look, Summary, Tally
@@ -229,17 +230,19 @@ def _stream_runs(
     probabilities: bool,
 ) -> list[ModelAudit]:
     """Run every model on every data set and audit the sums of its scores; on a cluster, no logits leave a worker."""
-    sums, reasons = sums_of(options, probabilities=probabilities), dict[Run, str]()
+    sums, measures = sums_of(options, probabilities=probabilities), dict[Run, tuple[Measure[Summary], str]]()
 
     def asked(each: Run) -> tuple[Measure[Summary], Progress, Look]:
-        measure, reasons[each] = _measure(each, sums, options)
+        measure, _ = measures[each] = _measure(each, sums, options)
         return measure, face.bar(each.name, measure.name), _looks(face, options, each.name)
 
     in_turn = InTurn(asked, measure=summed)
     found = chain.from_iterable(map(in_turn.add, open_runs(models, data, run)))
     audits = []
     for each, summary in chain(found, in_turn.rest()):
-        flags = () if options.radius is None else flags_of_sums(summary, options.radius, reasons.pop(each))
+        (measure, why), flags = measures.pop(each), tuple[Flag, ...]()
+        if isinstance(measure, RadiusSums):
+            flags = (*flags_of_sums(summary, measure.how, why), *trust_flags_of_sums(each, measure))
         origin = Origin(each.data.source, each.data.seed, each.about)
         with naming(each.name):
             sizes = each.data.class_sizes

@@ -6,6 +6,7 @@ from gfscore.engines.local import summed
 from gfscore.errors import MissingExtraError, ModelError, OptionError, first_line
 from gfscore.jobs.calling import Face
 from gfscore.jobs.common_words import RADII
+from gfscore.jobs.radius_trust import trust_flags_of_sums
 from gfscore.jobs.robustness import MeasuredRadii, has_gradients, not_measured, of_part, too_many_classes
 from gfscore.judge.robust_accuracy import eps_ladder, summed_robustness, with_robustness
 from gfscore.measures import RadiusSums, Run
@@ -54,12 +55,13 @@ def sum_robustness(
         progress = of_part(face.bar(run.name, RADII), measure.drawn(run))
         found = summed(run, measure, progress)
         flags = flags_of_sums(found, measure.how, why)
+        doubts = trust_flags_of_sums(run, measure)
     except (ModelError, OptionError) as error:
         if radii.is_asked:
             raise
         return with_robustness(model, None, (not_measured(first_line(error)),))
     counted = None if found.radii is None else summed_robustness(found.radii, found.counts, model, delta=delta)
-    return with_robustness(model, counted, radii.beside(flags))
+    return with_robustness(model, counted, (*radii.beside(flags), *doubts))
 
 
 def part_sums(run: Run, radii: MeasuredRadii, count: int | None) -> tuple[RadiusSums, str]:

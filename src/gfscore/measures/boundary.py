@@ -1,6 +1,7 @@
 """A look at the boundary that radii predict: whether it is there, and how the slopes are spread over the pixels."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,17 +30,28 @@ def look_at_boundary(run: Run, samples: Samples, how: FirstOrder, rows: IntArray
 
     Which ones is decided by their ids, so a second look sees the same.
     """
+    asked = np.arange(samples.n_samples) if rows is None else rows
+    few = rows_to_look_at(asked, samples.sample_ids)
+    return look_at_rows(run, few, samples.logits[few], samples.labels[few], how)
+
+
+def rows_to_look_at(asked: IntArray, ids: Sequence[object] | None) -> IntArray:
+    """Some 64 of the rows that are asked for, by the ids of all, or their numbers."""
+    share = LOOKS / max(len(asked), 1)
+    drawn: BoolArray = np.array([is_drawn(ids[row] if ids else row, share) for row in asked.tolist()], dtype=bool)
+    return np.asarray(asked[drawn])
+
+
+def look_at_rows(run: Run, rows: IntArray, logits: FloatArray, labels: IntArray, how: FirstOrder) -> BoundaryLook:
+    """What those of the rows show that are classified correctly; ``logits`` (n, K) and ``labels`` (n,) are theirs."""
     from gfscore.inputs.models.gradients import margins_and_gradients
 
-    module, asked = run.differentiable(), np.arange(samples.n_samples) if rows is None else rows
-    rivals = strongest_rivals(samples.logits[asked], samples.labels[asked], how.rivals)
-    correct = is_leading(samples.logits[asked], samples.labels[asked], rivals)
-    ids = samples.sample_ids or range(samples.n_samples)
-    drawn = [bool(right) and is_drawn(ids[row], LOOKS / len(asked)) for row, right in zip(asked, correct, strict=True)]
-    few, rivals = asked[drawn], rivals[drawn]
+    rivals = strongest_rivals(logits, labels, how.rivals)
+    correct = is_leading(logits, labels, rivals)
+    few, rivals, labels = rows[correct], rivals[correct], labels[correct]
     if len(few) == 0:
         return BoundaryLook(still_right=np.zeros(0, dtype=bool), spread=np.zeros(0))
-    pixels, labels = run.pixels(few), samples.labels[few]
+    module, pixels = run.differentiable(), run.pixels(few)
 
     def looked(batch: slice) -> FloatArray:
         found = margins_and_gradients(module, pixels[batch], labels[batch], rivals[batch])
