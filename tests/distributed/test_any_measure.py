@@ -98,8 +98,8 @@ def numbers(part):
 
 
 NAMES = (
-    *("logits", "sums", "votes", "estimated slopes", "slopes of some rows", "slopes by gradients", "attacks"),
-    *("rival slopes", "rival slopes by gradients", "sums of radii"),
+    *("logits", "sums", "votes", "estimated slopes", "slopes of some rows", "slopes by gradients"),
+    *("rival slopes", "rival slopes by gradients", "sums of radii", "attacks"),
     *("logits of rows", "estimated slopes of rows", "slopes of rows by gradients", "bisection", "premise"),
 )
 GRADIENTS = ("slopes by gradients", "rival slopes by gradients", "slopes of rows by gradients", "attacks", "premise")

@@ -70,7 +70,7 @@ def draw_rows(ids: Iterable[object], codes: IntArray, count: int, seed: int) -> 
     A sample is drawn by the hash of its id, so that a larger part contains a smaller one, whatever the other samples.
 
     >>> draw_rows("abcdef", np.array([0, 0, 0, 1, 1, 1]), 2, seed=0)
-    array([1, 2, 3, 4])
+    array([1, 2, 3, 5])
     """
     keys = np.array([_lot(seed, each) for each in ids])
     order = np.lexsort((keys, codes))
