@@ -162,4 +162,4 @@ def test_a_student_audits_a_torch_module_on_a_loader_in_one_call(tmp_path):
     assert "Traceback" not in seen.raw
     assert "robust accuracy" in seen.text
     assert "FAIL model" in seen.text
-    assert "estimated by midpoint radii" in seen.text
+    assert "estimated by radii" in seen.text
