@@ -1,7 +1,8 @@
 """Accuracy under attack, class by class, beside scores that need none: how alike they rank, and the time each took."""
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,40 +10,52 @@ from numpy.typing import NDArray
 from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.attacks.claims import shares
 from gfscore.attacks.refuting import ScoredRun
+from gfscore.engines.local import score_first_order, shard_by_shard
 from gfscore.errors import naming
 from gfscore.inputs.data import random_rows
-from gfscore.inputs.preprocessing import Pixels
-from gfscore.measures import Assault
-from gfscore.measures.sized_attacks import autoattack, pgd
-from gfscore.measures.slopes import exact_norms
+from gfscore.measures import Assault, Attacks, Run
+from gfscore.measures.attack_remarks import tell
+from gfscore.measures.attacks import NOBODY
+from gfscore.measures.slopes import Gradients
 from gfscore.ranking import agreement
 from gfscore.results import AttackAgreements, AttackFreeScores, CrossCheck, Flag, ModelAudit
-from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER
-from gfscore.scores import FirstOrder, LocalScores, first_order_radii, great_scores, strongest_rivals
+from gfscore.scores import FirstOrder, LocalScores, great_scores
 from gfscore.views import radius_text
+
+TOGETHER = 50  # samples attacked together: all of them are, so that none is in vain; few enough to lose, and to spread
+
+Progress = Callable[[int, int], None]  # samples done, and how many there will be
 
 
 def with_cross_check(
-    audited: ModelAudit, subject: ScoredRun, assault: Assault, *, per_class: int | None, delta: float, seed: int = 0
+    audited: ModelAudit,
+    subject: ScoredRun,
+    assault: Assault,
+    *,
+    per_class: int | None,
+    delta: float,
+    seed: int = 0,
+    bar: Callable[[str], Progress] = lambda _name: lambda _done, _total: None,
 ) -> ModelAudit:
     """The audit with the accuracy under attack, whole and per class, of a random part of each class, or of all.
 
     A wrongly classified sample counts as broken, as AutoAttack and RobustBench have it. In the whole each class weighs
-    as much as it has audited samples, and intervals are as in :func:`~gfscore.attacks.with_refutation`.
+    as much as it has audited samples, and intervals are as in :func:`~gfscore.attacks.with_refutation`. What was
+    attacked is kept in the store of the run.
     """
     labels = subject.samples.labels
     rows = np.arange(len(labels)) if per_class is None else random_rows(labels, per_class, seed)
-    correct = rows[subject.local.predicted[rows] == labels[rows]]
+    correct, seconds = rows[subject.local.predicted[rows] == labels[rows]], dict[str, float]()
     with naming(audited.name):
-        module = subject.run.differentiable()
-        started = time.perf_counter()
-        standing, remarks = _standing(subject, correct, module, assault, seed)
-        seconds = {assault.name: time.perf_counter() - started}
-    survived = np.isin(rows, correct[standing])
-    scores, first_order = _scores(subject, rows, module, assault, seconds)
+        subject.run.differentiable()  # what has no gradients is refused before anything is measured
+        attacked = _attack(subject.run, correct, assault, seed, bar("attacks"))
+        if attacked.seconds is not None:
+            seconds[assault.name] = attacked.seconds
+        scores, first_order = _scores(subject, rows, assault, seconds, bar("radii"))
+    survived = np.isin(rows, correct[attacked.standing])
     names, totals = subject.samples.class_names, np.bincount(labels, minlength=subject.samples.n_classes)
-    whole, attacked = shares(survived, labels[rows], totals, names, delta)
+    whole, by_class = shares(survived, labels[rows], totals, names, delta)
     profiles = {field: class_means(values, labels[rows]) for field, values in scores.items()}
     ranked = class_means(survived, labels[rows])
     found = CrossCheck(
@@ -54,64 +67,84 @@ def with_cross_check(
         delta=delta,
         seconds=seconds,
         scores=AttackFreeScores(
-            **{field: dict(zip(attacked, means, strict=True)) for field, means in profiles.items()}
+            **{field: dict(zip(by_class, means, strict=True)) for field, means in profiles.items()}
         ),
         agreement=AttackAgreements(**{field: agreement(means, ranked) for field, means in profiles.items()}),
         first_order=first_order,
     )
-    flags = tuple(Flag(code="autoattack", message=f"AutoAttack remarks: {remark}") for remark in remarks)
-    classes = tuple(entry.model_copy(update={"attacked": attacked.get(entry.name)}) for entry in audited.classes)
+    flags = tuple(Flag(code="autoattack", message=f"AutoAttack remarks: {told}.") for told in attacked.remarks)
+    classes = tuple(entry.model_copy(update={"attacked": by_class.get(entry.name)}) for entry in audited.classes)
     return audited.model_copy(update={"cross_check": found, "classes": classes, "flags": audited.flags + flags})
 
 
-def _standing(
-    subject: ScoredRun, rows: IntArray, module: Any, assault: Assault, seed: int
-) -> tuple[BoolArray, tuple[str, ...]]:
-    """Which of the correctly classified rows no attack broke, (n,) bool; and what the attack remarked."""
-    if len(rows) == 0:
-        return np.zeros(0, dtype=bool), ()
-    targets = subject.targets(rows, np.full(len(rows), assault.eps), assault.norm)
-    if assault.quick:
-        return ~pgd(targets, module, seed=seed).found, ()
-    layout, n_classes = subject.run.model.layout, subject.samples.n_classes
-    witnesses, remarks = autoattack(targets, module, layout, n_classes=n_classes, seed=seed)
-    return ~witnesses.found, remarks
+class _Attacked(NamedTuple):
+    """What came out for samples that the model gets right."""
+
+    standing: BoolArray  # (n,)
+    remarks: tuple[str, ...]
+    seconds: float | None  # None where some was known before, or others computed it: no time to compare
+
+
+def _attack(run: Run, rows: IntArray, assault: Assault, seed: int, progress: Progress) -> _Attacked:
+    """Attack some rows, a block at a time, by whatever computes for the run; what the store has is not done again."""
+    measure = Attacks.of(assault, [rows], seed=seed, block=TOGETHER, remarks=not assault.quick)
+    blocks = range(len(measure.places) // TOGETHER)
+    found, started, known = list[FloatArray](), time.perf_counter(), run.engine is not None
+    progress(0, len(rows))
+    with shard_by_shard(run, measure, sure=blocks) as give:
+        for block in blocks:
+            part, was_known = give(block)
+            found.append(part)
+            known |= was_known
+            progress(min((block + 1) * TOGETHER, len(rows)), len(rows))
+    seconds = None if known else time.perf_counter() - started
+    whole = np.concatenate([np.zeros((0, measure.columns(run))), *found])
+    filled = np.array(measure.places, dtype=np.int64) != NOBODY
+    remarks = tell(whole[::TOGETHER, 1:].astype(np.float64), len(rows)) if measure.remarks else ()
+    return _Attacked(whole[filled, 0] == 1, remarks, seconds)
 
 
 def _scores(
-    subject: ScoredRun, rows: IntArray, module: Any, assault: Assault, seconds: dict[str, float]
+    subject: ScoredRun, rows: IntArray, assault: Assault, seconds: dict[str, float], progress: Progress
 ) -> tuple[dict[str, NDArray[Any]], str]:
     """Scores of the samples that need no attack, by the field of the result, and how the first-order radii were found.
 
-    ``seconds`` learns what each took.
+    ``seconds`` learns what each took where this process computed it: where a cluster did, or a store knew, there is no
+    time to compare.
     """
-    local, pixels, labels = subject.local, subject.run.pixels(rows), subject.samples.labels[rows]
+    run, local, samples = subject.run, subject.local, subject.samples.rows(rows)
+    if run.engine is None:
+        pixels, started = run.pixels(rows), time.perf_counter()
+        run.logits_of(pixels)
+        seconds["forward passes"] = time.perf_counter() - started
     started = time.perf_counter()
-    samples = Samples.of(subject.run.logits_of(pixels), labels)
-    forward = time.perf_counter()
     great = great_scores(samples, **subject.confidences)
-    scored = time.perf_counter()
-    seconds |= {"forward passes": forward - started, "great from logits": scored - forward}
+    seconds["great from logits"] = time.perf_counter() - started
     if local.name == FIRST_ORDER and local.norm == assault.norm:  # perhaps read from a store: no time to compare
         radii, text = local.values[rows], f"{describe_radii(local)}; those of the audit"
     else:
         radius = FirstOrder(norm=assault.norm)
-        radii = _first_order_radii(subject, samples, pixels, module, radius)
-        seconds[FIRST_ORDER] = time.perf_counter() - scored + forward - started
+        radii, taken = _first_order_radii(subject, rows, radius, progress)
         text = f"{radius_text(radius.measure(gradients=True))}, {radius.rivals} rivals; made for this check"
-    scores = {"clean_accuracy": great.predicted == labels, "great": great.values, "first_order": radii > assault.eps}
-    return scores, text
+        if taken is not None:
+            seconds[FIRST_ORDER] = taken + seconds["forward passes"]
+    right = great.predicted == samples.labels
+    return {"clean_accuracy": right, "great": great.values, "first_order": radii > assault.eps}, text
 
 
 def _first_order_radii(
-    subject: ScoredRun, samples: Samples, pixels: Pixels, module: Any, how: FirstOrder
-) -> FloatArray:
-    """First-order radii from gradients, refined at midpoints, a batch at a time."""
-    rivals = strongest_rivals(samples.logits, samples.labels, how.rivals)
-    own = np.take_along_axis(samples.logits, samples.labels[:, None], axis=1)
-    margins = own - np.take_along_axis(samples.logits, rivals, axis=1)
-    norms = exact_norms(subject.run, module, pixels, samples.labels, rivals, how, np.arange(len(pixels)))
-    return first_order_radii(margins, norms)
+    subject: ScoredRun, rows: IntArray, how: FirstOrder, progress: Progress
+) -> tuple[FloatArray, float | None]:
+    """First-order radii of some rows from gradients; and the time they took, where this process measured them all."""
+    before, started = list[int](), time.perf_counter()
+
+    def seen(done: int, total: int) -> None:
+        before.append(done)
+        progress(done, total)
+
+    local = score_first_order(subject.run, subject.samples, how, gradients=Gradients.YES, only=rows, progress=seen)
+    all_here = subject.run.engine is None and before[0] == 0
+    return local.values, time.perf_counter() - started if all_here else None
 
 
 def describe_radii(local: LocalScores) -> str:

@@ -136,12 +136,12 @@ def _attack(audited: ModelAudit, subject: ScoredRun, options: CheckOptions, per_
     """The audit with its accuracy under attack: of a random part of each class, or of all, from few attacks."""
     assault, delta, seed = options.assault, options.delta, options.seed
     assert assault is not None  # noqa: S101 (who calls this has asked for one)
-    if options.budget is None:
-        return with_cross_check(audited, subject, assault, per_class=per_class, delta=delta, seed=seed)
 
     def bar(what: str) -> Progress:
         return face.bar(audited.name, what)
 
+    if options.budget is None:
+        return with_cross_check(audited, subject, assault, per_class=per_class, delta=delta, seed=seed, bar=bar)
     return with_few_attacks(
         audited,
         subject,

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import OptionError
+from gfscore.measures.attack_remarks import encode
 from gfscore.measures.run import RowMeasure, RowsDone, Run
 from gfscore.measures.sized_attacks import STANDARD, autoattack, pgd
 from gfscore.measures.targets import Targets
@@ -49,8 +50,9 @@ class Assault:
 class Attacks(RowMeasure):
     """Whether samples withstand an attack, (n, 1): 1 or 0; NaN in the places that no sample fills.
 
-    A row is a place in the order of the draw, not a sample: a shard is a block of it. What a model gets wrong anyway
-    has 0 and is not attacked.
+    With ``remarks`` two more columns hold what AutoAttack remarked on the block of each
+    (:mod:`~gfscore.measures.attack_remarks`). A row is a place in the order of the draw, not a sample: a shard is a
+    block of it. What a model gets wrong anyway has 0 and is not attacked.
     """
 
     name = "attacked"
@@ -58,9 +60,18 @@ class Attacks(RowMeasure):
     places: tuple[int, ...]  # the sample in each place, block after block, or NOBODY
     seed: int = 0
     block: int = BLOCK
+    remarks: bool = False  # whether those of AutoAttack are kept
 
     @classmethod
-    def of(cls, assault: Assault, orders: Sequence[ArrayLike], *, seed: int = 0, block: int = BLOCK) -> "Attacks":
+    def of(
+        cls,
+        assault: Assault,
+        orders: Sequence[ArrayLike],
+        *,
+        seed: int = 0,
+        block: int = BLOCK,
+        remarks: bool = False,
+    ) -> "Attacks":
         """Attacks in one or more orders of their own, such as one a class: no block holds samples of two.
 
         >>> Attacks.of(Assault(norm="linf", eps=0.01), [[7, 3, 5], [4]], block=2).places
@@ -70,14 +81,15 @@ class Attacks(RowMeasure):
         for order in orders:
             rows = np.asarray(order, dtype=np.int64).tolist()
             places += rows + [NOBODY] * (-len(rows) % block)
-        return cls(assault=assault, places=tuple(places), seed=seed, block=block)
+        return cls(assault=assault, places=tuple(places), seed=seed, block=block, remarks=remarks)
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """The attack, and whom it meets in which order."""
         order = hashlib.sha256(np.array(self.places, dtype="<i8").tobytes()).hexdigest()
         kind = self.assault
-        return {"attack": kind.name, "norm": kind.norm, "eps": kind.eps, "seed": self.seed, "places": order}
+        noted = {"remarks": True} if self.remarks else {}
+        return {"attack": kind.name, "norm": kind.norm, "eps": kind.eps, "seed": self.seed, "places": order, **noted}
 
     def n_rows(self, run: Run) -> int:
         """The places of the order."""
@@ -90,9 +102,9 @@ class Attacks(RowMeasure):
         return self.block
 
     def columns(self, run: Run) -> int:
-        """The outcome."""
+        """The outcome, and what was remarked."""
         del run
-        return 1
+        return 3 if self.remarks else 1
 
     def about(self, run: Run) -> dict[str, Any]:
         """What an entry of outcomes says to people."""
@@ -106,21 +118,23 @@ class Attacks(RowMeasure):
 
     def compute(self, run: Run, rows: slice, done: RowsDone = lambda _rows: None) -> FloatArray:
         """Outcomes for some places, a block at a time; ``rows`` begins with a block."""
-        found = np.full((rows.stop - rows.start, 1), np.nan, dtype=np.float32)
+        found = np.full((rows.stop - rows.start, self.columns(run)), np.nan, dtype=np.float32)
         for start in range(rows.start, rows.stop, self.block):
             members = self.members(start // self.block)
             if len(members):
                 place = start - rows.start
-                found[place : place + len(members), 0] = self._withstood(run, members)
+                standing, remarked = self._withstood(run, members)
+                found[place : place + len(members), 0] = standing
+                found[place : place + len(members), 1:] = remarked[: self.columns(run) - 1]
             done(min(start + self.block, rows.stop) - rows.start)
         return found
 
-    def _withstood(self, run: Run, rows: IntArray) -> FloatArray:
-        """Which samples withstand, (n,): 1 or 0."""
+    def _withstood(self, run: Run, rows: IntArray) -> tuple[FloatArray, tuple[int, int]]:
+        """Which samples withstand, (n,): 1 or 0; and what was remarked."""
         pixels, labels = run.pixels(rows), run.data.labels[rows]
         logits = run.logits_of(pixels)
         right = np.flatnonzero(logits.argmax(axis=1) == labels)
-        standing = np.zeros(len(rows))
+        standing, remarks = np.zeros(len(rows)), tuple[str, ...]()
         if len(right):
             targets = Targets(
                 classify=run.logits_of,
@@ -134,9 +148,9 @@ class Attacks(RowMeasure):
                 witnesses = pgd(targets, module, seed=seed)
             else:
                 settings = {"n_classes": logits.shape[1], "seed": seed, "parts": self.assault.parts}
-                witnesses, _ = autoattack(targets, module, run.model.layout, **settings)
+                witnesses, remarks = autoattack(targets, module, run.model.layout, **settings)
             standing[right] = ~witnesses.found
-        return standing
+        return standing, encode(remarks, len(right))
 
     def _seed_of(self, run: Run, rows: IntArray) -> int:
         """A seed from that of the attack and the names of the samples of a block."""

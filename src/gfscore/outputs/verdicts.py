@@ -287,8 +287,10 @@ def _cross_check(model: ModelAudit, found: CrossCheck, console: Console) -> Rend
         ),
         f"Classes ranked as under attack (Spearman): {', '.join(alike)}.",
         f"First-order radii: {found.first_order}.",
-        f"Time{of_which}: {', '.join(f'{name} {_time(taken)}' for name, taken in found.seconds.items())}.",
     ]
+    if found.seconds:
+        taken = ", ".join(f"{name} {_time(seconds)}" for name, seconds in found.seconds.items())
+        lines.append(f"Time{of_which}: {taken}.")
     return Group(
         fit(console, _class_columns(model, columns), ("clean", SCORES[GREAT].heading)), Text(), *map(Text, lines)
     )
