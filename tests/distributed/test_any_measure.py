@@ -66,6 +66,7 @@ def measures(of, samples):
     estimated = FirstOrder(norm="linf", directions=4, eps=2 / 255)
     all_rivals = FirstOrder(norm="linf", rivals=9, refine=0)
     attack = Attacks.of(Assault(norm="linf", eps=0.1, quick=True), [[3, 9, 20], [31, 12]], block=2)
+    strong = Attacks.of(Assault(norm="linf", eps=0.1), [[3, 9, 20]], block=2, remarks=True)
     radii = np.full(of.n_samples, 0.4)
     towards = np.stack([np.arange(0, 40, 4), samples.logits.argmax(axis=1)[::4]])
     tried = {"norm": "l2", "seed": 3, "activation": "softmax", "temperature": 1.0, "radii": radii}
@@ -80,6 +81,7 @@ def measures(of, samples):
         "rival slopes by gradients": (RivalSlopes(samples=samples, how=all_rivals, gradients=True), FEW),
         "sums of radii": (RadiusSums(how=estimated, ladder=(2 / 255,), gradients=False, per_class=2), FEW),
         "attacks": (attack, slice(2, 4)),
+        "AutoAttack and its remarks": (strong, slice(0, 2)),
         "logits of rows": (LogitsOfRows(), IN_ANY_ORDER),
         "estimated slopes of rows": (SlopesOfRows(how=estimated), IN_ANY_ORDER),
         "slopes of rows by gradients": (SlopesOfRows(how=FirstOrder(norm="linf"), gradients=True), IN_ANY_ORDER),
@@ -99,10 +101,13 @@ def numbers(part):
 
 NAMES = (
     *("logits", "sums", "votes", "estimated slopes", "slopes of some rows", "slopes by gradients"),
-    *("rival slopes", "rival slopes by gradients", "sums of radii", "attacks"),
+    *("rival slopes", "rival slopes by gradients", "sums of radii", "attacks", "AutoAttack and its remarks"),
     *("logits of rows", "estimated slopes of rows", "slopes of rows by gradients", "bisection", "premise"),
 )
-GRADIENTS = ("slopes by gradients", "rival slopes by gradients", "slopes of rows by gradients", "attacks", "premise")
+GRADIENTS = (
+    *("slopes by gradients", "rival slopes by gradients", "slopes of rows by gradients"),
+    *("attacks", "AutoAttack and its remarks", "premise"),
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -155,9 +160,16 @@ def everything(**how):
         gfscore.certify(model=pair[0], data=pair[1], method="smoothing", n=60, n0=20, permutations=0, **said).models,
         gfscore.check(*pair, method=["bisection"], samples=2, permutations=0, **said).models,
         gfscore.compare("zoo:trades", "zoo:noise", data=pair[1], radii="all", gradients="no", **said).classes,
+        _untimed(gfscore.check(*pair, autoattack=True, quick=True, eps=0.1, samples=3, permutations=0, **said)),
         gfscore.gate(*pair, wcr=0.2, adaptive=True, **said).models,
         gfscore.gate(*pair, class_robust_accuracy=["*=0.2@2/255"], adaptive=True, gradients="no", **said).models,
     ]
+
+
+def _untimed(audit):
+    """Models and their attacks, without the time these took."""
+    checked = [model.cross_check.model_copy(update={"seconds": {}}) for model in audit.models]
+    return [model.model_copy(update={"cross_check": check}) for model, check in zip(audit.models, checked, strict=True)]
 
 
 def test_every_job_runs_on_one_cluster_and_finds_the_same(tmp_path, monkeypatch):
@@ -173,6 +185,7 @@ def test_every_job_runs_on_one_cluster_and_finds_the_same(tmp_path, monkeypatch)
     assert files(tmp_path / "theirs") == files(tmp_path / "ours")
     kinds = {Path(name).name for name in files(tmp_path / "ours")}
     assert kinds >= {"logits.safetensors", "gradient_norms.safetensors", "votes.safetensors", "scores.bin"}
+    assert any(each.content == "attacked" for each in Store(tmp_path / "theirs").entries())
     assert "Ray: 2 workers" in told
     assert len(drivers) == 1
 
@@ -209,6 +222,11 @@ CASES = {
     ),
     "AutoAttack": Case(
         ("check", *ZOO, "--n-per-class", "12", "--autoattack", "--eps", "0.15", "--budget", "80"),
+        "??/*/shard-*",
+        least=1,
+    ),
+    "AutoAttack without a budget": Case(
+        ("check", *ZOO, "--n-per-class", "12", "--autoattack", "--eps", "0.15", "--samples", "12"),
         "??/*/shard-*",
         least=1,
     ),
@@ -336,6 +354,7 @@ def test_networks_of_others_are_measured_alike(lab, tmp_path, realdata):
         "radii by forward passes": ("audit", *model, *data, "--radii", "2", "--gradients", "no", "--permutations", "0"),
         "votes": ("certify", *model, *data, "--n-per-class", "2", "--method", "smoothing", "--n", "200"),
         "attacks": ("check", *model, *data, "--autoattack", "--quick", "--eps", "2/255", "--budget", "40"),
+        "a cross-check": ("check", *model, *data, "--autoattack", "--quick", "--eps", "2/255", "--samples", "5"),
         "refuters": ("check", *model, *data, "--n-per-class", "10", "--samples", "1", "--method", "bisection"),
         "a gate": ("gate", *model, *data, "--adaptive", "--class-robust-accuracy", "*=0.5@2/255"),
         "sums": ("audit", "--stream", *model, *data),

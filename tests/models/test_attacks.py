@@ -6,11 +6,17 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from gfscore.attacks import ScoredRun, cross_check
 from gfscore.engines.local import shard_by_shard
 from gfscore.errors import OptionError
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model
+from gfscore.jobs.options import Options
+from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Assault, Attacks, Run
+from gfscore.measures.attack_remarks import tell
+from gfscore.samples import Samples
+from gfscore.scores import great_scores
 from gfscore.storage.store import Store
 
 pytestmark = pytest.mark.skipif(
@@ -85,6 +91,52 @@ def test_autoattack_breaks_what_pgd_breaks(run):
     (quick,) = outcomes(run, Attacks.of(PGD, [rows], block=20), [0])
     (strong,) = outcomes(run, Attacks.of(replace(PGD, quick=False), [rows], block=20), [0])
     assert not (strong > quick).any()
+
+
+def test_a_cross_check_goes_on_where_it_was_and_times_only_what_it_did(run, tmp_path, monkeypatch):
+    samples = Samples.of(run.logits_of(run.pixels(slice(0, None))), run.data.labels)
+    subject = ScoredRun(run=run, samples=samples, local=great_scores(samples))
+    audited = audit_scores(samples, subject.local, Options(), name="standard")
+    monkeypatch.setattr(cross_check, "TOGETHER", 20)
+    attacked, kept = [], Attacks._withstood
+    monkeypatch.setattr(
+        Attacks, "_withstood", lambda self, of, rows: attacked.append(len(rows)) or kept(self, of, rows)
+    )
+    first = cross_check.with_cross_check(audited, subject, PGD, per_class=6, delta=0.05).cross_check
+    assert set(first.seconds) == {"pgd", "forward passes", "great from logits", "first-order"}
+    whole = attacked.copy()
+    assert len(whole) == 3
+    (entry,) = (each for each in run.store.entries() if each.content == "attacked")
+    next(entry.path.glob("shard-000001*")).write_bytes(b"torn")
+    again = cross_check.with_cross_check(audited, subject, PGD, per_class=6, delta=0.05).cross_check
+    assert attacked == [*whole, whole[1]]
+    assert set(again.seconds) == {"forward passes", "great from logits"}
+    assert again.model_copy(update={"seconds": {}}) == first.model_copy(update={"seconds": {}})
+
+
+def test_remarks_of_autoattack_are_kept_block_by_block(run):
+    class Probabilities:
+        """The model, with probabilities instead of logits, which AutoAttack's own check notices."""
+
+        def __init__(self, module):
+            self.module, self.scale = module, module.scale
+
+        def __call__(self, images):
+            return self.module(images).softmax(dim=1)
+
+    rows = np.flatnonzero(run.logits_of(run.pixels(slice(0, 40))).argmax(axis=1) == run.data.labels[:40])[:6]
+    measure = Attacks.of(replace(PGD, quick=False), [rows], block=4, remarks=True)
+    plain = measure.compute(run, slice(0, 8))
+    run.__dict__["_module"] = Probabilities(run.differentiable())
+    told = measure.compute(run, slice(0, 8))
+    assert plain.shape == told.shape == (8, 3)
+    assert np.isnan(told[6:]).all()
+    sign = 2**1  # the second of the signs
+    assert (plain[:6, 1].astype(int) & sign == 0).all()
+    assert (told[:6, 1].astype(int) & sign == sign).all()
+    assert tell(told[::4, 1:], 6)[0] == (
+        "outputs look like probabilities, which hide gradients: give logits (in 2 of 2 blocks)"
+    )
 
 
 def test_bad_attacks_are_refused():
