@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import latex2mathml.converter
@@ -23,13 +24,29 @@ from gfscore.paper import DATASETS, reproduce
 from gfscore.results import FILES
 
 ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "scripts"))
+sys.path += [str(ROOT / "scripts"), str(Path(__file__).parent)]
+from warm import warm_commands  # noqa: E402
+
 import notebooks  # noqa: E402
 
 BENCHMARKS = ("results.md", "first_result.md", "attacks.md", "ray_engine.md")  # what `make bench` wrote last
 CONSOLE = re.compile(r"^```console run\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CONFIG_KEYS = "<!-- every key of gfscore.toml -->"
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
+
+under_way = ExitStack()  # what ends with the build
+commands_at = ""  # the folder with the gfscore that starts at once
+
+
+def on_startup(**_kwargs: object) -> None:
+    """Load once what the commands of all pages load."""
+    global commands_at
+    commands_at = under_way.enter_context(warm_commands())
+
+
+def on_shutdown(**_kwargs: object) -> None:
+    """End what runs the commands, however the build went."""
+    under_way.close()
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -67,7 +84,7 @@ def on_page_content(content: str, **_kwargs: object) -> str:
 
 def _ran(commands: str, folder: str) -> str:
     lines = ["```console"]
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = os.pathsep.join([commands_at, str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "COLUMNS": "96", "PATH": path, "NO_COLOR": "1", "GFSCORE_STORE": f"{folder}/store"}
     for command in commands.strip().splitlines():
         shell = ["bash", "-c", command[2:]]
