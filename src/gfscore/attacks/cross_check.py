@@ -77,6 +77,11 @@ def with_cross_check(
     return audited.model_copy(update={"cross_check": found, "classes": classes, "flags": audited.flags + flags})
 
 
+def attacks_on(rows: IntArray, assault: Assault, seed: int) -> Attacks:
+    """The attacks on all of some rows that the model gets right, as they are kept in a store."""
+    return Attacks.of(assault, [rows], seed=seed, block=TOGETHER, remarks=not assault.quick)
+
+
 class _Attacked(NamedTuple):
     """What came out for samples that the model gets right."""
 
@@ -87,7 +92,7 @@ class _Attacked(NamedTuple):
 
 def _attack(run: Run, rows: IntArray, assault: Assault, seed: int, progress: Progress) -> _Attacked:
     """Attack some rows, a block at a time, by whatever computes for the run; what the store has is not done again."""
-    measure = Attacks.of(assault, [rows], seed=seed, block=TOGETHER, remarks=not assault.quick)
+    measure = attacks_on(rows, assault, seed)
     blocks = range(len(measure.places) // TOGETHER)
     found, started, known = list[FloatArray](), time.perf_counter(), run.engine is not None
     progress(0, len(rows))
@@ -119,7 +124,8 @@ def _scores(
         seconds["forward passes"] = time.perf_counter() - started
     started = time.perf_counter()
     great = great_scores(samples, **subject.confidences)
-    seconds["great from logits"] = time.perf_counter() - started
+    if run.engine is None:
+        seconds["great from logits"] = time.perf_counter() - started
     if local.name == FIRST_ORDER and local.norm == assault.norm:  # perhaps read from a store: no time to compare
         radii, text = local.values[rows], f"{describe_radii(local)}; those of the audit"
     else:

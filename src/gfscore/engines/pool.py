@@ -202,6 +202,7 @@ class Pool:
 
     def _started(self) -> Driver:
         if self._driver is None:
+            self._tell("Ray: starting" if self.cluster.address == LOCAL else f"Ray: looking for {self.cluster.address}")
             work = Work(how=self.how, folder=str(Path.cwd()), run=uuid.uuid4().hex)
             self._driver = Driver(
                 Order(
@@ -259,7 +260,8 @@ class Pool:
 
     def _news(self, workers: int, lost: int) -> None:
         gone = f", {lost} node{'s' if lost > 1 else ''} lost" if lost else ""
-        self._tell(f"Ray: {workers} worker{'' if workers == 1 else 's'}{gone}")
+        there = f"{workers} worker{'' if workers == 1 else 's'}" if workers or lost else "starting workers"
+        self._tell(f"Ray: {there}{gone}")
 
 
 def _listen(pool: "weakref.ref[Pool]", out: IO[bytes], heard: "queue.SimpleQueue[Message | None]") -> None:

@@ -2,19 +2,22 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gfscore.arrays import IntArray
 from gfscore.attacks import Refuter, ScoredRun, refute
+from gfscore.attacks.cross_check import attacks_on
 from gfscore.engines.local import measured, score_first_order
 from gfscore.inputs.data import random_rows
 from gfscore.jobs.options import Options
 from gfscore.jobs.stages import score_samples
-from gfscore.jobs.steps import known_correct, module_of, radii_step
+from gfscore.jobs.steps import known_correct, missing_rows, module_of, radii_step
 from gfscore.jobs.trials import Amount, Step, Stopwatch, Tried
 from gfscore.measures import Assault, Logits, Run
+from gfscore.measures.attacks import NOBODY
 from gfscore.measures.sized_attacks import TARGET_CLASSES, autoattack, pgd
 from gfscore.measures.slopes import Gradients
 from gfscore.scores import FirstOrder
@@ -42,9 +45,29 @@ def attack_steps(
         found.append(radii_step(run, FirstOrder(norm=assault.norm), Gradients.YES))
         some = np.random.default_rng(options.seed).permutation(run.n_samples)[:budget]
         rows = np.sort(some).astype(np.int64)
+    elif assault is not None:
+        if options.radius is None or options.radius.norm != assault.norm:  # the audit has none to show beside attacks
+            found.append(radii_step(run, FirstOrder(norm=assault.norm), Gradients.YES, rows))
+        rows, images = _left_to_attack(run, rows, assault, options.seed)
     if assault is not None:
-        found.append(_pgd(run, rows, options, assault) if assault.quick else _autoattack(run, rows, options, assault))
+        step = (_pgd if assault.quick else _autoattack)(run, rows, options, assault)
+        found.append(step if budget is not None else replace(step, images=images))
     return found
+
+
+def _left_to_attack(run: Run, rows: IntArray, assault: Assault, seed: int) -> tuple[IntArray, int]:
+    """Those of the rows that a store does not have attacked yet, and how many there are to attack in all.
+
+    That is all rows, as long as nobody knows which of them the model gets right.
+    """
+    known = known_correct(run)
+    if known is None:
+        return rows, len(rows)
+    measure = attacks_on(rows[known[rows]], assault, seed)
+    places = np.array(measure.places, dtype=np.int64)
+    recipe = run.stored_recipe(measure)
+    left = places if recipe is None else places[missing_rows(run, measure)]
+    return np.sort(left[left != NOBODY]), int(known[rows].sum())
 
 
 def autoattack_passes(n_classes: int) -> tuple[int, int]:
