@@ -65,6 +65,24 @@ def test_classes_worst_class_and_whole_hold_together(wrong, runs):
 
 
 @runs_of
+def test_intervals_hold_where_a_first_attack_broke_some_beforehand(runs):
+    """Those it sees depend on radii alone, and what it breaks is broken: the others are drawn as before."""
+    rng, delta, misses, codes = np.random.default_rng(15), 0.2, 0, np.repeat([0, 1, 2], 50)
+    for run in range(runs):
+        radii, predictions, outcomes = make_samples(rng, 150, 0.1)
+        fallen = (radii < 1.25) & ~outcomes & (rng.random(150) < 0.9)
+        weights, left = near_weights(radii, 1.0, most=2.0), np.flatnonzero(~fallen)
+        rows = left[attack_order(weights[left], seed=run)][:30]
+        settings = {"attacked": rows, "outcomes": outcomes[rows], "broken": fallen, "weights": weights}
+        found = attack_intervals(predictions, codes, 3, delta=delta, **settings)
+        truth = outcomes.reshape(3, 50).mean(axis=1)
+        ends = np.array([*zip(found.lower, found.upper, strict=True), found.worst, found.whole_interval])
+        truths = np.array([*truth, truth.min(), truth.mean()])
+        misses += not ((ends[:, 0] <= truths + 1e-9) & (truths <= ends[:, 1] + 1e-9)).all()
+    assert_no_more_than(delta, misses, runs)
+
+
+@runs_of
 def test_intervals_of_the_population_hold(runs):
     rng, delta, misses, codes = np.random.default_rng(13), 0.2, 0, np.repeat([0, 1], 60)
     for run in range(runs):
@@ -93,6 +111,24 @@ def mean_widths(wrong, runs, share):
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
 def test_worthless_predictions_cost_at_most_a_tenth_of_the_width(share):
     with_them, without, _ = mean_widths(None, 60, share)
+    assert with_them <= 1.1 * without
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.75])
+def test_worthless_predictions_cost_the_whole_at_most_a_tenth_too(share):
+    """Of 1,000 samples 250 are attacked, at the level of the whole, drawn by weights that say nothing either."""
+    rng, widths = np.random.default_rng(16), []
+    for run in range(8):
+        radii, predictions, outcomes = make_samples(rng, 700, None, share)
+        weights = near_weights(radii, 1.0, most=2.0)
+        games = ((predictions, weights), (np.full(700, 0.5), np.ones(700)))
+        orders = [attack_order(rates, seed=run)[:250] for _, rates in games]
+        found = [
+            place_bets(Spared.of(guesses, rows, outcomes[rows], weights=rates, size=1000)).ends(0.005, 0.005)
+            for (guesses, rates), rows in zip(games, orders, strict=True)
+        ]
+        widths.append([high - low for low, high in found])
+    with_them, without = np.mean(widths, axis=0)
     assert with_them <= 1.1 * without
 
 

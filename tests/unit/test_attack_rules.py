@@ -1,12 +1,13 @@
 """Rules on accuracy under attack, judged while attacks go on: when they stop, what comes next, how often they err."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from gfscore.attacks import until_decided
+from gfscore.attacks import first_attack, until_decided
 from gfscore.attacks.sparing import Draw
 from gfscore.attacks.until_decided import Attacker, SizeCase
 from gfscore.bounds import attack_intervals, clopper_pearson
@@ -37,6 +38,7 @@ def case_of(radii, right, codes, rules, *, seed=0, level=0.1, finite=True):
         predictions=draw.predictions,
         weights=draw.weights,
         right=right,
+        fallen=draw.fallen,
         codes=codes,
         names={0: "a", 1: "b", 2: "c"},
         level=level,
@@ -44,27 +46,26 @@ def case_of(radii, right, codes, rules, *, seed=0, level=0.1, finite=True):
         finite=finite,
     )
     ends = len(asked.asked) + asked.of_whole
-    return SizeCase(
-        eps=EPS, rules=SizeRules(**{**{k: getattr(asked, k) for k in asked.__slots__}, "upper_ends": ends}), draw=draw
-    )
+    return SizeCase(eps=EPS, rules=replace(asked, upper_ends=ends), draw=draw, radii=radii)
 
 
 @pytest.fixture
 def attack(monkeypatch):
     """Attack with outcomes that are known; says who was attacked."""
 
-    def run(case, outcomes, budget=None):
+    def run(case, outcomes, budget=None, quick=True):
         @contextmanager
-        def known(_run, measure):
+        def known(_run, measure, sure=()):
             def give(block):
                 return outcomes[measure.members(block)].astype(np.float32)[:, None], False
 
             yield give
 
-        monkeypatch.setattr(until_decided, "shard_by_shard", known)
+        for module in (until_decided, first_attack):
+            monkeypatch.setattr(module, "shard_by_shard", known)
         told = []
         attacker = Attacker(
-            run=None, norm="linf", quick=True, seed=0, budget=budget, moved=lambda done, _all: told.append(done)
+            run=None, norm="linf", quick=quick, seed=0, budget=budget, moved=lambda done, _all: told.append(done)
         )
         attacker.possible = len(case.draw.order)
         case.attack(attacker)
@@ -170,6 +171,23 @@ def test_a_class_that_is_not_there_is_refused():
         rules.check_names(())
     rules.check_names(("d",))
     assert rules.judge(np.zeros(0, int), np.zeros(0), 0).verdicts == [Verdict.UNDECIDED]
+
+
+def test_what_the_first_attack_broke_is_not_attacked_again_and_saves_attacks(attack):
+    """Outcomes are those of both attacks here: the first sees radii up to 1.25 eps, and all that it breaks is known."""
+    radii, right, codes, outcomes = make(np.random.default_rng(8), wrong=0.0)
+    quick, whole_attack = (case_of(radii, right, codes, [of_class("*", 0.2)]) for _ in range(2))
+    took = attack(quick, outcomes).attacked
+    attacker = attack(whole_attack, outcomes, quick=False)
+    draw = whole_attack.draw
+    np.testing.assert_array_equal(draw.seen, right & (radii <= 1.25 * EPS))
+    np.testing.assert_array_equal(draw.fallen, draw.seen & ~outcomes)
+    np.testing.assert_array_equal(draw.order, quick.draw.order[~draw.fallen[quick.draw.order]])
+    assert not draw.fallen[whole_attack.rows].any()
+    assert attacker.possible == len(draw.order)
+    assert attacker.attacked < took
+    for ends, share in zip(whole_attack.look().parts.values(), (0.3, 0.6, 0.8), strict=True):
+        assert ends[1] - 1e-9 <= share <= ends[2] + 1e-9
 
 
 def test_gap_and_gini_hold_every_profile_in_the_box():

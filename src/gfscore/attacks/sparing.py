@@ -8,13 +8,14 @@ last sample. For that, a sample's luck must not depend on who is attacked beside
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.attacks.cross_check import class_means, describe_radii
+from gfscore.attacks.first_attack import attack_likely
 from gfscore.attacks.refuting import ScoredRun
 from gfscore.bounds import AttackIntervals, attack_intervals, attack_order, near_weights
 from gfscore.engines.local import score_first_order, shard_by_shard
@@ -50,14 +51,26 @@ class Draw:
     predictions: FloatArray  # (N,), 1 where the radius is above eps, else 0
     weights: FloatArray  # (N,), from 1 to MOST_WEIGHT, largest where the radius is near eps
     right: BoolArray  # (N,): the others do not withstand, and are not attacked
-    order: IntArray  # (M,) the rows of the right ones, as they are drawn
+    order: IntArray  # (M,) the rows of the right ones that are not fallen, as they are drawn
+    seen: BoolArray  # (N,): those that the first of AutoAttack's attacks saw beforehand
+    fallen: BoolArray  # (N,): those of them that it broke
 
     @classmethod
     def of(cls, radii: FloatArray, right: BoolArray, eps: float, *, seed: int) -> Self:
         """The draw from radii (N,) of all samples."""
         weights, rows = near_weights(radii, eps, most=MOST_WEIGHT), np.flatnonzero(right)
-        order = rows[attack_order(weights[rows], seed=seed)]
-        return cls(predictions=(radii > eps).astype(np.float64), weights=weights, right=right, order=order)
+        order, nobody = rows[attack_order(weights[rows], seed=seed)], np.zeros(len(radii), dtype=bool)
+        predictions = (radii > eps).astype(np.float64)
+        return cls(predictions=predictions, weights=weights, right=right, order=order, seen=nobody, fallen=nobody)
+
+    def after(self, seen: BoolArray, fallen: BoolArray) -> Self:
+        """The draw among those that a first attack left: their order is of the same kind, as that of any part is."""
+        return replace(self, order=self.order[~fallen[self.order]], seen=seen, fallen=fallen)
+
+    @property
+    def open(self) -> BoolArray:
+        """Those whose outcome only an attack can tell."""
+        return self.right & ~self.fallen
 
     def in_parts(self, codes: IntArray, n_parts: int, *, after: int = 0) -> list[IntArray]:
         """The order within each part, without the first ``after`` of the whole order."""
@@ -86,7 +99,8 @@ def with_few_attacks(
 ) -> ModelAudit:
     """The audit with the accuracy under attack of all samples, whole and per class, of which ``budget`` are attacked.
 
-    A wrongly classified sample counts as broken and is not attacked. Intervals are those of
+    A wrongly classified sample counts as broken and is not attacked; of the others those that are likely to fall meet
+    the first of AutoAttack's attacks beforehand (:mod:`~gfscore.attacks.first_attack`). Intervals are those of
     :func:`~gfscore.bounds.attack_intervals`: they hold together with probability 1 - ``delta``.
     """
     run, samples, labels = subject.run, subject.samples, subject.samples.labels
@@ -98,6 +112,7 @@ def with_few_attacks(
         seconds[FIRST_ORDER] = clock() - started
         draw = Draw.of(radii, right, assault.eps, seed=seed)
         started = clock()
+        draw = draw.after(*attack_likely(run, radii, right, assault, seed=seed, progress=bar("first attack")))
         rows, outcomes, known = attack_first(run, draw, assault, budget, seed=seed, progress=bar("attacks"))
         seconds[assault.name] = clock() - started
     found = attack_intervals(
@@ -106,7 +121,7 @@ def with_few_attacks(
         samples.n_classes,
         attacked=rows,
         outcomes=outcomes,
-        broken=~right,
+        broken=~draw.open,
         weights=draw.weights,
         delta=delta,
         target=target,
@@ -177,6 +192,7 @@ def parts_of(
             name=names[code],
             n=int((codes == code).sum()),
             right=int(draw.right[codes == code].sum()),
+            fallen=int(draw.fallen[codes == code].sum()),
             attacked=int((codes[rows] == code).sum()),
             mistaken=int(mistaken[codes[rows] == code].sum()),
             value=estimate,
@@ -205,6 +221,8 @@ def _few(
     return FewAttacks(
         attacked=len(rows),
         right=int(draw.right.sum()),
+        attacked_first=int(draw.seen.sum()),
+        fallen=int(draw.fallen.sum()),
         n=len(labels),
         block=min(BLOCK, about["budget"]),
         mistaken=sum(part.mistaken for part in parts),

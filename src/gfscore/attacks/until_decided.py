@@ -5,11 +5,12 @@ open, each in its own order. What is known is looked at again and again: the bou
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from gfscore.arrays import FloatArray, IntArray
+from gfscore.attacks.first_attack import attack_likely
 from gfscore.attacks.sparing import Draw
 from gfscore.engines.local import shard_by_shard
 from gfscore.judge.attack_rules import SizeFound, SizeRules
@@ -64,6 +65,7 @@ class SizeCase:
     eps: float
     rules: SizeRules
     draw: Draw
+    radii: FloatArray
     rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     outcomes: FloatArray = field(default_factory=lambda: np.zeros(0))
     in_one_order: int = 0
@@ -77,9 +79,19 @@ class SizeCase:
 
     def attack(self, attacker: Attacker) -> None:
         """Attack until every rule is decided, one is broken, or nothing is left."""
+        self._attack_likely(attacker)
         self.look()
         self._attack_all(attacker)
         self._attack_parts(attacker)
+
+    def _attack_likely(self, attacker: Attacker) -> None:
+        """The first of AutoAttack's attacks on those that are likely to fall."""
+        found = attack_likely(
+            attacker.run, self.radii, self.draw.right, attacker.assault(self.eps), seed=attacker.seed
+        )
+        before, self.draw = len(self.draw.order), self.draw.after(*found)
+        self.rules = replace(self.rules, fallen=self.draw.fallen)
+        attacker.possible -= before - len(self.draw.order)
 
     def _attack_all(self, attacker: Attacker) -> None:
         """One order of all samples, while a rule on all of them is open, with a look at it from time to time."""

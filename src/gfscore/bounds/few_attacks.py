@@ -51,7 +51,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gfscore.arrays import FloatArray, IntArray
+from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.bounds.shares import clopper_pearson
 from gfscore.errors import OptionError, SamplesError
 
@@ -60,6 +60,7 @@ PRIOR_DRAWS = 8.0  # how many outcomes the beliefs below are worth: fewer, and w
 PRIOR_SLOPE_DRAWS = 1.0  # how many outcomes "the predictions are right" is worth
 PRIOR_WRONG = 0.06  # share of wrong predictions that is believed before the first outcome
 SHARPNESS = 16  # of the weights: at a radius of 0.9 or 1.1 eps about a fifth of the extra weight is left
+HEDGE = 0.25  # of the capital, for bets without predictions: what the worthless then cost is little, and known
 COIN = 0.25  # variance of an outcome of which nothing is known
 TINY = 1e-12
 SLACK = 1e-9  # on the logarithm of the capital, far above its rounding
@@ -176,30 +177,21 @@ def place_bets(part: Spared) -> Bets:
     (0.275, 0.545)
     """
     candidates = part.known + np.arange(len(part.predictions) + 1)
-    won, most = np.zeros((2, len(candidates))), np.zeros((2, len(candidates)))
-    rest, past, seen = np.ones(len(part.predictions), dtype=bool), _Past.start(part), float(part.known)
-    sums, shares = 0.0, 0.0
+    bettors, shares = _bettors(part, candidates)
+    most, rest, seen = np.zeros((2, len(candidates))), np.ones(len(part.predictions), dtype=bool), float(part.known)
+    sums, weight = 0.0, 0.0
     for row, outcome in zip(part.attacked, part.outcomes, strict=True):
-        slope = past.slope
-        guesses, weights = slope * part.predictions[rest], part.weights[rest]
-        total = weights.sum()
-        base = seen + guesses.sum()
-        expected, variance = past.beliefs(slope)
-        value = base + total * (outcome - slope * part.predictions[row]) / part.weights[row]
-        ends = base - total * (guesses / weights).max(), base + total * ((1.0 - guesses) / weights).max()
-        for side, sign in enumerate((1.0, -1.0)):  # on Z above the candidate, and on Z below it
-            edge = sign * (base + total * expected - candidates)
-            loss = np.maximum(sign * (candidates - ends[side]), TINY)
-            stake = np.where(edge > 0, np.minimum(edge / (total**2 * variance + edge**2), CLIP / loss), 0.0)
-            won[side] += np.log1p(np.maximum(stake * sign * (value - candidates), -CLIP))
-        most = np.maximum(most, won)
+        value = [bettor.bet(row, outcome, rest, seen) for bettor in bettors][0]
+        together = np.log(shares[0]) + bettors[0].won
+        for bettor, share in zip(bettors[1:], shares[1:], strict=True):
+            together = np.logaddexp(together, np.log(share) + bettor.won)
+        most = np.maximum(most, together)
         left = int(rest.sum())
-        share = 1.0 / max(left * (left - 1.0), TINY)  # 1 / variance of the value: with equal weights the mean follows
-        sums, shares = sums + share * value, shares + share
+        precision = 1.0 / max(left * (left - 1.0), TINY)  # of the value: with equal weights the mean follows
+        sums, weight = sums + precision * value, weight + precision
         seen, rest[row] = seen + outcome, False
-        past.add(part.predictions[row], outcome, part.weights[row])
     possible = (candidates >= seen) & (candidates <= seen + rest.sum())
-    guess = sums / shares if shares else seen + part.predictions.sum()
+    guess = sums / weight if weight else seen + part.predictions.sum()
     kept = candidates[possible]
     return Bets(
         totals=kept,
@@ -208,6 +200,47 @@ def place_bets(part: Spared) -> Bets:
         size=part.size,
         estimate=float(np.clip(guess, kept[0], kept[-1])) / part.size,
     )
+
+
+def _bettors(part: Spared, candidates: IntArray) -> tuple[list["_Bettor"], tuple[float, ...]]:
+    """Who bets, and with which share of the capital: one by the predictions, and one without, unless both are alike."""
+    found = [_Bettor.start(part, part.predictions, candidates)]
+    if len(part.predictions) == 0 or np.ptp(part.predictions) == 0:
+        return found, (1.0,)
+    return [*found, _Bettor.start(part, np.full(len(part.predictions), 0.5), candidates)], (1.0 - HEDGE, HEDGE)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Bettor:
+    """Somebody with predictions, who bets against every candidate."""
+
+    predictions: FloatArray
+    weights: FloatArray
+    candidates: IntArray
+    past: "_Past"
+    won: FloatArray  # (2, C), logarithm of the capital of bets on Z above the candidates, and below them
+
+    @classmethod
+    def start(cls, part: Spared, predictions: FloatArray, candidates: IntArray) -> Self:
+        past, won = _Past.start(predictions, part.weights), np.zeros((2, len(candidates)))
+        return cls(predictions=predictions, weights=part.weights, candidates=candidates, past=past, won=won)
+
+    def bet(self, row: int, outcome: float, rest: BoolArray, seen: float) -> float:
+        """Bet on the next outcome, and learn it: the value of Z."""
+        past, slope, candidates = self.past, self.past.slope, self.candidates
+        guesses, weights = slope * self.predictions[rest], self.weights[rest]
+        total = weights.sum()
+        base = seen + guesses.sum()
+        expected, variance = past.beliefs(slope)
+        value = base + total * (outcome - slope * self.predictions[row]) / self.weights[row]
+        ends = base - total * (guesses / weights).max(), base + total * ((1.0 - guesses) / weights).max()
+        for side, sign in enumerate((1.0, -1.0)):  # on Z above the candidate, and on Z below it
+            edge = sign * (base + total * expected - candidates)
+            loss = np.maximum(sign * (candidates - ends[side]), TINY)
+            stake = np.where(edge > 0, np.minimum(edge / (total**2 * variance + edge**2), CLIP / loss), 0.0)
+            self.won[side] += np.log1p(np.maximum(stake * sign * (value - candidates), -CLIP))
+        past.add(self.predictions[row], outcome, self.weights[row])
+        return float(value)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -223,14 +256,13 @@ class _Past:
     weighted: FloatArray  # of y/w, f/w, (y/w)^2, yf/w^2, (f/w)^2
 
     @classmethod
-    def start(cls, part: Spared) -> Self:
-        guesses = part.predictions
+    def start(cls, guesses: FloatArray, weights: FloatArray) -> Self:
         some = guesses if len(guesses) else np.zeros(1)
         return cls(
             centre=float(some.mean()),
             spread=float(some.var()),
             doubt=max(PRIOR_WRONG, float((some * (1.0 - some)).mean())),
-            scale=float(part.weights.mean()) if len(guesses) else 1.0,
+            scale=float(weights.mean()) if len(guesses) else 1.0,
             sums=np.zeros(4),
             weighted=np.zeros(5),
         )

@@ -190,6 +190,7 @@ def _sizes(
             predictions=draw.predictions,
             weights=draw.weights,
             right=right,
+            fallen=draw.fallen,
             codes=codes,
             names=names,
             level=level,
@@ -197,7 +198,7 @@ def _sizes(
             finite=finite,
         )
         asked.check_names(audited.absent_classes)
-        found.append(SizeCase(eps=eps, rules=asked, draw=draw))
+        found.append(SizeCase(eps=eps, rules=asked, draw=draw, radii=radii))
     ends = sum(len(size.rules.asked) + size.rules.of_whole for size in found)
     for size in found:
         size.rules = replace(size.rules, upper_ends=ends)
@@ -253,7 +254,9 @@ def _record(sizes: list[SizeCase], attacker: Attacker, samples: Samples, predict
             RefereeSize(
                 eps=size.eps,
                 attacked=len(size.rows),
-                right=len(size.draw.order),
+                right=int(size.draw.right.sum()),
+                attacked_first=int(size.draw.seen.sum()),
+                fallen=int(size.draw.fallen.sum()),
                 mistaken=int(mistaken.sum()),
                 without_predictions=size.rules.plain_attacks(known),
                 classes=parts_of(size.draw, codes, dict(size.rules.names), size.rows, size.outcomes, ends),

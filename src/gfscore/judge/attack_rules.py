@@ -31,6 +31,7 @@ class SizeRules:
     predictions: FloatArray  # (N,)
     weights: FloatArray  # (N,)
     right: BoolArray  # (N,): the others do not withstand
+    fallen: BoolArray  # (N,): nor do these, which a first attack broke
     codes: IntArray  # (N,), class or group
     names: Mapping[int, str]  # of the codes that have samples
     level: float  # of all rules on accuracy under attack
@@ -60,7 +61,7 @@ class SizeRules:
 
         With what was known ``before``, only the part that ``changed`` is looked at again.
         """
-        known = Attacked.of(self.predictions, self.codes, rows, outcomes, ~self.right, self.weights)
+        known = Attacked.of(self.predictions, self.codes, rows, outcomes, ~self.right | self.fallen, self.weights)
         if before is not None:
             again = {changed: self._ends(known, self.codes == self._code(str(changed)))}
             parts = {name: again.get(name, ends) for name, ends in before.parts.items()}

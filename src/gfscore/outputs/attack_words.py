@@ -2,7 +2,7 @@
 
 from gfscore import views
 from gfscore.errors import first_few
-from gfscore.results import AttackedPart, CrossCheck, FewAttacks, Metric, Referee
+from gfscore.results import AttackedPart, CrossCheck, FewAttacks, Metric, Referee, RefereeSize
 
 ATTACKS = {"autoattack": "AutoAttack (standard)", "pgd": "PGD"}
 TARGETS = {"finite": "these very images", "population": "the distribution behind the images"}
@@ -14,8 +14,8 @@ def attack_title(attack: str, norm: str, eps: float) -> str:
 
 
 def count_text(part: AttackedPart) -> str:
-    """How many images of a class were attacked, of how many that could be."""
-    return f"{part.attacked:,} of {part.right:,}"
+    """How many images of a class were attacked, of how many that might have withstood."""
+    return f"{part.attacked:,} of {part.right - part.fallen:,}"
 
 
 def few_sentences(found: CrossCheck, few: FewAttacks, parts: str = "classes") -> list[str]:
@@ -35,12 +35,14 @@ def few_sentences(found: CrossCheck, few: FewAttacks, parts: str = "classes") ->
         f"{attack}: {views.share_text(found.accuracy)} of {few.n:,} images withstand it, estimated from attacks on "
         f"{few.attacked:,} of the {few.right:,} rightly classified ones{known} and radii of all.{cut}"
     )
+    first = [f"{_first(few)}."] if few.attacked_first else []
     worth = (
         f"Radii alone say {views.percent(few.predicted)}. Of the {few.attacked:,} attacked images they predicted "
         f"{few.mistaken:,} wrongly; the intervals allow for that, and hold however wrong radii are."
     )
     return [
         accuracy,
+        *first,
         worth,
         f"Worst of the {parts}: {worst}{doubt}. Best minus worst: {_points(few.gap)}. Gini coefficient: {gini}.",
         f"All intervals together hold with probability {1 - few.delta:g}, for {TARGETS[few.target]}; seed {few.seed}.",
@@ -55,11 +57,21 @@ def referee_text(found: Referee) -> str:
         text = f"{size.attacked:,} of {size.right:,} rightly classified images by {attack}"
         if size.attacked:
             text += f", of which radii predicted {size.mistaken:,} wrongly"
+        if size.attacked_first:
+            text = f"{_first(size)}; then {text}"
         if size.without_predictions is not None:
             text += f" (without radii about {size.without_predictions:,} attacks would be as sure)"
         texts.append(text)
     known = f"; {found.from_store:,} were attacked by an earlier run" if found.from_store else ""
     return "; ".join(texts) + known
+
+
+def _first(found: FewAttacks | RefereeSize) -> str:
+    """What APGD-CE did before any image was drawn for all of AutoAttack."""
+    return (
+        f"APGD-CE, the first of its four attacks, broke {found.fallen:,} of the {found.attacked_first:,} images with "
+        "radii near or below this size"
+    )
 
 
 def _points(metric: Metric) -> str:

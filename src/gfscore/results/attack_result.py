@@ -13,6 +13,12 @@ class AttackedPart(Result):
     name: str
     n: int = Field(ge=1, description="samples of it")
     right: int = Field(ge=0, description="of them rightly classified: only these are attacked, the others do not stand")
+    fallen: int = Field(
+        default=0,
+        ge=0,
+        description="of the rightly classified ones, those that APGD-CE, the first of AutoAttack's four attacks, broke "
+        "before any was drawn for all four: they do not stand, and are not attacked again",
+    )
     attacked: int = Field(ge=0)
     mistaken: int = Field(ge=0, description="of those attacked, how many came out otherwise than predicted")
     value: Share = Field(description="accuracy under attack: predictions, corrected by those attacked")
@@ -29,6 +35,17 @@ class FewAttacks(Result):
     budget: int = Field(ge=1, description="samples that might be attacked")
     attacked: int = Field(ge=0, description="samples that were: whole blocks, as far as the budget reaches")
     right: int = Field(ge=0, description="samples that could be: those rightly classified")
+    attacked_first: int = Field(
+        default=0,
+        ge=0,
+        description="samples with radii near or below eps, which met APGD-CE before any was drawn; not of the budget",
+    )
+    fallen: int = Field(
+        default=0,
+        ge=0,
+        description="of the rightly classified ones, those that APGD-CE, the first of AutoAttack's four attacks, broke "
+        "before any was drawn for all four: they do not stand, and are not attacked again",
+    )
     n: int = Field(ge=1, description="samples that it is about")
     block: int = Field(ge=1, description="samples attacked together")
     from_store: int = Field(default=0, ge=0, description="of those attacked, how many an earlier run had attacked")
@@ -52,6 +69,17 @@ class RefereeSize(Result):
     eps: float = Field(gt=0)
     attacked: int = Field(ge=0, description="samples that it took")
     right: int = Field(ge=0, description="samples that could be attacked: those rightly classified")
+    attacked_first: int = Field(
+        default=0,
+        ge=0,
+        description="samples with radii near or below eps, which met APGD-CE before any was drawn; not of the budget",
+    )
+    fallen: int = Field(
+        default=0,
+        ge=0,
+        description="of the rightly classified ones, those that APGD-CE, the first of AutoAttack's four attacks, broke "
+        "before any was drawn for all four: they do not stand, and are not attacked again",
+    )
     mistaken: int = Field(ge=0, description="of those attacked, how many came out otherwise than predicted")
     without_predictions: int | None = Field(
         default=None,
