@@ -23,9 +23,10 @@ from gfscore.results import Repair
 
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))
 NETWORKS = ("cifar_cnn_a_adv", "cifar_cnn_a_mix", "cifar_conv_small_pgd", "cifar_ehanw_resnet20_pgd")
-PER_CLASS = 200  # images: half of them choose, half judge
-BOUNDS = {"keep_mean": 0.02, "max_loss": 0.1}
+PER_CLASS = 1000  # images: half of them choose, half judge
+BOUNDS = {"keep_mean": 0.02, "max_loss": 0.05}  # the defaults
 EPS = 2 / 255
+AT_ONCE = 200  # images that are attacked before what was found is kept
 
 
 def words_of(realdata: Path, network: str) -> dict:
@@ -37,20 +38,27 @@ def words_of(realdata: Path, network: str) -> dict:
 
 
 def keep_attacks(cache: Path) -> None:
-    """Let attacks that were run before be read from the cache: by the network, the images, the bias and the attack."""
+    """Let what attacks found before be read from the cache: of each image, by the network, the bias and the attack.
+
+    Images are attacked some at a time, in an order without regard to their class, and kept as they come: a run that is
+    stopped goes on where it was, and a larger one goes on from a smaller one.
+    """
     attack = SizedAttack.stand
 
     def stand(self: SizedAttack, run: Run, rows: np.ndarray, bias: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
-        told = repr((self, run.parts(), rows.tolist(), bias.tolist()))
+        told = repr((self, run.parts(), bias.tolist()))
         path = cache / f"{hashlib.sha256(told.encode()).hexdigest()[:20]}.npz"
-        if not path.exists():
-            np.savez(path, standing=attack(self, run, rows, bias)[0])
-        return np.load(path)["standing"], ()
+        known = dict(zip(*np.load(path).values(), strict=True)) if path.exists() else {}
+        left = np.random.default_rng(0).permutation([row for row in rows if row not in known])
+        for some in np.array_split(left, -(-len(left) // AT_ONCE)) if len(left) else []:
+            known |= dict(zip(some.tolist(), attack(self, run, some, bias)[0], strict=True))
+            np.savez(path, rows=list(known), standing=list(known.values()))
+        return np.array([known[row] for row in rows]), ()
 
     SizedAttack.stand = stand
 
 
-def repaired(realdata: Path, cache: Path, network: str, attack: str, per_class: int) -> Repair:
+def repaired(realdata: Path, cache: Path, network: str, attack: str, per_class: int, attacked: int | None) -> Repair:
     """The repair of a network, judged under attack."""
     return gfscore.repair(
         **words_of(realdata, network),
@@ -58,6 +66,7 @@ def repaired(realdata: Path, cache: Path, network: str, attack: str, per_class: 
         samples=per_class,
         eps=EPS,
         attack=None if attack == "none" else attack,
+        attacked=None if attack == "none" else attacked,
         store=cache / "store",
         **BOUNDS,
     )
@@ -124,6 +133,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=NETWORKS)
     parser.add_argument("--attack", default="apgd", help="apgd, autoattack, pgd, or none: by radii alone")
     parser.add_argument("--per-class", type=int, default=PER_CLASS)
+    parser.add_argument("--attacked", type=int, help="images of each class that are attacked; else all that judge")
     parser.add_argument("--times", action="store_true", help="print processor times instead")
     said = parser.parse_args()
     said.cache.mkdir(parents=True, exist_ok=True)
@@ -141,7 +151,7 @@ def main() -> None:
     )
     found = {}
     for network in said.only:
-        found[network] = repaired(said.realdata, said.cache, network, said.attack, said.per_class)
+        found[network] = repaired(said.realdata, said.cache, network, said.attack, said.per_class, said.attacked)
         print(row(network, found[network]), flush=True)
     print()
     for network, each in found.items():

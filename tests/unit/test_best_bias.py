@@ -10,11 +10,13 @@ from gfscore.repairing import (
     attacked_contest,
     biased_radii,
     bounds_of,
+    choose_bias,
     find_bias,
     find_frontier,
     look_along,
     point_at,
 )
+from gfscore.repairing.smooth_search import FLOOR, _SmoothLoss, equivalent_share
 
 
 def made_up(seed, n=24, n_classes=3, eps=0.2):
@@ -154,12 +156,53 @@ def test_bounds_are_kept_and_nothing_gets_worse(seed):
 
 def test_the_frontier_is_one():
     contests, _ = made_up(1, n=300, n_classes=5)
-    points = find_frontier(contests, 5)
+    free = bounds_of(contests, keep_mean=1.0, max_loss=1.0, n_classes=5)
+    points = find_frontier(contests, free)
     means, worst = [point.mean() for point in points], [point.worst for point in points]
     assert means == sorted(means, reverse=True)
     assert worst == sorted(worst)
-    free = bounds_of(contests, keep_mean=1.0, max_loss=1.0, n_classes=5)
     assert max(worst) >= find_bias(contests, free).worst - 0.02
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_chosen_lies_on_both_frontiers_and_they_keep_what_it_keeps(seed):
+    contests, _ = made_up(seed, n=300, n_classes=5)
+    bounds = bounds_of(contests, keep_mean=0.02, max_loss=0.1, n_classes=5)
+    before, choice = point_at(contests, np.zeros(5)), choose_bias(contests, bounds)
+    assert choice.chosen.keeps(bounds)
+    assert choice.chosen.worst >= find_bias(contests, bounds).worst
+    for against, points in enumerate(choice.frontiers):
+        assert any((point.bias == choice.chosen.bias).all() for point in points)
+        for point in points:
+            losses = [old - new for old, new in zip(before.shares, point.shares, strict=True)]
+            assert max(loss.max() for loss in losses) <= 0.1 + 1e-9
+            assert losses[1 - against].mean() <= 0.02 + 1e-9
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 1.0, 3.0, 20.0]))
+@settings(max_examples=30, deadline=None)
+def test_the_gradient_of_the_smooth_loss_is_what_small_steps_find(seed, fairness):
+    contests, _ = made_up(seed, n=40)
+    rng = np.random.default_rng(seed)
+    bounds = bounds_of(contests, keep_mean=0.0, max_loss=0.01, n_classes=3)  # some are broken
+    loss = _SmoothLoss.of(contests, bounds, fairness, 0.5, 3)
+    bias, step = rng.normal(0, 0.5, 3), 1e-6
+    _, slope = loss(bias)
+    for place, side in enumerate(np.eye(3)):
+        small = (loss(bias + step * side)[0] - loss(bias - step * side)[0]) / (2 * step)
+        assert slope[place] == pytest.approx(small, rel=1e-4, abs=1e-5)
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=6), st.sampled_from([0.0, 0.5, 1.0, 4.0]))
+def test_the_equivalent_share_is_worth_what_the_shares_are(shares, fairness):
+    """Atkinson's definition: were all parts to have it, the sum of utilities would be the same."""
+    found, _ = equivalent_share(np.array(shares), fairness)
+
+    def utility(share):
+        return np.log(share + FLOOR) if fairness == 1 else (share + FLOOR) ** (1 - fairness) / (1 - fairness)
+
+    assert utility(found) == pytest.approx(np.mean([utility(share) for share in shares]), rel=1e-9, abs=1e-9)
+    assert min(shares) - 1e-9 <= found <= np.mean(shares) + 1e-9
 
 
 def test_a_hopeless_class_does_not_let_others_pay_more_than_they_may():

@@ -14,7 +14,7 @@ from gfscore.jobs.repair_parts import RepairPart
 from gfscore.jobs.robustness import draw_part
 from gfscore.judge.repairs import judge_parts, samples_to_show, worst_gain
 from gfscore.judge.robust_changes import sign_p_values
-from gfscore.repairing import Contest, Point, bounds_of, find_bias, find_frontier, point_at
+from gfscore.repairing import Contest, Point, bounds_of, choose_bias, point_at
 from gfscore.results import BeforeAfter
 from gfscore.scores import SCORE_MAX
 from gfscore.scores.great import local_scores
@@ -65,11 +65,10 @@ def choose_and_judge(choosing: RepairPart, judging: RepairPart, how: Bargain, *,
     nothing = Outcome(before=before, chosen=before, frontier=[before], clean_frontier=[before], weakest=weakest)
     if before.mean() < LEAST_MEAN:
         return replace(nothing, nothing="nothing to redistribute")
-    frontier = find_frontier(contests, n_classes, seed=seed)
-    clean = find_frontier(contests, n_classes, against=1, seed=seed) if len(contests) > 1 else frontier
     bounds = bounds_of(contests, keep_mean=how.keep_mean, max_loss=how.max_loss, n_classes=n_classes)
-    chosen = find_bias(contests, bounds, [*frontier, *clean], seed=seed)
-    found = replace(nothing, chosen=chosen, frontier=frontier, clean_frontier=clean)
+    choice = choose_bias(contests, bounds, seed=seed)
+    chosen = choice.chosen
+    found = replace(nothing, chosen=chosen, frontier=choice.frontiers[0], clean_frontier=choice.frontiers[-1])
     if chosen.worst <= before.worst:
         return replace(found, chosen=before, nothing="no bias within the bounds raises it")
     _refuse_chance(choosing, contests[0].holds(before.bias), contests[0].holds(chosen.bias), weakest, how.delta)

@@ -1,14 +1,7 @@
-r"""The bias that raises the worst class most, within what the mean and any class may lose; and all trade-offs.
+"""The bias that raises the worst class most, within what the mean and any class may lose; and all trade-offs.
 
-Shares are step functions of the bias, so they are first smoothed: with :math:`z_j = (s_j + b_y - b_j) / \tau` a sample
-counts as :math:`1 / (1 + \sum_j e^{-z_j})`, the softmax confidence at temperature tau, which becomes a step as tau goes
-to 0. What is maximised is an alpha-fair welfare of the parts (Atkinson, J. Econ. Theory 2, 1970),
-
-.. math:: U_a(s) = \frac1P \sum_k u_a(s_k), \qquad u_a'(s) = (s + c)^{-a}
-
-from the mean (a = 0) towards the minimum (a large): unlike "minimum plus mean" it gives up no part that is hopeless, as
-every part goes on counting. From the best of these points the steps themselves are climbed, by exact searches along
-lines (:mod:`~gfscore.repairing.line_search`).
+Smooth searches (:mod:`~gfscore.repairing.smooth_search`) end near the best biases. From there the shares themselves,
+which are step functions, are climbed by exact searches along lines (:mod:`~gfscore.repairing.line_search`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,15 +12,13 @@ import numpy as np
 from gfscore.arrays import FloatArray
 from gfscore.repairing.contests import Contest
 from gfscore.repairing.line_search import Bounds, Line, look_along
+from gfscore.repairing.smooth_search import smooth_biases
 
-FAIRNESS = (0.0, 1.0, 3.0, 8.0, 20.0)  # a: what the smooth searches maximise
-COOLING = (1.0, 0.4, 0.15, 0.06)  # tau, in units of the typical lead
-FLOOR = 0.02  # c: a part at 0 counts much, and not without end
-STEPS = 40  # of the smooth search at each tau
 RESTARTS = 3  # of the exact search: from the best points that are known
 SWEEPS = 6  # over all directions, at most
 FEW_CLASSES, OF_FEW = 4, 24  # up to so many classes, so many random directions: there the best can be found
 MEAN_COUNTS = 0.05  # of the mean against the worst part where the steps are climbed: it settles ties, and little more
+SAME = 1e-12  # a worth that is higher by less is not
 LEVELS = 10  # of the mean, between its highest and where the worst part is best, that the frontier is looked for at
 
 
@@ -52,6 +43,18 @@ class Point:
         """Mean over the parts of a contest."""
         return float(self.shares[contest].mean())
 
+    def keeps(self, bounds: Sequence[Bounds]) -> bool:
+        """Whether all shares are within the bounds."""
+        return all(bound.are_kept(shares) for bound, shares in zip(bounds, self.shares, strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Choice:
+    """The best point within the bounds, and the frontiers it lies on."""
+
+    chosen: Point
+    frontiers: tuple[list[Point], ...]  # the worst part against the mean of each contest, best mean first
+
 
 def point_at(contests: Sequence[Contest], bias: FloatArray) -> Point:
     """What a bias does."""
@@ -68,20 +71,51 @@ def bounds_of(contests: Sequence[Contest], *, keep_mean: float, max_loss: float,
     ]
 
 
-def find_frontier(contests: Sequence[Contest], n_classes: int, *, against: int = 0, seed: int = 0) -> list[Point]:
+def choose_bias(contests: Sequence[Contest], bounds: Sequence[Bounds], *, seed: int = 0) -> Choice:
+    """The best point within the bounds, and what more or less loss of either mean would buy, all else as bounded.
+
+    The chosen point is the best of all that were looked at, so that it lies on every frontier.
+    """
+    known = list(_first_points(contests, bounds))
+    known += climb(contests, bounds, known, seed=seed)
+    freed = [_free_mean(bounds, against) for against in range(len(contests))]
+    for against, loose in enumerate(freed):
+        known += find_frontier(contests, loose, known, against=against, seed=seed)
+    kept = [point for point in known if point.keeps(bounds)]
+    highest = max((point.worth for point in kept), default=0.0)
+    best = [point for point in kept if point.worth >= highest - SAME]
+    chosen = max(best, key=lambda point: point.mean(len(contests) - 1), default=known[0])
+    known = [chosen, *(point for point in known if abs(point.worth - chosen.worth) > SAME)]  # one of those alike
+    frontiers = [
+        _unbeaten([point for point in known if point.keeps(loose)], against) for against, loose in enumerate(freed)
+    ]
+    return Choice(chosen=chosen, frontiers=tuple(frontiers))
+
+
+def find_frontier(
+    contests: Sequence[Contest],
+    bounds: Sequence[Bounds],
+    known: Sequence[Point] = (),
+    *,
+    against: int = 0,
+    seed: int = 0,
+) -> list[Point]:
     """Points from the best mean of the contest ``against`` to the best worst part of the first, none beaten by another.
 
-    Between these two the mean is bounded at equal steps, and the best worst part is looked for above each.
+    All keep the bounds. Between these two the mean is bounded at equal steps, and the best worst part is looked for
+    above each. ``known`` points are where the search also begins.
     """
-    free = bounds_of(contests, keep_mean=1.0, max_loss=1.0, n_classes=n_classes)
-    known = [point_at(contests, np.zeros(n_classes)), *smooth_points(contests, free)]
-    known += climb(contests, free, known, seed=seed)
-    means = max(point.mean(against) for point in known), max(known, key=lambda point: point.worth).mean(against)
+    found = [*known, *_first_points(contests, bounds)]
+    found += climb(contests, bounds, found, seed=seed, restarts=1)
+    found = [point for point in found if point.keeps(bounds)]
+    if not found:
+        return []
+    means = max(point.mean(against) for point in found), max(found, key=lambda point: point.worth).mean(against)
     for level in np.linspace(*means, LEVELS):
-        bounds = list(free)
-        bounds[against] = replace(bounds[against], mean=float(level))
-        known += climb(contests, bounds, known, seed=seed, restarts=1, sweeps=2)
-    return _unbeaten(known, against)
+        above = list(bounds)
+        above[against] = replace(above[against], mean=float(level))
+        found += climb(contests, above, found, seed=seed, restarts=1, sweeps=2)
+    return _unbeaten(found, against)
 
 
 def find_bias(
@@ -102,86 +136,22 @@ def find_bias(
     >>> contest.shares(np.zeros(2)).round(2), found.shares[0].round(2), (found.bias[1] - found.bias[0]).round(1)
     (array([0.98, 0.46]), array([0.84, 0.83]), np.float64(1.0))
     """
-    n_classes = 1 + max(int(max(each.labels.max(), each.rivals.max())) for each in contests)
-    start = [point_at(contests, np.zeros(n_classes)), *known, *smooth_points(contests, bounds)]
+    start = [*_first_points(contests, bounds), *known]
     climbed = climb(contests, bounds, start, seed=seed)
     return max([start[0], *climbed], key=lambda point: point.worth)
 
 
-def smooth_points(contests: Sequence[Contest], bounds: Sequence[Bounds]) -> list[Point]:
-    """Where the smooth searches end, for every welfare, each from where the one before ended."""
-    from scipy.optimize import minimize  # half a second, which only this needs
-
+def _first_points(contests: Sequence[Contest], bounds: Sequence[Bounds]) -> Iterator[Point]:
+    """No bias at all, and where the smooth searches end."""
     n_classes = 1 + max(int(max(each.labels.max(), each.rivals.max())) for each in contests)
-    scale = _typical_lead(contests[0])
-    found, bias = [], np.zeros(n_classes)
-    for fairness in FAIRNESS:
-        for cooled in COOLING:
-            loss = _SmoothLoss(tuple(contests), tuple(bounds), fairness, cooled * scale)
-            bias = minimize(loss, bias, jac=True, method="L-BFGS-B", options={"maxiter": STEPS}).x
-            bias -= bias.mean()
-        found.append(point_at(contests, bias))
-    return found
+    yield point_at(contests, np.zeros(n_classes))
+    for bias in smooth_biases(contests, bounds, n_classes):
+        yield point_at(contests, bias)
 
 
-@dataclass(frozen=True, slots=True)
-class _SmoothLoss:
-    """The negative welfare, and what broken bounds cost, with its gradient."""
-
-    contests: tuple[Contest, ...]
-    bounds: tuple[Bounds, ...]
-    fairness: float
-    tau: float
-
-    def __call__(self, bias: FloatArray) -> tuple[float, FloatArray]:
-        loss, slope = 0.0, np.zeros_like(bias)
-        for place, (contest, bound) in enumerate(zip(self.contests, self.bounds, strict=True)):
-            confidences, of_rivals = _confidences(contest, bias, self.tau)
-            shares = np.bincount(contest.codes, weights=confidences, minlength=len(contest.counts)) / contest.counts
-            value, by_share = _penalty(shares, bound, _before(contest, self.tau, bias.shape))
-            if place == 0:
-                welfare, marginal = _welfare(shares, self.fairness)
-                value, by_share = value - welfare, by_share - marginal
-            pull = (by_share / contest.counts)[contest.codes] * confidences / self.tau
-            slope += np.bincount(contest.labels, weights=pull * (1 - confidences), minlength=len(bias))
-            spread = np.bincount(
-                contest.rivals.ravel(), weights=(pull[:, None] * of_rivals).ravel(), minlength=len(bias)
-            )
-            loss, slope = loss + value, slope - spread
-        return float(loss), slope
-
-
-def _confidences(contest: Contest, bias: FloatArray, tau: float) -> tuple[FloatArray, FloatArray]:
-    """Softmax confidence of each sample in its class, (n,), and in its rivals, (n, R)."""
-    behind = np.clip(-contest.leads(bias) / tau, -60.0, 60.0)  # e**60 is as good as infinite, and can be added up
-    odds = np.exp(behind)
-    own = 1 / (1 + odds.sum(axis=1))
-    return own, odds * own[:, None]
-
-
-def _before(contest: Contest, tau: float, shape: tuple[int, ...]) -> FloatArray:
-    """By how much smooth shares are above the true ones where there is no bias, (P,)."""
-    none = np.zeros(shape)
-    smooth, _ = _confidences(contest, none, tau)
-    return np.asarray(np.bincount(contest.codes, weights=smooth) / contest.counts - contest.shares(none))
-
-
-def _penalty(shares: FloatArray, bound: Bounds, above: FloatArray) -> tuple[float, FloatArray]:
-    """What smooth shares cost that break a bound, which is moved as far as smoothing moved the shares; by share."""
-    weight, n_parts = 200.0, len(shares)
-    short = np.maximum(bound.shares + above - shares, 0.0)
-    mean_short = max(bound.mean + float(above.mean()) - float(shares.mean()), 0.0)
-    return weight * (float(short @ short) + mean_short**2), -2 * weight * (short + mean_short / n_parts)
-
-
-def _welfare(shares: FloatArray, fairness: float) -> tuple[float, FloatArray]:
-    """Welfare of the parts, and what a little more of each share adds; scaled so that it adds 1 at the worst part."""
-    lifted = shares + FLOOR
-    relative = lifted / lifted.min()
-    marginal = relative**-fairness / len(shares)
-    if fairness == 1:
-        return float(np.log(relative).mean() * lifted.min()), marginal
-    return float((lifted * relative**-fairness).mean() / (1 - fairness)), marginal
+def _free_mean(bounds: Sequence[Bounds], against: int) -> list[Bounds]:
+    """The bounds but for that of one mean."""
+    return [replace(bound, mean=-1.0) if place == against else bound for place, bound in enumerate(bounds)]
 
 
 def climb(
@@ -194,7 +164,7 @@ def climb(
     sweeps: int = SWEEPS,
 ) -> list[Point]:
     """Points that keep the bounds and that no line leads up from, climbed to from the best that are known."""
-    kept = [point for point in known if all(b.are_kept(s) for b, s in zip(bounds, point.shares, strict=True))]
+    kept = [point for point in known if point.keeps(bounds)]
     starts = sorted(kept, key=lambda point: -point.worth)[:restarts]
     rng = np.random.default_rng(seed)
     return [_climb_from(point, contests, bounds, rng, sweeps) for point in starts]
@@ -226,25 +196,18 @@ def _best_step(line: Line, bounds: Sequence[Bounds], point: Point) -> float | No
     """The step to the middle of the widest of the best stretches; None where none is better than the point."""
     worth = np.where(line.kept(bounds), line.worst + MEAN_COUNTS * line.shares[0].mean(axis=1), -np.inf)
     best = float(worth.max())
-    if best <= point.worth + 1e-12:
+    if best <= point.worth + SAME:
         return None
     ends = np.concatenate([line.steps[:1], (line.steps[1:] + line.steps[:-1]) / 2, line.steps[-1:]])
-    widths = np.where(worth >= best - 1e-12, np.diff(ends), -1.0)
+    widths = np.where(worth >= best - SAME, np.diff(ends), -1.0)
     return float(line.steps[int(widths.argmax())])
 
 
-def _typical_lead(contest: Contest) -> float:
-    """The median size of what samples lead or trail their closest rival by."""
-    closest = contest.slack.min(axis=1)
-    sizes = np.abs(closest[np.isfinite(closest)])
-    return float(max(np.median(sizes), 1e-6)) if len(sizes) else 1.0
-
-
 def _unbeaten(points: Sequence[Point], against: int) -> list[Point]:
-    """Those that no other point is at least as good as in both ways, by the mean, best mean first."""
-    ordered = sorted(points, key=lambda point: (-point.mean(against), -point.worst))
+    """Those that no other point is at least as good as in mean and worth, by the mean, best mean first."""
+    ordered = sorted(points, key=lambda point: (-point.mean(against), -point.worth, -point.mean()))
     kept: list[Point] = []
     for point in ordered:
-        if not kept or point.worst > kept[-1].worst + 1e-12:
+        if not kept or point.worth > kept[-1].worth + SAME:
             kept.append(point)
     return kept
