@@ -63,11 +63,11 @@ def assemble_repair(
         partition=partition,
         class_names=choosing.samples.class_names,
         bias=tuple(found.chosen.bias.tolist()),
-        unrepaired=_point(found.before, found.before),
-        chosen=_point(found.chosen, found.before),
+        unrepaired=frontier_point(found.before, found.before),
+        chosen=frontier_point(found.chosen, found.before),
         choice=choice,
-        frontier=tuple(_point(point, found.before) for point in found.frontier),
-        clean_frontier=tuple(_point(point, found.before) for point in found.clean_frontier),
+        frontier=tuple(frontier_point(point, found.before) for point in found.frontier),
+        clean_frontier=tuple(frontier_point(point, found.before) for point in found.clean_frontier),
         judged=found.judged,
         made_by=None if run is None else run.about,
         flags=(*flags, *_flags(found, how, decisive, partition)),
@@ -75,8 +75,8 @@ def assemble_repair(
     )
 
 
-def _point(point: Point, before: Point) -> FrontierPoint:
-    """A point of the frontier for the result."""
+def frontier_point(point: Point, before: Point) -> FrontierPoint:
+    """A point of the frontier for the result, and what it loses against another."""
     losses = [float((old - new).max()) for old, new in zip(before.shares, point.shares, strict=True)]
     return FrontierPoint(
         worst=point.worst,

@@ -10,7 +10,6 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from gfscore.arrays import FloatArray
 from gfscore.errors import OptionError
@@ -55,6 +54,7 @@ def _worst_kl(costs: FloatArray, radius: float) -> FloatArray:
 
     The divergence falls from infinity to 0 while :math:`\nu` grows, so there is one root; costs end at 0 here.
     """
+    from scipy.optimize import brentq  # takes some time to load, and only one ball needs it
 
     def excess(log_gap: float) -> float:
         gaps = np.exp(log_gap) - costs
