@@ -18,7 +18,7 @@ from gfscore.results import BeforeAfter, ChosenBy, Flag, FrontierPoint, Provenan
 from gfscore.storage import write_text
 
 CHECKED_IMAGES = 8  # that a written model is run on
-ONNX, VECTOR = "repaired.onnx", "bias.csv"
+ONNX, VECTOR, WEIGHTS = "repaired.onnx", "bias.csv", "repaired.safetensors"
 OF_LOGITS = Flag(
     code="logits_alone",
     message="logits show no slopes: what is balanced here is accuracy, and GREAT scores with it. Nothing is said, and "

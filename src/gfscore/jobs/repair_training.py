@@ -10,6 +10,7 @@ from gfscore.inputs.models.shims import torch_for
 from gfscore.jobs.arranging import listed_data, listed_models
 from gfscore.jobs.calling import Face
 from gfscore.jobs.options import RunOptions
+from gfscore.jobs.repair_reasons import ONNX, WEIGHTS
 from gfscore.jobs.repair_steps import Bargain
 from gfscore.jobs.sources import open_runs, provenance_of, watch
 from gfscore.jobs.trained_networks import Network, stand, train_network, with_bias
@@ -24,7 +25,6 @@ from gfscore.training.networks import trainable_copy, write_graph, write_weights
 from gfscore.training.trained import Trained
 from gfscore.training.trainer import EXTRA, PURPOSE
 
-ONNX, WEIGHTS = "repaired.onnx", "repaired.safetensors"
 PLAIN = "at"
 
 
