@@ -15,6 +15,7 @@ class Panel(StrEnum):
     INPUT = "Input"
     MODEL = "Model and preprocessing"
     SCORE = "Score"
+    TRAINING = "Training"
     STATISTICS = "Statistics"
     RULES = "Rules"
     OUTPUT = "Output"

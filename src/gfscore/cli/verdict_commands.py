@@ -11,7 +11,7 @@ from gfscore.cli.written import Force, check_free, folder_of, say_replaced
 from gfscore.jobs.compare import compare
 from gfscore.jobs.gate import gate
 from gfscore.jobs.repair import repair
-from gfscore.jobs.repair_reasons import ONNX, VECTOR
+from gfscore.jobs.repair_reasons import ONNX, VECTOR, WEIGHTS
 from gfscore.outputs import ci_formats
 from gfscore.outputs.repair_text import markdown_section, show_repair
 from gfscore.outputs.verdicts import show_comparison, show_gate
@@ -121,13 +121,13 @@ def repair_command(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Repair the worst class of a model by a constant for the logit of each class: no training, one more Add.
+    """Repair the worst class of a model: by a constant for the logit of each class (no training), or by training it.
 
-    One half of the data chooses, the other judges: every class before and after. Exit code 0 when the worst class is
+    One part of the data chooses, another judges: every class before and after. Exit code 0 when the worst class is
     shown to gain, 3 when it is not; a repaired model is written only when it is.
     """
     folder = None if as_json and out is None else folder_of(out or Path("gfscore-repair"), holds="a model and a result")
-    files = [] if folder is None else [folder / "repair.json", folder / ONNX, folder / VECTOR]
+    files = [] if folder is None else [folder / name for name in ("repair.json", ONNX, VECTOR, WEIGHTS)]
     replaced = check_free(*files[:1], force=force)
     check_free(*(() if replaced else files[1:]), force=force)  # beside a repair of ours they are ours
     found: Repair = job(folder=folder)
@@ -147,7 +147,7 @@ def repair_command(
 def _write_repair(found: Repair, folder: Path) -> list[str]:
     """Write the result, and what shows it; the names of all files."""
     from gfscore.outputs.figures import save  # Altair takes half a second to load
-    from gfscore.outputs.figures.repair_figures import repair_arrows, repair_frontier
+    from gfscore.outputs.figures.repair_figures import repair_arrows, repair_frontier, training_curves
     from gfscore.outputs.report.repair_page import repair_page
 
     found.save(folder / "repair.json")
@@ -155,7 +155,13 @@ def _write_repair(found: Repair, folder: Path) -> list[str]:
     write_text(folder / "model-card.md", markdown_section(found))
     names = ["repair.json", "repair.html", "model-card.md"]
     if found.decisive is not None:
-        save(repair_arrows(found), folder / "classes.png")
-        save(repair_frontier(found), folder / "frontier.png")
-        names += ["classes.png", "frontier.png"]
-    return [*([found.written] if found.written else []), *names]
+        figures = {"classes.png": repair_arrows(found)}
+        if found.frontier:
+            figures["frontier.png"] = repair_frontier(found)
+        if found.training is not None and found.training.curves:
+            figures["training.png"] = training_curves(found)
+        for name, figure in figures.items():
+            save(figure, folder / name)
+        names += list(figures)
+    weights = None if found.training is None else found.training.weights
+    return [*(name for name in (found.written, weights) if name), *names]

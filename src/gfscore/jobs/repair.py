@@ -18,13 +18,15 @@ from gfscore.jobs.repair_parts import RepairPart, halve, measure_part, refuse_sm
 from gfscore.jobs.repair_reasons import assemble_repair, write_repaired
 from gfscore.jobs.repair_steps import Bargain, choose_and_judge
 from gfscore.jobs.sources import Source, find_sources, provenance_of, watch
+from gfscore.jobs.training_words import TrainingWords
 from gfscore.judge.robust_accuracy import default_eps
 from gfscore.measures.slopes import Gradients
 from gfscore.results import Flag, Repair
 from gfscore.scores import FirstOrder, Norm
+from gfscore.training import STRATEGIES
 from gfscore.words import Panel, Word, read_size
 
-METHODS = ("bias",)
+METHODS = ("bias", *STRATEGIES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,11 @@ class RepairWords:
 
     method: Annotated[
         str,
-        Word(any_case=True, help="How to repair: bias, a constant for the logit of each class, without training."),
+        Word(
+            any_case=True,
+            help="How to repair: bias, a constant for the logit of each class, without training; or by training: "
+            f"{', '.join(STRATEGIES)}.",
+        ),
     ] = "bias"
     norm: Annotated[str | None, Word(any_case=True, help="Norm of the attack: l2 or linf.  [default: linf]")] = None
     eps: Annotated[
@@ -93,7 +99,9 @@ class RepairWords:
                 "temperature divides all logits alike and changes no decision: it is no repair. Choose --method bias."
             )
         if self.method not in METHODS:
-            raise OptionError(f"method {self.method!r} is not known. Choose {' or '.join(METHODS)}.")
+            raise OptionError(
+                f"method {self.method!r} is not known. Choose {', '.join(METHODS[:-1])} or {METHODS[-1]}."
+            )
         check_level(self.delta)
         if self.attack is not None:
             AttackKind.named(self.attack)
@@ -144,7 +152,17 @@ def repair(
             "other judges]",
         ),
     ] = None,
+    train_data: Annotated[
+        Any,
+        Word(
+            kind=str | None,
+            metavar="SPEC",
+            panel=Panel.TRAINING,
+            help="Labelled images that train.  [default: half of --data, and a quarter each chooses and judges]",
+        ),
+    ] = None,
     repairing: RepairWords,
+    training: TrainingWords,
     groups: Groups = None,
     probabilities: Probabilities = False,
     words: ReadingWords,
@@ -160,6 +178,7 @@ def repair(
     and slopes are. The b is chosen that raises the worst class most within ``keep_mean`` and ``max_loss``. From logits
     alone it is accuracy that is balanced, and no robustness. The repaired model is written into ``folder``, if one is
     given and the gain is shown; ``found.apply(net)`` puts the bias on a model in memory. What it means: :doc:`repair`.
+    The other methods train the network: :doc:`training`.
 
     >>> rng, labels = np.random.default_rng(0), np.arange(3000) % 3
     >>> logits = rng.normal(0, 1, (3000, 3)) + np.array([2.0, 2.0, 1.0])[labels][:, None] * np.eye(3)[labels]
@@ -169,6 +188,12 @@ def repair(
     """
     given = Asked(model=model, data=data) if inputs is None else arrange(inputs, data, model)
     logits, asked, data = given.checked(run.names, words, probabilities=probabilities)
+    if repairing.method in STRATEGIES:
+        _refuse_for_training(repairing, logits, asked, groups)
+        return _train(asked, data, repairing, training, run, folder, face, train_data=train_data, judge_data=judge_data)
+    training.refuse(repairing.method)
+    if train_data is not None:
+        raise OptionError(f"--train-data trains, and --method {repairing.method} trains nothing. Leave it out.")
     files = watch(logits, groups)
     named = {"probabilities": probabilities, "groups": groups, "class_names": run.names, "words": words}
     sources = [_only(list(find_sources(logits, asked, data, run, face, probabilities=probabilities)))]
@@ -179,7 +204,7 @@ def repair(
             raise OptionError("--judge-data is what a model is run on, and there are only logits. Leave it out.")
         sources.append(_only(list(find_sources(None, asked, judge_data, run, face))))
     choosing, judging, flags = _parts(sources, repairing, run, face, named)
-    how = _bargain(repairing, choosing, run.seed)
+    how = _bargain(repairing, None if choosing.norms is None else repairing.radius(run.seed), run.seed)
     found = choose_and_judge(choosing, judging, how, face=face)
     result = assemble_repair(found, choosing, judging, how, flags=flags, provenance=provenance_of(face, files))
     if folder is None or not result.gained:
@@ -187,9 +212,45 @@ def repair(
     return result.model_copy(update={"written": write_repaired(folder, choosing, result)})
 
 
-def _bargain(repairing: RepairWords, choosing: RepairPart, seed: int) -> Bargain:
-    """What was said, for the steps."""
-    how = None if choosing.norms is None else repairing.radius(seed)
+def _refuse_for_training(repairing: RepairWords, logits: Any, model: Any, groups: Any) -> None:
+    """Refuse what training cannot do anything with."""
+    method = repairing.method
+    if model is None or logits is not None:
+        raise OptionError(f"--method {method} trains a network, and there are only logits. Say the model and --data.")
+    if groups is not None:
+        raise OptionError(f"--method {method} is about classes, and --groups are other parts. Leave --groups out.")
+    if repairing.gradients not in (None, Gradients.AUTO, Gradients.YES):
+        raise OptionError(f"--method {method} trains by gradients. Leave --gradients out.")
+
+
+def _train(
+    model: Any,
+    data: Any,
+    repairing: RepairWords,
+    training: TrainingWords,
+    run: RunOptions,
+    folder: Path | None,
+    face: Face,
+    **others: Any,
+) -> Repair:
+    """Hand over to training, whose modules are loaded only here."""
+    from gfscore.jobs.repair_training import repair_by_training
+
+    return repair_by_training(
+        model,
+        data,
+        **others,
+        how=_bargain(repairing, repairing.radius(run.seed), run.seed),
+        training=training,
+        samples=repairing.samples,
+        run=run,
+        folder=folder,
+        face=face,
+    )
+
+
+def _bargain(repairing: RepairWords, how: FirstOrder | None, seed: int) -> Bargain:
+    """What was said, for the steps; without ``how`` of logits alone."""
     attack = None
     if repairing.attack is not None and how is not None and how.eps is not None:
         attack = SizedAttack(attack=AttackKind.named(repairing.attack), norm=str(how.kind), eps=how.eps, seed=seed)

@@ -18,7 +18,7 @@ from gfscore.results import BeforeAfter, ChosenBy, Flag, FrontierPoint, Provenan
 from gfscore.storage import write_text
 
 CHECKED_IMAGES = 8  # that a written model is run on
-ONNX, VECTOR = "repaired.onnx", "bias.csv"
+ONNX, VECTOR, WEIGHTS = "repaired.onnx", "bias.csv", "repaired.safetensors"
 OF_LOGITS = Flag(
     code="logits_alone",
     message="logits show no slopes: what is balanced here is accuracy, and GREAT scores with it. Nothing is said, and "
@@ -63,11 +63,11 @@ def assemble_repair(
         partition=partition,
         class_names=choosing.samples.class_names,
         bias=tuple(found.chosen.bias.tolist()),
-        unrepaired=_point(found.before, found.before),
-        chosen=_point(found.chosen, found.before),
+        unrepaired=frontier_point(found.before, found.before),
+        chosen=frontier_point(found.chosen, found.before),
         choice=choice,
-        frontier=tuple(_point(point, found.before) for point in found.frontier),
-        clean_frontier=tuple(_point(point, found.before) for point in found.clean_frontier),
+        frontier=tuple(frontier_point(point, found.before) for point in found.frontier),
+        clean_frontier=tuple(frontier_point(point, found.before) for point in found.clean_frontier),
         judged=found.judged,
         made_by=None if run is None else run.about,
         flags=(*flags, *_flags(found, how, decisive, partition)),
@@ -75,8 +75,8 @@ def assemble_repair(
     )
 
 
-def _point(point: Point, before: Point) -> FrontierPoint:
-    """A point of the frontier for the result."""
+def frontier_point(point: Point, before: Point) -> FrontierPoint:
+    """A point of the frontier for the result, and what it loses against another."""
     losses = [float((old - new).max()) for old, new in zip(before.shares, point.shares, strict=True)]
     return FrontierPoint(
         worst=point.worst,

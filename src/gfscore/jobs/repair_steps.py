@@ -55,8 +55,11 @@ class Outcome:
     remarks: tuple[str, ...] = ()  # of the attack
 
 
-def choose_and_judge(choosing: RepairPart, judging: RepairPart, how: Bargain, *, face: Face = SILENT) -> Outcome:
-    """The bias that the first part chooses, judged on the second; refused where the first is too small to tell."""
+def choose_and_judge(choosing: RepairPart, judging: RepairPart | None, how: Bargain, *, face: Face = SILENT) -> Outcome:
+    """The bias that the first part chooses, judged on the second; refused where the first is too small to tell.
+
+    Without the second it is chosen alone.
+    """
     seed = how.seed
     contests, n_classes = choosing.contests(how.eps), choosing.samples.n_classes
     before = point_at(contests, np.zeros(n_classes))
@@ -72,7 +75,7 @@ def choose_and_judge(choosing: RepairPart, judging: RepairPart, how: Bargain, *,
     if chosen.worst <= before.worst:
         return replace(found, chosen=before, nothing="no bias within the bounds raises it")
     _refuse_chance(choosing, contests[0].holds(before.bias), contests[0].holds(chosen.bias), weakest, how.delta)
-    return _judge(found, judging, how, ordered, face)
+    return found if judging is None else _judge(found, judging, how, ordered, face)
 
 
 def _refuse_chance(part: RepairPart, before: BoolArray, after: BoolArray, weakest: int, delta: float) -> None:

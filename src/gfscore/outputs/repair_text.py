@@ -11,12 +11,20 @@ from gfscore import views
 from gfscore.errors import PLURALS
 from gfscore.outputs.escaping import markdown_row, markdown_text
 from gfscore.outputs.fitting import add_ends, column_table, fit, flag_lines
+from gfscore.outputs.training_text import (
+    HEADINGS,
+    baseline_note,
+    baseline_table,
+    markdown_training,
+    training_sentence,
+)
 from gfscore.results import BeforeAfter, FrontierPoint, Metric, Repair, RepairedPart
 
 COLOURS = {"gained": "green", "paid": "red", "unclear": "dim"}
 MEASURES = {
     "clean": "clean accuracy",
     "first-order": "robust accuracy (first-order radii)",
+    "midpoint": "robust accuracy (midpoint radii)",
     "great": "GREAT score",
     "autoattack": "accuracy under AutoAttack (standard)",
     "apgd": "accuracy under APGD (two of AutoAttack's four attacks)",
@@ -31,11 +39,12 @@ Cells = list[Text | str]
 
 def show_repair(result: Repair, console: Console) -> None:
     """Verdict, every class before and after, what else could have been chosen, and what to know of it."""
-    choice = result.choice
+    choice, trained = result.choice, result.training
     chose = f"{choice.n:,} samples chose it, {choice.judged_by:,} others judge it"
     lines: list[RenderableType] = [
-        Text(views.printable(f"{result.name}: a bias for the logit of each class; {chose}"), style="bold"),
+        Text(views.printable(f"{result.name}: {what_was_done(result)}; {chose}"), style="bold"),
         Text(result.reason, style="bold green" if result.gained else "bold yellow"),
+        *([] if trained is None else [Text(training_sentence(result, trained))]),
     ]
     decisive = result.decisive
     if decisive is not None:
@@ -44,12 +53,22 @@ def show_repair(result: Repair, console: Console) -> None:
             Text(f"{title_of(result, decisive)}, on {decisive.n:,} samples:"),
             fit(console, parts_table(result, decisive), SPARE),
             *(Text(summary(result, each)) for each in result.judged if each is not decisive),
-            Text(),
-            Text(_frontier_title(result)),
-            fit(console, _frontier(result)),
-            Text(level_text(result, decisive), style="dim"),
         ]
+        if trained is not None and trained.baselines:
+            lines += [Text(), fit(console, baseline_table(result, trained), HEADINGS[:1])]
+            lines.append(Text(baseline_note(trained), style="dim"))
+        if result.frontier:
+            lines += [Text(), Text(_frontier_title(result)), fit(console, _frontier(result))]
+        lines.append(Text(level_text(result, decisive), style="dim"))
     console.print(Group(*lines, *flag_lines(result.flags)))
+
+
+def what_was_done(result: Repair) -> str:
+    """The repair in a few words."""
+    bias = "a bias for the logit of each class"
+    if result.training is None:
+        return bias
+    return f"trained by {result.method}" + (f", then {bias}" if any(result.bias) else "")
 
 
 def repair_text(result: Repair) -> str:
@@ -93,7 +112,8 @@ def level_text(result: Repair, judged: BeforeAfter) -> str:
 
 def parts_table(result: Repair, judged: BeforeAfter) -> Table:
     """Every part, the one that was worst first; the mean last."""
-    by_class = dict(zip(result.class_names, result.bias, strict=True)) if result.partition == "class" else {}
+    shown = result.partition == "class" and any(result.bias)
+    by_class = dict(zip(result.class_names, result.bias, strict=True)) if shown else {}
     headings = ["n", *(["bias"] if by_class else []), "before", "after", CHANGE]
     if judged.measure == "great":
         headings[-1] = "change"
@@ -125,7 +145,8 @@ def _change(judged: BeforeAfter, change: Metric) -> str:
 
 def _frontier_title(result: Repair) -> str:
     what = "accuracy" if result.eps is None else "robust accuracy by radii"
-    return f"What could be had ({what}, on the samples that chose):"
+    how = "" if result.training is None else "by a bias behind the training "
+    return f"What could be had {how}({what}, on the samples that chose):"
 
 
 def _frontier(result: Repair) -> Table:
@@ -149,9 +170,13 @@ def frontier_points(result: Repair) -> list[FrontierPoint]:
 def markdown_section(result: Repair, *, level: int = 2) -> str:
     """A section for a report or a model card: the verdict, every part before and after, and what to know of it."""
     mark = "#" * level
-    lines = [f"{mark} Repair by a class bias", "", f"**{markdown_text(result.reason)}**", ""]
-    by_class = ", ".join(f"{name} {bias:+.3f}" for name, bias in zip(result.class_names, result.bias, strict=True))
-    lines += [f"Added to the logits: {markdown_text(by_class)}.", ""]
+    title = "by a class bias" if result.training is None else f"by training ({result.method})"
+    lines = [f"{mark} Repair {title}", "", f"**{markdown_text(result.reason)}**", ""]
+    if result.training is not None:
+        lines += markdown_training(result, result.training, level + 1)
+    if result.training is None or any(result.bias):
+        by_class = ", ".join(f"{name} {bias:+.3f}" for name, bias in zip(result.class_names, result.bias, strict=True))
+        lines += [f"Added to the logits: {markdown_text(by_class)}.", ""]
     for judged in result.judged:
         cell = _cell_of(judged)
         lines += [f"{mark}# {markdown_text(title_of(result, judged))}", ""]

@@ -47,7 +47,17 @@ from gfscore.results.class_result import (
 from gfscore.results.dry_run_result import DryRun, PlannedMeasure, PlannedModel
 from gfscore.results.leaderboard_result import Leaderboard, RankedModel, UnrankedModel
 from gfscore.results.model_result import ModelAudit
-from gfscore.results.repair_result import BeforeAfter, ChosenBy, FrontierPoint, Repair, RepairedPart, WorstPart
+from gfscore.results.repair_result import (
+    Baseline,
+    BeforeAfter,
+    ChosenBy,
+    FrontierPoint,
+    Repair,
+    RepairedPart,
+    TrainedEpoch,
+    Training,
+    WorstPart,
+)
 from gfscore.results.verdict_result import (
     AdaptiveClass,
     AdaptiveRun,
@@ -86,6 +96,7 @@ __all__ = [
     "AttackFreeScores",
     "AttackedPart",
     "Audit",
+    "Baseline",
     "Baselines",
     "BeforeAfter",
     "Calibrated",
@@ -141,6 +152,8 @@ __all__ = [
     "ScoreInfo",
     "Setting",
     "Share",
+    "TrainedEpoch",
+    "Training",
     "UnrankedModel",
     "Verdict",
     "WeightedBy",

@@ -28,8 +28,8 @@ class BeforeAfter(Result):
     """One way of judging a repair: the same samples before and after."""
 
     measure: str = Field(
-        description="clean (accuracy), first-order (share of radii above eps), great (score), or an attack: "
-        "autoattack, apgd (its two APGD attacks) or pgd"
+        description="clean (accuracy), first-order or midpoint (share of radii above eps), great (score), or an "
+        "attack: autoattack, apgd (its two APGD attacks) or pgd"
     )
     n: int = Field(ge=1, description="samples")
     delta: float = Field(gt=0, lt=1, description="all intervals here hold together with probability 1 - delta")
@@ -70,6 +70,56 @@ class ChosenBy(Result):
     weakest: str = Field(description="the worst part on the samples that chose, before")
 
 
+class TrainedEpoch(Result):
+    """One epoch; shares are of each class in order, null where it has no image."""
+
+    number: int = Field(ge=1)
+    lr: float = Field(ge=0, description="rate of learning at its end")
+    eps: float = Field(ge=0, description="size of the attack in training at its end, before factors of classes")
+    trained: tuple[Share | None, ...] = Field(description="accuracy of training images under the attack of training")
+    clean: tuple[Share | None, ...] = Field(description="accuracy of held-out images, under the averaged weights")
+    robust: tuple[Share | None, ...] = Field(description="the same under PGD at the common eps")
+    watched: Share = Field(description="mean of the classes under PGD, under the weights as they are")
+
+
+class Baseline(Result):
+    """What the same budget gives without the method, on the same samples that judge."""
+
+    name: str = Field(description="at: plain adversarial training; average: the same with its weights averaged")
+    gained: bool = Field(description="whether its worst class is shown to have gained on the network before")
+    epoch: int = Field(ge=0, description="whose weights these are")
+    bias: tuple[float, ...] = Field(description="added to the logits, as with the method")
+    judged: BeforeAfter = Field(description="the network before, and the baseline")
+    against: BeforeAfter = Field(description="the baseline, and the repaired network: what the method itself adds")
+
+
+class Training(Result):
+    """How a network was trained, and what the samples that select said meanwhile."""
+
+    inner: str = Field(description="attack on training images: nfgsm, or pgd and its steps")
+    epochs: int = Field(ge=1, description="that were asked for")
+    done: int = Field(ge=0, description="epochs that were trained")
+    chosen: int = Field(ge=0, description="epoch whose averaged weights are kept; 0: none was better than the start")
+    lr: float
+    batch: int
+    seed: int
+    is_ramped: bool = Field(description="whether attacks grew over the first half, as the start was not robust")
+    collapsed: int | None = Field(default=None, description="epoch in which training collapsed")
+    train_n: int = Field(ge=1, description="images that trained")
+    select_n: int = Field(ge=1, description="images that selected: epoch, stop, bias")
+    held_n: int = Field(ge=1, description="of them, those that were attacked after each epoch")
+    train_source: str
+    left_out: int = Field(default=0, ge=0, description="training images that also select or judge, pixel by pixel")
+    forward_passes: int = Field(ge=0, description="at most, of this method")
+    backward_passes: int = Field(ge=0)
+    then: str = Field(description="what followed: bias or none")
+    start_clean: tuple[Share | None, ...] = Field(description="of held-out images, before training")
+    start_robust: tuple[Share | None, ...] = Field(description="the same under PGD")
+    curves: tuple[TrainedEpoch, ...] = ()
+    baselines: tuple[Baseline, ...] = ()
+    weights: str | None = Field(default=None, description="file that holds the weights by their names in the network")
+
+
 class Repair(ResultFile):
     """What ``gfscore repair`` says: before and after on samples that did not choose, and whether the worst gained."""
 
@@ -93,6 +143,7 @@ class Repair(ResultFile):
         default=(), description="worst part against the mean of clean accuracy, best mean first"
     )
     judged: tuple[BeforeAfter, ...] = Field(default=(), description="the measure that decides is judged_on")
+    training: Training | None = Field(default=None, description="null where nothing was trained")
     made_by: RunInfo | None = Field(default=None, description="how the model was run")
     written: str | None = Field(default=None, description="file that holds the repaired model, or the bias")
     flags: tuple[Flag, ...] = ()

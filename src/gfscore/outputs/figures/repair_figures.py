@@ -7,11 +7,24 @@ from altair.typing import ChartType
 
 from gfscore import views
 from gfscore.errors import PLURALS, ResultError
-from gfscore.outputs.figures.style import BLUE, GREEN, GREY, INK, PALE, VERMILION, chart_of, frame_text, names_axis, tip
+from gfscore.outputs.figures.style import (
+    BLUE,
+    DASHES,
+    GREEN,
+    GREY,
+    INK,
+    PALE,
+    VERMILION,
+    chart_of,
+    frame_text,
+    names_axis,
+    tip,
+)
 from gfscore.results import BeforeAfter, FrontierPoint, Repair
 
 WIDTH, ROW = 460, 24
 MOST_ROWS = 40  # classes that have an arrow: those that change most
+BY_RADII, MEAN = ("first-order", "midpoint"), "mean of the classes"
 SIDES = {"gained": GREEN, "paid": VERMILION, "unclear": GREY}
 
 
@@ -98,13 +111,12 @@ def repair_arrows(result: Repair, judged: BeforeAfter | None = None) -> ChartTyp
     left = len(found.parts) - len(parts)
     notes = [
         _about(result),
-        f"From the tick (before) to the tip (after), on {found.n:,} samples that did not choose the bias.",
+        f"From the tick (before) to the tip (after), on {found.n:,} samples that did not choose it.",
         f"Pale bars: intervals of what is after; all hold together with probability {1 - found.delta:g}.",
         *([f"{left:,} {PLURALS[result.partition]} that change less are left out."] if left else []),
     ]
-    title = {"clean": "Clean accuracy", "great": "GREAT score", "first-order": "Robust accuracy"}.get(
-        found.measure, f"Accuracy under {found.measure}"
-    )
+    known = {"clean": "Clean accuracy", "great": "GREAT score"} | dict.fromkeys(BY_RADII, "Robust accuracy")
+    title = known.get(found.measure, f"Accuracy under {found.measure}")
     return frame_text(chart, f"{title} of each {result.partition}, before and after", notes, width=WIDTH)
 
 
@@ -124,4 +136,48 @@ def _about(result: Repair) -> str:
         if result.eps is None
         else f"; {views.norm_text(result.norm or '')} {views.eps_text(result.eps, result.norm)}"
     )
-    return views.printable(f"{result.name}, repaired by a bias for the logit of each class{at}.")
+    how = "a bias for the logit of each class" if result.training is None else f"training ({result.method})"
+    return views.printable(f"{result.name}, repaired by {how}{at}.")
+
+
+def training_curves(result: Repair) -> ChartType:
+    """Robust accuracy of each class after every epoch, on held-out images: the worst before and after by name."""
+    trained = result.training
+    if trained is None or not trained.curves:
+        raise ResultError("nothing was trained: there are no curves. Draw repair_arrows instead.")
+    shares = {0: trained.start_robust} | {epoch.number: epoch.robust for epoch in trained.curves}
+    ends = (trained.start_robust, shares[trained.chosen])
+    worst = [min((share, place) for place, share in enumerate(end) if share is not None)[1] for end in ends]
+    named = [views.printable(result.class_names[place]) for place in dict.fromkeys(worst)]
+    rows = [
+        {"epoch": number, "share": share, "part": views.printable(name)}
+        for number, each in shares.items()
+        for name, share in zip(result.class_names, each, strict=True)
+        if share is not None
+    ]
+    means = [{"epoch": number, "share": _mean_of(each), "part": MEAN} for number, each in shares.items()]
+    x = alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1, format="d"))
+    y = alt.Y("share:Q", title="robust accuracy (PGD)", axis=alt.Axis(format=".0%"), scale=alt.Scale(zero=True))
+    tips = ["part:N", "epoch:Q", tip("share", form=".1%")]
+    others = chart_of([row for row in rows if row["part"] not in named])
+    pale = others.mark_line(color=PALE, strokeWidth=1.5).encode(x=x, y=y, detail="part:N", tooltip=tips)
+    strong = chart_of([row for row in rows if row["part"] in named] + means)
+    domain, colours = [*named, MEAN], [*(VERMILION, BLUE)[: len(named)], INK]
+    colour = alt.Color(
+        "part:N", scale=alt.Scale(domain=domain, range=colours), legend=alt.Legend(title=None, orient="bottom")
+    )
+    dash = alt.StrokeDash("part:N", scale=alt.Scale(domain=domain, range=list(DASHES[: len(domain)])), legend=None)
+    lines = strong.mark_line(strokeWidth=2.5).encode(x=x, y=y, color=colour, strokeDash=dash, tooltip=tips)
+    rule = chart_of([{"epoch": trained.chosen}]).mark_rule(color=GREY, strokeDash=[3, 3]).encode(x="epoch:Q")
+    chart = alt.layer(pale, rule, lines).properties(width=WIDTH, height=WIDTH / 2)
+    notes = [
+        _about(result),
+        f"On {trained.held_n:,} held-out images that select, under the averaged weights.",
+        "The dashed rule is the epoch that is kept, pale lines are the other classes.",
+    ]
+    return frame_text(chart, "Each class while training", notes, width=WIDTH)
+
+
+def _mean_of(shares: tuple[float | None, ...]) -> float:
+    known = [share for share in shares if share is not None]
+    return sum(known) / len(known)

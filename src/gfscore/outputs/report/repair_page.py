@@ -4,9 +4,10 @@ from html import escape
 
 from gfscore import views
 from gfscore.outputs.figures import figure_bytes
-from gfscore.outputs.figures.repair_figures import repair_arrows, repair_frontier
+from gfscore.outputs.figures.repair_figures import repair_arrows, repair_frontier, training_curves
 from gfscore.outputs.repair_text import level_text, title_of
-from gfscore.results import BeforeAfter, Repair
+from gfscore.outputs.training_text import HEADINGS, baseline_note, baseline_rows, training_sentence
+from gfscore.results import BeforeAfter, Repair, Training
 
 PAGE = """\
 <!DOCTYPE html>
@@ -41,16 +42,24 @@ def repair_page(result: Repair) -> str:
     """The page."""
     parts = []
     if result.decisive is not None:
-        parts += [_figure(figure) for figure in (repair_arrows(result), repair_frontier(result))]
+        figures = [repair_arrows(result), *([repair_frontier(result)] if result.frontier else [])]
+        if result.training is not None:
+            parts.append(f"<p>{_text(training_sentence(result, result.training))}</p>")
+            figures += [training_curves(result)] if result.training.curves else []
+            parts.append(_baselines(result, result.training))
+        parts += [_figure(figure) for figure in figures]
         parts += [_table(result, judged) for judged in result.judged]
         parts.append(f"<p>{_text(level_text(result, result.decisive))}</p>")
     notes = "".join(f"<li>{_text(flag.message)}</li>" for flag in result.flags)
     made = result.provenance
     by_class = zip(result.class_names, result.bias, strict=True)
     rows = "".join(f"<tr><td>{_text(name)}</td><td>{bias:+.4f}</td></tr>" for name, bias in by_class)
+    if result.training is None or any(result.bias):
+        parts += [
+            "<h2>What is added to the logits</h2>",
+            f'<div class="wide"><table><tr><th>class</th><th>bias</th></tr>{rows}</table></div>',
+        ]
     parts += [
-        "<h2>What is added to the logits</h2>",
-        f'<div class="wide"><table><tr><th>class</th><th>bias</th></tr>{rows}</table></div>',
         *([f"<h2>What to know of it</h2><ul>{notes}</ul>"] if notes else []),
         f"<p>gfscore {_text(made.gfscore)}, {_text(made.created)}; {_text(made.command or 'from Python')}</p>",
     ]
@@ -65,6 +74,20 @@ def _text(text: str) -> str:
 
 def _figure(chart: object) -> str:
     return f"<figure>{figure_bytes(chart, '.svg').decode()}</figure>"  # type: ignore[arg-type]
+
+
+def _baselines(result: Repair, trained: Training) -> str:
+    """What the same budget gives without the method."""
+    rows = baseline_rows(result, trained)
+    if not rows:
+        return ""
+    heads = "".join(f"<th>{name}</th>" for name in ("", *HEADINGS))
+    cells = ["".join(f"<td>{_text(cell)}</td>" for cell in row) for row in rows]
+    table = "".join(f"<tr>{row}</tr>" for row in cells)
+    title = "<h2>The same budget without the method</h2>"
+    return (
+        f'{title}<div class="wide"><table><tr>{heads}</tr>{table}</table></div><p>{_text(baseline_note(trained))}</p>'
+    )
 
 
 def _table(result: Repair, judged: BeforeAfter) -> str:

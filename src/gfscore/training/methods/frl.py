@@ -1,0 +1,67 @@
+"""FRL: weights and attack sizes grow for classes whose held-out errors are above the mean's."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from gfscore.arrays import FloatArray
+from gfscore.training.class_statistics import ClassStatistics
+from gfscore.training.methods.base import Batch, Needs, Strategy, Terms, zeros
+
+MOST = 0.5  # that multipliers of one kind may sum to
+
+
+class Frl(Strategy):
+    r"""FRL, re-weighting and re-margin: TRADES with a multiplier for each class and each of its two errors.
+
+    .. math:: \lambda_k \leftarrow [\lambda_k + \alpha (e_k - \bar e - \tau)]_+, \; \sum_k \lambda_k \le .5, \qquad
+        w_k = u + \lambda_k - u \sum_j \lambda_j, \qquad
+        \varepsilon_k = \varepsilon\, \mathrm{clip}(e^{2 \mu_k}, .98, 3)
+
+    for the clean error (weight of the cross-entropy) and the boundary error (weight of the divergence) of held-out
+    images; :math:`\mu` is a multiplier of the boundary error with a step of its own. Xu and others 2021
+    (arXiv:2010.06121). Steps .05 (clean), .1 (boundary) and .2 (margin), tau .07, divergence times 1.5, as in the
+    authors' code (hannxu123/fair_robust). [Re]FRL (MLRC 2021) found that the re-margin did not help the weakest class.
+    Costs an attack on held-out images each epoch beside TRADES, which the trainer runs anyway.
+    """
+
+    name, reference = "frl", "Xu and others 2021, arXiv:2010.06121"
+    needs = Needs(held_attack=True)
+    steps: ClassVar[dict[str, float]] = {"clean": 0.05, "boundary": 0.1, "margin": 0.2}
+    tolerance, factor = 0.07, 1.5
+
+    def initial(self) -> dict[str, FloatArray]:
+        """No multiplier yet."""
+        return {name: np.zeros(self.n_classes) for name in self.steps}
+
+    @property
+    def radius(self) -> FloatArray:
+        """Larger for classes with a large boundary error."""
+        return np.clip(np.exp(2 * self.state["margin"]), 0.98, 3.0)
+
+    @property
+    def beta(self) -> FloatArray:
+        """The same for all classes: their weights are in the terms."""
+        return np.full(self.n_classes, self.factor)
+
+    def weights(self, name: str) -> FloatArray:
+        """K w_k of one kind of error, (K,); their mean is 1."""
+        found = self.state[name]
+        return np.asarray(1 + self.n_classes * found - found.sum())
+
+    def terms(self, batch: Batch) -> Terms:
+        """TRADES with a weight for each of its terms."""
+        clean, boundary = (self.weights(name)[batch.labels] for name in ("clean", "boundary"))
+        return Terms(clean=clean, boundary=boundary, attacked=zeros(batch))
+
+    def after_epoch(self, trained: ClassStatistics, held: ClassStatistics) -> None:
+        """Raise the multipliers of classes above the mean by more than the tolerance, lower the others."""
+        del trained
+        if not held.present.any():
+            return
+        errors = {"clean": 1 - held.clean_accuracy, "boundary": held.boundary_error}
+        for name, step in self.steps.items():
+            error = errors.get(name, held.boundary_error)
+            excess = np.where(held.present, error - error[held.present].mean() - self.tolerance, 0.0)
+            raised = np.maximum(self.state[name] + step * excess, 0.0)
+            self.state[name] = raised * min(1.0, MOST / max(float(raised.sum()), 1e-12))

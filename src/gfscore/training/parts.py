@@ -1,0 +1,94 @@
+"""Three parts of the data without an image in common: one trains, one selects, one judges."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gfscore.arrays import IntArray
+from gfscore.inputs.data.base import some_rows
+from gfscore.measures import Run
+
+HELD_BYTES = 1 << 30  # of training images as floats that are kept in memory
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PartOfRun:
+    """Some rows of a run: its images as pixels, for the trainer; and a run of its own, for whoever measures."""
+
+    run: Run
+    rows: IntArray
+
+    @cached_property
+    def labels(self) -> IntArray:
+        """True classes."""
+        return np.asarray(self.run.data.labels[self.rows])
+
+    def take(self, rows: IntArray) -> Any:
+        """Pixels of some of the rows, in any order."""
+        return self.run.pixels(self.rows[rows]) if self._pixels is None else self._pixels[rows]
+
+    @cached_property
+    def _pixels(self) -> Any:
+        """All of them, unless they are many."""
+        one = self.run.pixels(self.rows[:1])
+        return None if 4 * one.size * len(self.rows) > HELD_BYTES else self.run.pixels(self.rows)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the images: of the data, and of which rows these are."""
+        told = hashlib.sha256(self.run.data.fingerprint.encode())
+        told.update(np.asarray(self.rows, dtype="<i8").tobytes())
+        return told.hexdigest()
+
+    def as_run(self) -> Run:
+        """The model on these rows alone, under a name of their own in the store."""
+        data = replace(some_rows(self.run.data, self.rows), digest=lambda: self.fingerprint)
+        return replace(self.run, data=data)
+
+    def mixed(self, seed: int) -> "PartOfRun":
+        """The same rows in an order in which classes alternate: the first n of them hold about n / K of each."""
+        rng, order = np.random.default_rng([seed, 1]), np.empty(len(self.rows))
+        for label in np.unique(self.labels):
+            inside = np.flatnonzero(self.labels == label)
+            order[inside] = (rng.permutation(len(inside)) + rng.random()) / len(inside)
+        return PartOfRun(run=self.run, rows=self.rows[np.argsort(order, kind="stable")])
+
+
+def split_rows(run: Run, shares: tuple[float, ...], seed: int) -> list[IntArray]:
+    """Rows of each part, ascending: of every class as many as its share says, by the hash of the samples' names.
+
+    No row is in two parts; shares sum to 1.
+    """
+    labels = run.data.labels
+    names = run.data.sample_ids or range(len(labels))
+    lots = np.array([_lot(seed, name) for name in names])
+    part, ends = np.zeros(len(labels), dtype=np.int64), np.cumsum(shares)[:-1]
+    for label in np.unique(labels):
+        inside = np.flatnonzero(labels == label)
+        places = np.empty(len(inside), dtype=np.int64)
+        places[np.argsort(lots[inside], kind="stable")] = np.arange(len(inside))
+        part[inside] = np.searchsorted(np.rint(ends * len(inside)), places, side="right")
+    return [np.flatnonzero(part == number) for number in range(len(shares))]
+
+
+def _lot(seed: int, name: object) -> int:
+    return int.from_bytes(hashlib.sha256(f"training {seed} {name}".encode()).digest()[:8], "little")
+
+
+def without_copies(train: PartOfRun, *others: PartOfRun) -> tuple[PartOfRun, int]:
+    """The training images that are in none of the other parts, pixel by pixel; and how many were left out."""
+    known = {digest for other in others for digest in _image_hashes(other)}
+    kept = np.array([digest not in known for digest in _image_hashes(train)])
+    return PartOfRun(run=train.run, rows=train.rows[kept]), int((~kept).sum())
+
+
+def _image_hashes(part: PartOfRun, together: int = 512) -> list[bytes]:
+    """A hash of each image as it is stored."""
+    found = list[bytes]()
+    for start in range(0, len(part.rows), together):
+        images = part.take(np.arange(start, min(start + together, len(part.rows))))
+        found += [hashlib.sha256(np.ascontiguousarray(image).tobytes()).digest() for image in images]
+    return found
