@@ -9,8 +9,8 @@ SCRIPT = """least => {
     const named = `${e.tagName.toLowerCase()}.${e.getAttribute("class") ?? ""}`;
     found.push(`${what}: ${named} ${JSON.stringify(e.textContent.trim().slice(0, 60))}`);
   };
-  const width = document.documentElement.clientWidth;
-  if (document.documentElement.scrollWidth > width) found.push(`page: ${document.documentElement.scrollWidth} of ${width}`);
+  const width = document.documentElement.clientWidth, whole = document.documentElement.scrollWidth;
+  if (whole > width) found.push(`page: ${whole} of ${width}`);
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), range = document.createRange();
   for (let node = walk.nextNode(); node; node = walk.nextNode()) {
     const e = node.parentElement;

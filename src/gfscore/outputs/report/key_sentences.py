@@ -152,7 +152,7 @@ def _worst(models: Sequence[ModelAudit]) -> str:
         sure = sum(len(model.worst_set) == 1 for model in models)
         return (
             f"By {_title(models[0])} the lowest {part} is “{shorten(name)}” in {times:,} of {len(models):,} models; "
-            f"the intervals leave no other candidate in {sure or 'none'} of them."
+            f"the intervals exclude every other {part} in {sure or 'none'} of them."
         )
     name, times = Counter(found.headline.worst for _, found in known).most_common(1)[0]
     sure = sum(len(found.headline.worst_set) == 1 for _, found in known)
@@ -161,6 +161,6 @@ def _worst(models: Sequence[ModelAudit]) -> str:
     least = "" if rung is None else f"{views.share_text(rung.lowest)} (“{shorten(rung.worst)}”)"
     often = f"The worst {part} is “{shorten(name)}” in {times:,} of {len(known):,} models"
     return (
-        f"{often}, and the intervals leave no other {part} in {sure or 'none'}; the best worst {part} is that of "
-        f"{shorten(best.name)}, with {least} robust accuracy."
+        f"{often}; the intervals exclude every other {part} in {sure or 'none'} of them. "
+        f"The best worst {part} is that of {shorten(best.name)}, with {least} robust accuracy."
     )

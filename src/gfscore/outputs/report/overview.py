@@ -15,7 +15,6 @@ NARROW = 10  # columns of a heatmap with numbers that fit on a phone
 LONG = 60  # rows of a heatmap with numbers
 ENDS = 10  # classes that have numbers where there are too many for all
 HEAD = 22  # characters of a name above a column
-COLOURED = 6  # models whose curves have a colour each; of more all are grey until some are chosen
 WITH_ENDS = ("wcr", "rdi", "nrgc")  # in the table of models, which must fit on paper: what is said of classes first
 
 
@@ -26,10 +25,11 @@ def overview(audit: Audit) -> str:
         return ""
     warning = "".join(f" {note}" for note in sentences.no_order(models))
     parts = PLURALS[models[0].partition]
+    note = f"<p>{as_html(warning.strip(), 400)}</p>" if warning else ""
     return (
-        f'<section aria-labelledby="h-models" class="all"><h2 id="h-models">All models</h2>{_models(audit)}'
-        f"<p>{as_html(warning.strip(), 400)}</p>"
-        f'<h3 id="h-heat">{sentences.begin(parts)} by models</h3>{heatmap(models)}{_curves(models)}</section>'
+        f'<section aria-labelledby="h-models" class="all"><h2 id="h-models">All models</h2>'
+        f'<h3 id="h-heat">{sentences.begin(parts)} by models</h3>{heatmap(models)}'
+        f'<h3 id="h-table">Models side by side</h3>{_models(audit)}{note}{_curves(models)}</section>'
     )
 
 
@@ -156,11 +156,11 @@ def _curves(models: Sequence[ModelAudit]) -> str:
     own, places = [model for _, model in known], [place for place, _ in known]
     pair = "".join(page_charts.models_chart(own, worst=worst, places=places) for worst in (False, True))
     names = "".join(
-        f'<li class="k{place % COLOURED}" data-model="{place}"><svg class="key" aria-hidden="true">'
+        f'<li class="k{place % page_charts.COLOURED}" data-model="{place}"><svg class="key" aria-hidden="true">'
         f'<line class="line k{place}" x1="0" x2="100%" y1="6" y2="6"/></svg> {as_html(model.name)}</li>'
         for place, model in known
     )
-    grey = len(known) > COLOURED
+    grey = len(known) > page_charts.COLOURED
     hint = (
         '<p class="screen need-js">Choose models in the table above to see their lines in colour.</p>' if grey else ""
     )

@@ -21,6 +21,7 @@ TICKS_APART = 16.0  # per cent of the width from one number below the axis to th
 SIDE = 1000  # units of the stretched square
 T_TICKS = (0.01, 0.1, 1.0, 10.0)
 KEPT = 34  # points of a line over the temperature, which are drawn of the hundred that are stored
+COLOURED = 8  # models whose curves have a look each
 SHADES = 10  # of a heatmap: one for each tenth
 
 Points = Sequence[tuple[float, float]]  # across in [0, 1], and up in [0, 1]
@@ -194,7 +195,7 @@ def models_chart(models: Sequence[ModelAudit], *, worst: bool, places: Sequence[
         points = axis.line(curve, start if found.n == model.samples.n else None)
         shade = axis.band(curve, "band") if len(models) <= 4 else ""
         drawn = stroke(Line(points, f"line k{place}", titled=model.name))
-        parts.append(f'<g class="k{place % 6}" data-model="{place}">{shade}{drawn}</g>')
+        parts.append(f'<g class="k{place % COLOURED}" data-model="{place}">{shade}{drawn}</g>')
     heads = sorted({model.robustness.eps / axis.most for model in models if model.robustness is not None})
     marks = "".join(
         f'<line class="cursor" x1="{100 * at:.2f}%" x2="{100 * at:.2f}%" y1="{TOP}" y2="{TOP + HEIGHT}"/>'
