@@ -40,7 +40,8 @@ EXAMPLES: Final = {
     "leaderboard": "gfscore leaderboard a/audit.json b/audit.json c/audit.json\n"
     "gfscore leaderboard runs/* --eps 4/255 --out board.html --out board.csv --out ranks.png",
     "plan": "gfscore plan --classes 10 --half-width 0.05\ngfscore plan --classes 10 --n 500",
-    "report": "gfscore report gfscore-audit\ngfscore report a/audit.json b/audit.json --out report.pdf",
+    "report": "gfscore report gfscore-audit\ngfscore report a/audit.json b/audit.json --out report.pdf\n"
+    "gfscore report gfscore-audit --title 'Release 2.1' --author 'A. Auditor' --note findings.txt",
     "figures": "gfscore figures gfscore-audit --only forest --format pdf",
     "table": "gfscore table gfscore-audit --format latex --rows classes",
     "dashboard": "gfscore dashboard gfscore-audit/audit.json",

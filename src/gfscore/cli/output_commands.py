@@ -17,7 +17,7 @@ from gfscore.cli.binding import Call, Quiet, command
 from gfscore.cli.screens import say, screen, write_data
 from gfscore.cli.written import Force, check_free, folder_of, say_replaced
 from gfscore.errors import FileError, OptionError
-from gfscore.jobs.named_files import read_audits
+from gfscore.jobs.named_files import read_audits, read_notes
 from gfscore.jobs.plan import audit_radii, plan
 from gfscore.outputs import report
 from gfscore.outputs.fitting import column_table, fit
@@ -47,11 +47,11 @@ class ReportFormat(StrEnum):
     MODEL_CARD = "model-card"
 
 
-WRITERS: dict[ReportFormat, tuple[Callable[[Audit], str], str]] = {
+WRITERS: dict[ReportFormat, tuple[Callable[[Audit, report.ReportHead], str], str]] = {
     ReportFormat.HTML: (report.html, "report.html"),
     ReportFormat.MARKDOWN: (report.markdown, "report.md"),
     ReportFormat.PDF: (report.html, "report.pdf"),  # the page, printed
-    ReportFormat.MODEL_CARD: (report.model_card, "model-card.md"),
+    ReportFormat.MODEL_CARD: (lambda audit, _: report.model_card(audit), "model-card.md"),
 }
 ENDINGS = {
     ".html": ReportFormat.HTML,
@@ -78,15 +78,28 @@ def report_command(
             "or a Hugging Face model card.  [default: by the ending of --out, else html]",
         ),
     ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the report.  [default: what the audit is of]")] = None,
+    author: Annotated[str | None, typer.Option(help="Who answers for it.")] = None,
+    subject: Annotated[str | None, typer.Option(help="What it is about: a product, a version, an order.")] = None,
+    date: Annotated[str | None, typer.Option(help="Date of the report, as it shall stand there.")] = None,
+    note: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Text file to put on the first page, as text. May be given several times."),
+    ] = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a report of an audit: verdict, classes, metrics, what is and is not claimed, and how it was made."""
+    """Write a report of an audit: three sentences, classes, metrics, what is and is not claimed, how it was made."""
     chosen = _report_format(form, out)
+    head = report.ReportHead(
+        title=title or "", author=author or "", subject=subject or "", date=date or "", notes=read_notes(note or ())
+    )
+    if chosen is ReportFormat.MODEL_CARD and head != report.ReportHead():
+        raise OptionError("a model card has no title, author, subject, date or note of its own. Leave them out.")
     write, name = WRITERS[chosen]
     path = Path(name) if out is None else out / name if out.is_dir() else out
     replaced = check_free(path, force=force)
-    text = write(read_audits(paths))
+    text = write(read_audits(paths), head)
     if chosen is ReportFormat.PDF:
         write_pdf(path, text)
     else:

@@ -162,6 +162,12 @@ def _read_json(path: Path, advice: str) -> Any:
         raise FileError(f"is not JSON ({error}). {advice}") from error
 
 
+def read_note(path: Path) -> str:
+    """A text for people, such as the notes of a report."""
+    with naming(path):
+        return _read_text(path)
+
+
 def _read_text(path: Path) -> str:
     refuse_unreadable(path)
     try:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from gfscore.assemble import ranking_of
 from gfscore.errors import FileError, OptionError
 from gfscore.inputs.array_files import remembered_run
+from gfscore.inputs.small_files import read_note
 from gfscore.results import Audit, ModelAudit, Provenance, RunInfo
 
 RESULT = "audit.json"
@@ -146,3 +147,8 @@ def _provenance(made: Sequence[Provenance]) -> Provenance:
             "inputs": {name: digest for each in made for name, digest in each.inputs.items()},
         }
     )
+
+
+def read_notes(paths: Sequence[Path]) -> tuple[str, ...]:
+    """Texts that go into a report as they are."""
+    return tuple(map(read_note, paths))

@@ -1,6 +1,7 @@
 """Results at a prompt and in a notebook: classes first, with bars; and what a result can be asked to do there."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from html import escape
 from io import StringIO
 from pathlib import Path
@@ -13,13 +14,14 @@ from gfscore.errors import OptionError
 from gfscore.outputs import report, robust_words, sentences, verdicts
 from gfscore.outputs.escaping import as_html
 from gfscore.outputs.figures import class_heatmap, forest, robust_curves, robust_models
+from gfscore.outputs.report.pdf_report import write_pdf
 from gfscore.results import Audit, ClassResult, Comparison, GateResult, ModelAudit, RobustChange, Verdict
 from gfscore.storage import to_write, write_text
 
 LOWEST = 10  # classes that a text shows
 WIDTH = 100  # columns of a text
 BAR = 20  # characters of the longest bar of a text
-REPORTS = {".html": report.html, ".htm": report.html, ".md": report.markdown}
+REPORTS = {".html": report.html, ".htm": report.html, ".md": report.markdown, ".pdf": report.html}
 COLOURS = {Verdict.PASS: "#2a7f3f", Verdict.FAIL: "#b3261e", Verdict.UNDECIDED: "#8a6100"}
 
 
@@ -169,12 +171,23 @@ def plot(result: Audit | ModelAudit) -> Any:
     return robust_models(result) if len(known) > 1 and alike else class_heatmap(result)
 
 
-def write_report(audit: Audit, path: str | Path) -> Path:
-    """Write a page, or Markdown, as the ending of the path says."""
+def write_report(audit: Audit, path: str | Path, **words: Any) -> Path:
+    """Write a page, Markdown or a PDF, as the ending of the path says; ``words`` are those of a ReportHead."""
     place = to_write(path)
-    if place.suffix.lower() not in REPORTS:
-        raise OptionError(f"a report cannot be written as {place.name!r}. End its name in .html or .md.")
-    write_text(place, REPORTS[place.suffix.lower()](audit))
+    ending = place.suffix.lower()
+    if ending not in REPORTS:
+        raise OptionError(f"a report cannot be written as {place.name!r}. End its name in .html, .md or .pdf.")
+    unknown = set(words) - {field.name for field in fields(report.ReportHead)}
+    if unknown:
+        known = ", ".join(field.name for field in fields(report.ReportHead))
+        raise OptionError(f"a report has no {min(unknown)!r}. Say: {known}.")
+    notes = words.get("notes", ())
+    head = report.ReportHead(**words | {"notes": (notes,) if isinstance(notes, str) else tuple(notes)})
+    text = REPORTS[ending](audit, head)
+    if ending == ".pdf":
+        write_pdf(place, text)
+    else:
+        write_text(place, text)
     return place
 
 

@@ -88,9 +88,12 @@ class Audit(ResultFile):
         """An Altair chart: robust accuracy over eps by class, or by model; where it is unknown, the scores."""
         return self._ask("plot")
 
-    def report(self, path: str | Path) -> Path:
-        """Write a report to a file that ends in .html or .md."""
-        return Path(self._ask("report", path))
+    def report(self, path: str | Path, **words: Any) -> Path:
+        """Write a report to a file that ends in .html, .md or .pdf.
+
+        ``words`` are those of its author: ``title``, ``author``, ``subject``, ``date`` and ``notes``.
+        """
+        return Path(self._ask("report", path, **words))
 
     def gate(self, policy: Any = None, **rules: Any) -> "GateResult":
         """Judge by rules, such as ``wcr=0.1``: see :func:`gfscore.gate`."""

@@ -2,5 +2,6 @@
 
 from gfscore.outputs.report.html_report import html
 from gfscore.outputs.report.markdown_report import markdown, model_card
+from gfscore.outputs.report.report_head import ReportHead
 
-__all__ = ["html", "markdown", "model_card"]
+__all__ = ["ReportHead", "html", "markdown", "model_card"]

@@ -3,7 +3,7 @@
 from gfscore import views
 from gfscore.outputs import leaderboard_text as words
 from gfscore.outputs.escaping import as_html
-from gfscore.outputs.report.html_report import hash_source, read_asset
+from gfscore.outputs.report.html_parts import hash_source, read_asset
 from gfscore.results import Leaderboard
 
 COMMAND_LIMIT = 4000  # characters

@@ -11,6 +11,8 @@ from gfscore import views
 from gfscore.outputs import robust_words, sentences
 from gfscore.outputs.escaping import markdown_row, markdown_text, shorten
 from gfscore.outputs.report import report_words as words
+from gfscore.outputs.report.key_sentences import key_sentences
+from gfscore.outputs.report.report_head import ReportHead
 from gfscore.results import Audit, ClassResult, ModelAudit, Provenance
 
 IMAGES, UNKNOWN = "image-classification", "other"  # tasks of the hub: logits alone do not tell what was classified
@@ -20,10 +22,18 @@ CARD_TITLE = "## Robustness by class"
 MARK = "<!-- gfscore report -->"  # tells later that gfscore wrote the file, which may then be replaced
 
 
-def markdown(audit: Audit) -> str:
-    """Verdict, classes, metrics, warnings, claims and provenance of every model; of many classes the ends."""
-    title = f"# Robustness by {audit.models[0].partition}"
-    return "\n".join([title, "", *_model_parts(audit, level=2), "", MARK]) + "\n"
+def markdown(audit: Audit, head: ReportHead | None = None) -> str:
+    """Three sentences, warnings, classes, metrics, claims and provenance of every model; of many classes the ends."""
+    said = head or ReportHead()
+    title = f"# {markdown_text(said.title or f'Robustness by {audit.models[0].partition}')}"
+    facts = [f"{name}: {markdown_text(text)}  " for name, text in said.facts()]
+    front = [
+        *facts,
+        *([""] if facts else []),
+        *(line for text in said.paragraphs() for line in (markdown_text(text), "")),
+    ]
+    several = [*_list(key_sentences(audit.models)), ""] if len(audit.models) > 1 else []
+    return "\n".join([title, "", *front, *several, *_model_parts(audit, level=2), "", MARK]) + "\n"
 
 
 def _model_parts(audit: Audit, *, level: int) -> list[str]:
@@ -35,10 +45,10 @@ def _model_parts(audit: Audit, *, level: int) -> list[str]:
 def _model(model: ModelAudit, mark: str) -> list[str]:
     said = words.verdict(model)
     flags = _list(shorten(flag.message, words.TEXT_LIMIT) for flag in model.flags)
-    sections = _robustness(model) | {
+    sections = {"Warnings": flags or ["None was raised."]} | _robustness(model)
+    sections |= {
         f"Score of each {model.partition}": _classes(model),
         "Metrics": _metrics(model),
-        "Warnings": flags or ["None was raised."],
         "Claimed": _list(words.claimed(model)),
         "Not claimed": _list(words.not_claimed(model)),
     }

@@ -15,6 +15,7 @@ ROBUST = "robust_accuracy"  # the key of a line that is about no metric of the t
 TEXT_LIMIT = 800  # characters of a flag's message or of a premise
 
 
+BROKEN = "Every {part} scores 0: labels and outputs probably do not belong together."
 OTHER_ACCURACY = "by another accuracy, stop here: the labels or the preprocessing are wrong."
 Tone = Literal["uneven", "open", "broken"]
 
@@ -52,17 +53,22 @@ def settings(score: ScoreInfo) -> str:
     return ", ".join(found)
 
 
+def is_broken(model: ModelAudit) -> bool:
+    """Whether nothing in the result means anything."""
+    return all(entry.score == 0 for entry in model.classes)
+
+
 def verdict(model: ModelAudit) -> Verdict:
     """The verdict on one model."""
-    if all(entry.score == 0 for entry in model.classes):
+    if is_broken(model):
         return Verdict(
-            f"Every {model.partition} scores 0: labels and outputs probably do not belong together.",
+            BROKEN.format(part=model.partition),
             (_accuracy(model), "Nothing else in this report means anything until that is explained."),
             "broken",
         )
     if model.robustness is not None:
         return _robust_verdict(model, model.robustness)
-    explained = (_scores(model), *_gap(model), *_warned(model), _accuracy(model), *_attacked(model), _reading(model))
+    explained = (_scores(model), *_gap(model), _accuracy(model), *_attacked(model), _reading(model))
     said = sentences.chance_text(model)
     match sentences.chance(model):
         case sentences.Chance.PROVED:
@@ -81,7 +87,6 @@ def _robust_verdict(model: ModelAudit, found: Robustness) -> Verdict:
     least = f" {_least(model)}" if sentences.chance(model) is sentences.Chance.PROVED else ""
     explained = (
         f"By {robust_words.source_text(model)}. {robust_words.limits_text(found)}",
-        *_warned(model),
         *([] if title_of(model.score.name).decider else [f"If you know the model {OTHER_ACCURACY}"]),
         *_attacked(model),
         f"By {title}: {said[:1].lower()}{said[1:]}{least} {_scores(model)}",
@@ -127,13 +132,6 @@ def _gap(model: ModelAudit) -> tuple[str, ...]:
     were = f"Were all {PLURALS[model.partition]} equal, chance alone would still show {usual} on average"
     limits = sentences.limits_of_test(model)
     return (f"From best to worst that is {gap}. {were}, and more than {rare} once in twenty times.", *limits)
-
-
-def _warned(model: ModelAudit) -> tuple[str, ...]:
-    count = len(model.flags)
-    if count == 0:
-        return ()
-    return (f"Read the {'warning' if count == 1 else f'{count} warnings'} below first.",)
 
 
 def _decided(model: ModelAudit) -> str:
