@@ -75,7 +75,7 @@ def show_chart(chart: ChartType, *, stretch: bool = False, **options: Any) -> No
     spec["padding"] = {"left": 2, "right": 8, "top": 4, "bottom": 2}
     if is_dark():
         spec = darken(spec)
-    options |= {"width": "stretch" if stretch else "content", "alt": spec.get("description")}
+    options["width"] = "stretch" if stretch else "content"
     st.vega_lite_chart(None, spec, theme=None, **options)
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 from altair.typing import ChartType
 
 from gfscore import views
-from gfscore.dashboard.charts import DARK, is_dark, show_chart, show_or_explain
+from gfscore.dashboard.charts import DARK, is_dark, show_chart, show_or_explain, small
 from gfscore.dashboard.numbers import Settings, audit_at, compare_at, result_of
 from gfscore.dashboard.one_model import ends_of
 from gfscore.dashboard.subjects import Subject, kind_of
@@ -15,8 +15,15 @@ from gfscore.errors import GFScoreError
 from gfscore.jobs.audit import robust_verdicts, verdicts
 from gfscore.outputs import robust_words, sentences
 from gfscore.outputs.escaping import plain_text, shorten
-from gfscore.outputs.figures import class_heatmap, disparity_bars, noise_floor, reranking, robustness_disparity
-from gfscore.outputs.figures.compared_models import ModelLook, compared_classes, compared_curves, model_looks
+from gfscore.outputs.figures import class_heatmap, disparity_bars, noise_floor, reranking, robustness_disparity, style
+from gfscore.outputs.figures.compared_models import (
+    SHAPES,
+    ModelLook,
+    compared_classes,
+    compared_curves,
+    curve_notes,
+    model_looks,
+)
 from gfscore.results import Audit, ModelAudit
 
 COMPARED = 8  # models at first
@@ -28,19 +35,13 @@ COMPARING: tuple[Callable[[Audit], ChartType], ...] = (
     class_heatmap,
 )
 # A line and a mark for each model, in its colour; it stays in sight while the pictures move below it.
-LEGEND = """<div class="gfscore-legend" role="list" aria-label="Models, in all pictures below">{entries}</div>"""
-ENTRY = """<span role="listitem"><svg width="34" height="12" aria-hidden="true"><line x1="1" y1="6" x2="33" y2="6"
-stroke="{color}" stroke-width="2" stroke-dasharray="{dash}"/><path d="{mark}" transform="translate(17,6)"
-fill="{color}"/></svg> {name}</span>"""
-MARKS = {
-    "circle": "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0",
-    "square": "M-4,-4h8v8h-8z",
-    "diamond": "M0,-5.5L4,0L0,5.5L-4,0z",
-    "triangle-up": "M0,-4.5L4.5,4H-4.5z",
-    "triangle-down": "M0,4.5L4.5,-4H-4.5z",
-    "triangle-right": "M4.5,0L-4,4.5V-4.5z",
-    "cross": "M-4.5,-1.5h3v-3h3v3h3v3h-3v3h-3v-3h-3z",
-}
+LEGEND = '<div class="gfscore-legend" role="list" aria-label="Models, in all pictures below">{entries}</div>'
+ENTRY = (
+    '<span role="listitem"><span class="gfscore-line" style="border-top: 2px {line} {color}"></span>'
+    '<span aria-hidden="true" style="color: {color}">{mark}</span> {name}</span>'
+)
+MARKS = dict(zip(SHAPES, "●■◆▲✚▼▶", strict=True))
+LINES = ("solid", "dashed", "dotted")
 
 
 def choose_models(subjects: dict[str, Subject], settings: Settings, box: str, *, noise: bool) -> list[ModelAudit]:
@@ -81,6 +82,7 @@ def show_comparison(subjects: dict[str, Subject], settings: Settings) -> None:
             for column, chart in zip(st.columns(2), curves, strict=True):
                 with column:
                     show_chart(chart, stretch=True)
+            small(curve_notes(models))
         except GFScoreError as error:  # of different norms
             st.text(str(error))
     known = all(model.robustness for model in models)
@@ -132,7 +134,7 @@ def _show_legend(looks: Sequence[ModelLook]) -> None:
     entries = [
         ENTRY.format(
             color=DARK.get(look.color.lower(), look.color) if is_dark() else look.color,
-            dash=" ".join(map(str, look.dash)) if look.dash[1] else "",
+            line=LINES[style.DASHES.index(look.dash) % len(LINES)],
             mark=MARKS[look.shape],
             name=escape(look.name),
         )

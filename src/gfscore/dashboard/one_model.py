@@ -21,7 +21,7 @@ from gfscore.results import Metric, ModelAudit
 BOXES = {"PASS": st.success, "FAIL": st.error, "UNDECIDED": st.warning}
 TABLE_ROWS = 12
 VERDICT_WIDTH = 105  # pixels; the longest, UNDECIDED, takes 71 and its margins
-CARD = 190  # pixels
+CARD = 176  # pixels: two side by side on a phone
 ROBUST, SCORE = "robust accuracy", "score"
 
 
@@ -137,15 +137,13 @@ def _show_cards(model: ModelAudit) -> None:
             _show_card(
                 views.metric_name(key, model.score, model.partition),
                 views.metric_text(model, key, interval=False),
-                "no interval" if interval is None else f"interval {' to '.join(views.ends(interval, places))}",
+                "no interval" if interval is None else f"[{', '.join(views.ends(interval, places))}]",
                 plain_text(sentences.fill(views.metric_row(key).note, model)),
             )
 
 
 def _between(share: Metric) -> str:
-    if share.interval is None:
-        return "no interval"
-    return "interval " + views.between(share.interval).strip(" []").replace(", ", " to ")
+    return views.between(share.interval).strip() or "no interval"
 
 
 def _show_card(name: str, value: str, interval: str, meaning: str) -> None:

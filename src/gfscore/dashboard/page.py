@@ -32,7 +32,10 @@ STYLE = """<style>
 [data-testid="stElementContainer"]:has(.gfscore-legend) { position: sticky; top: 3.2rem; z-index: 5; }
 .gfscore-legend { display: flex; flex-wrap: wrap; gap: 0.2rem 1.1rem; padding: 0.4rem 0.2rem; background: Canvas;
   color: CanvasText; font-size: 0.9rem; }
-.gfscore-legend svg { vertical-align: middle; }
+.gfscore-line { display: inline-block; width: 1.6rem; vertical-align: middle; margin-right: -1.25rem; }
+.gfscore-line + span { display: inline-block; width: 1.3rem; }
+[data-testid="stMetricLabel"] * { white-space: normal !important; }
+@media (prefers-color-scheme: dark) { [data-baseweb="tag"] * { color: #111 !important; fill: #111; } }
 @media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding-inline: 1rem; } }
 </style>"""
 
@@ -83,8 +86,7 @@ def _open(paths: tuple[str, ...], data: str | None) -> list[Subject]:
     """What the command named, or the zoo; read once for all who look, and again when a file has changed."""
     if not paths:
         subjects, radii = _zoo()
-        with st.sidebar.container():
-            radii.show()
+        radii.show()
         return radii.added_to(subjects)
     stamps = stamps_of(paths)
     _watch(paths, stamps)

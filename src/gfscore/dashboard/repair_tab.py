@@ -89,8 +89,7 @@ def _show_result(work: Work[Repair], key: str) -> None:
     if found is None:
         return
     st.text(found.reason)
-    points = list(dict.fromkeys([*found.frontier, found.chosen, found.unrepaired]))
-    points.sort(key=lambda point: (-point.mean, point.worst))
+    points = sorted(dict.fromkeys([*found.frontier, found.chosen]), key=lambda point: (-point.mean, point.worst))
     labels = [_label(found, point) for point in points]
     place = 0
     if len(points) > 1:
@@ -126,7 +125,7 @@ def _show_result(work: Work[Repair], key: str) -> None:
 
 def _label(found: Repair, point: FrontierPoint) -> str:
     said = f"worst {views.percent(point.worst)}, mean {views.percent(point.mean)}"
-    return "chosen: " + said if point == found.chosen else "no bias: " + said if point == found.unrepaired else said
+    return f"chosen: {said}" if point == found.chosen else said
 
 
 def _show_prices(found: Repair, point: FrontierPoint) -> None:

@@ -15,6 +15,7 @@ from gfscore.outputs.figures.eps_views import (
     HEIGHT,
     TITLE_WIDTH,
     curve_tips,
+    described,
     eps_axis,
     eps_rule,
     points_of,
@@ -26,8 +27,8 @@ BROWN = "#8C510A"
 COLORS = (*style.LINES, style.INK, BROWN)  # eight that are told apart; the ninth model has the first with a dash
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "triangle-right")
 ROW, BETWEEN = 11, 8  # pixels of a model in a class, and between classes
-BANDED = 6  # models; of more bands would only cover each other
-BAND = 0.12  # opacity
+BANDED = 8  # models; of more bands would only cover each other
+BAND = 0.10  # opacity
 STRIPE = "#F3F3F3"
 
 
@@ -89,14 +90,16 @@ def compared_curves(
         layers.insert(0, bands)
     whose = "all samples" if of == "whole" else f"the worst {models[0].partition} at each eps"
     chart = alt.layer(*layers).properties(width="container", height=HEIGHT)
-    notes = []
-    if of == "whole":
-        about = "; ".join(dict.fromkeys(robust_words.source_text(model) for model in models if model.robustness))
-        notes.append(f"By {about}. {robust_words.limits_text(found[0])}")
-    if len(pairs) <= BANDED and of != "whole":
-        notes.append(f"Bands: intervals; {robust_words.together_text(models)}.")
     title = f"Robust accuracy of {whose}"
-    return style.frame_text(chart, title, notes, width=TITLE_WIDTH, description=f"{title}: {len(models)} models")
+    return style.frame_text(chart, title, [], width=TITLE_WIDTH, description=described(title, models))
+
+
+def curve_notes(models: Sequence[ModelAudit]) -> str:
+    """What the readers of the curves must know."""
+    found = [model.robustness for model in models if model.robustness is not None]
+    about = "; ".join(dict.fromkeys(robust_words.source_text(model) for model in models if model.robustness))
+    bands = f" Bands: intervals; {robust_words.together_text(models)}." if len(found) <= BANDED else ""
+    return f"By {about}. {robust_words.limits_text(found[0])}{bands} Dotted: the size of the attack that is chosen."
 
 
 def compared_classes(
@@ -123,7 +126,7 @@ def compared_classes(
     scale = alt.Scale(zero=False, nice=True)
     if robust:
         form, title, scale = ".1%", robust_words.models_title(models), alt.Scale(domain=[0, 1], nice=False)
-    axis = alt.Axis(title=title, tickCount=6, format=".0%" if robust else alt.Undefined)
+    axis = alt.Axis(title=title, tickCount=6, orient="top", format=".0%" if robust else alt.Undefined)
     rows = style.names_axis(names)
     rows["scale"] = alt.Scale(domain=names, paddingInner=0, paddingOuter=0)
     y = alt.Y("class", **rows)
@@ -146,7 +149,7 @@ def compared_classes(
     what = "Robust accuracy" if robust else "Score"
     heading = f"{what} of each {score.partition}, from the lowest of {looks[0].name} up"
     notes = [f"{few}Lines are intervals: {together}.", *([] if robust else sentences.no_order(models))]
-    return style.frame_text(chart, heading, notes, width=TITLE_WIDTH, description=f"{heading}: {len(models)} models")
+    return style.frame_text(chart, heading, notes, width=TITLE_WIDTH, description=described(heading, models))
 
 
 _SAID = (("value", "value"), ("low", "lower end"), ("high", "upper end"))

@@ -68,8 +68,11 @@ def curves_at_eps(model: ModelAudit) -> ChartType:
     head, names = found.headline, [part.name for part in found.classes]
     worst = f"worst: {views.printable(head.worst)}"
     place, others = names.index(head.worst), OTHERS.format(parts=PLURALS[model.partition])
-    main = points_of(robust_words.WHOLE, ((rung.eps, rung.whole) for rung in found.rungs), unit)
-    main += points_of(worst, ((rung.eps, rung.classes[place]) for rung in found.rungs), unit)
+    clean = {robust_words.WHOLE: model.accuracy, worst: model[head.worst].accuracy}
+    start = [(0.0, Metric(value=model.accuracy))] if found.n == model.samples.n else []  # of the same samples
+    main = points_of(robust_words.WHOLE, [*start, *((rung.eps, rung.whole) for rung in found.rungs)], unit)
+    start = [(0.0, Metric(value=clean[worst])) for _ in start]
+    main += points_of(worst, [*start, *((rung.eps, rung.classes[place]) for rung in found.rungs)], unit)
     kinds = [robust_words.WHOLE, worst]
     color = style.looks(
         alt.Color, "name", [*kinds, others], (style.BLUE, style.VERMILION, style.GREY), legend=alt.Legend(**LEGEND)
@@ -86,14 +89,16 @@ def curves_at_eps(model: ModelAudit) -> ChartType:
     ]
     marks = style.chart_of(heads).encode(x=x, y=share_axis(), color=color)
     layers.append(marks.mark_point(filled=True, size=70, opacity=1))
+    starts = style.chart_of([{"name": name, "eps": 0.0, "value": value} for name, value in clean.items()])
+    layers.append(starts.mark_point(fill="white", size=45, opacity=1).encode(x=x, y=share_axis(), color=color))
     for row, above in zip(heads, (True, False), strict=True):
         side = "right" if found.eps > max(rung.eps for rung in found.rungs) / 2 else "left"
         text = {"align": side, "dx": -7 if side == "right" else 7, "dy": -10 if above else 13, "fontWeight": "bold"}
         layers.append(style.chart_of([row]).mark_text(**text).encode(x=x, y=share_axis(), text="text:N", color=color))
     chart = alt.layer(*layers).properties(width="container", height=HEIGHT)
     title = f"Robust accuracy of each {model.partition}, by the size of the attack"
-    notes = robust_words.curve_notes(model, lines=len(names) <= LINES_DRAWN)
-    return style.frame(chart, title, notes[:1], models=[model], width=TITLE_WIDTH, settings=False)
+    note = f"By {robust_words.source_text(model)}. {robust_words.limits_text(found)} Circles: clean accuracy."
+    return style.frame_text(chart, title, [note], width=TITLE_WIDTH, description=described(title, [model]))
 
 
 def _rest(found: Robustness, worst: int, unit: float, others: str, x: alt.X, color: alt.Color) -> style.Part:
@@ -169,4 +174,10 @@ def robust_picker(model: ModelAudit, least: float | None, verdicts: Sequence[str
     together = f"Lines are intervals: {robust_words.together_text([model])}."
     title = f"Robust accuracy of each {model.partition} at {robust_words.eps_text(found)}, from the lowest up"
     notes = [" ".join(filter(None, (together, few, dashed)))]
-    return style.frame(chart, title, notes, models=[model], width=TITLE_WIDTH, settings=False)
+    return style.frame_text(chart, title, notes, width=TITLE_WIDTH, description=described(title, [model]))
+
+
+def described(title: str, models: Sequence[ModelAudit]) -> str:
+    """What is read to those who cannot see a picture: its title, and whose it is."""
+    whose = views.printable(models[0].name) if len(models) == 1 else f"{len(models)} models"
+    return f"{title}: {whose}"
