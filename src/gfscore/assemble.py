@@ -220,6 +220,27 @@ def at_temperature(model: ModelAudit, temperature: float) -> ModelAudit:
     )
 
 
+def at_eps(model: ModelAudit, eps: float) -> ModelAudit:
+    """The audit with its headline at another eps of its ladder: intervals at all eps hold together, so any may be read.
+
+    Robust accuracies of the whole and of each class follow; scores do not depend on eps.
+    """
+    found = model.robustness
+    rung = None if found is None else found.at(eps)
+    if found is None or rung is None:
+        raise ResultError(f"this result has no robust accuracy at eps = {eps:g}. Audit the model with --eps {eps:g}.")
+    if rung is found.headline:
+        return model
+    pairs = zip(model.classes, rung.classes, strict=True)
+    return model.model_copy(
+        update={
+            "robustness": found.model_copy(update={"eps": rung.eps}),
+            "robust_accuracy": rung.whole,
+            "classes": tuple(entry.model_copy(update={"robust_accuracy": share}) for entry, share in pairs),
+        }
+    )
+
+
 def _rescored(entry: ClassResult, score: float) -> ClassResult:
     return entry.model_copy(update={"score": score, "std": None, "interval": None, "shrunken": None})
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gfscore.dashboard.numbers import DEFAULTS, Settings, Subject, kind_of, uploaded_subject
-from gfscore.errors import GFScoreError
-from gfscore.inputs.logits_files import SUFFIXES
+from gfscore import views
+from gfscore.dashboard.numbers import DEFAULTS, Settings
+from gfscore.dashboard.subjects import Subject, kind_of
 from gfscore.jobs.options import Options, known_scores
 from gfscore.jobs.stages import asked_score
 from gfscore.outputs.escaping import plain_text
@@ -20,36 +20,6 @@ TEMPERATURES = tuple(float(f"{10 ** (step / 20):.3g}") for step in range(-40, 21
 WEIGHTS = tuple(round(0.05 * step, 2) for step in range(41))
 DELTAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 AS_AUDITED = "as audited"
-UPLOADS, MODEL = "uploads", "model"  # keys of the session
-
-
-def uploads(place: DeltaGenerator) -> list[Subject]:
-    """Models from files that came through the browser, the newest last; a broken one is a sentence."""
-    with place:
-        files = st.file_uploader(
-            "Open a logits file",
-            type=[suffix.removeprefix(".") for suffix in SUFFIXES],
-            accept_multiple_files=True,
-            help="An npz with logits and labels, or the same as safetensors, parquet or csv. No pickle is loaded.",
-        )
-        # The uploader says it to screen readers only, and a caption would be too pale.
-        st.text(f"Larger than {st.get_option('server.maxUploadSize')} MB is refused.")
-        probabilities = st.checkbox("It holds probabilities", help="Softmax is not applied again.", key="probabilities")
-        known: dict[tuple[str, bool], Subject] = st.session_state.setdefault(UPLOADS, {})
-        found = []
-        for file in files:
-            key = (file.file_id, probabilities)
-            try:
-                if key not in known:
-                    known[key] = uploaded_subject(
-                        file.name, file.getvalue(), f"{file.file_id}-{probabilities}", probabilities=probabilities
-                    )
-                    st.session_state[MODEL] = known[key].key  # what was just uploaded is what is looked at
-                found.append(known[key])
-            except GFScoreError as error:
-                st.error(plain_text(str(error)))
-        st.session_state[UPLOADS] = {key: known[key] for key in known if known[key] in found}
-        return found
 
 
 def choose_score(place: DeltaGenerator, subjects: Sequence[Subject]) -> list[Subject]:
@@ -73,6 +43,8 @@ def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:
     curves = any(subject.stored is not None and subject.stored.curves is not None for subject in subjects)
     tempered = any(subject.score.temperature is not None for subject in subjects)
     with place:
+        eps = _sizes(subjects)
+        least = _least(subjects)
         temperature = None
         if tempered:
             temperature = _choose(
@@ -102,7 +74,9 @@ def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:
             applies = "λ and τ apply, and T where its curves were stored" if curves else "only λ and τ apply"
             more = " Open the logits to change all." if tempered else ""
             st.caption(f"These audits hold no logits: {applies}. δ stays as audited.{more}")
-    return Settings(temperature=temperature, fairness_weight=weight, thresholds=thresholds, delta=delta)
+    return Settings(
+        temperature=temperature, fairness_weight=weight, thresholds=thresholds, delta=delta, eps=eps, least=least
+    )
 
 
 def _choose(
@@ -119,6 +93,42 @@ def _choose(
         help=f"{meaning} As audited: each audit keeps its own; of logits it is {usual:g}." if stored else meaning,
     )
     return None if isinstance(chosen, str) else chosen
+
+
+def _sizes(subjects: Sequence[Subject]) -> dict[str, float]:
+    """The size of the attack for each norm, of those at which the radii of any model are counted."""
+    known = [ladder for subject in subjects if (ladder := subject.ladder) is not None]
+    found = dict[str, float]()
+    for norm in dict.fromkeys(norm for norm, _, _ in known):
+        heads = {eps for other, eps, _ in known if other == norm}
+        sizes = sorted({eps for other, _, ladder in known if other == norm for eps in ladder})
+        chosen = st.select_slider(
+            f"Size of the attack, eps ({views.norm_text(norm)})",
+            [AS_AUDITED, *sizes] if len(heads) > 1 else sizes,
+            value=AS_AUDITED if len(heads) > 1 else heads.pop(),
+            key=f"eps-{norm}",
+            format_func=lambda eps, norm=norm: eps if isinstance(eps, str) else views.eps_text(eps, norm),
+            help="Robust accuracy is the share of samples that attacks up to this size leave correct. Intervals at all "
+            "sizes hold together, so that any may be looked at.",
+        )
+        if isinstance(chosen, float):
+            found[norm] = chosen
+    return found
+
+
+def _least(subjects: Sequence[Subject]) -> float | None:
+    """The robust accuracy that no class may be below; None where nobody has chosen it."""
+    if not any(subject.ladder is not None for subject in subjects):
+        return None
+    percent = st.slider(
+        "Least robust accuracy, %",
+        0,
+        100,
+        0,  # nobody has chosen one: then nothing is judged
+        key="least",
+        help="No class may have a robust accuracy below it, at the size of the attack. At 0 nothing is judged.",
+    )
+    return percent / 100 or None
 
 
 def _thresholds(subjects: Sequence[Subject]) -> dict[str, float]:

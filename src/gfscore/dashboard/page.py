@@ -1,79 +1,57 @@
-"""The page from top to bottom, run by Streamlit at every move of a slider: one model, several models, downloads."""
+"""The page from top to bottom, run by Streamlit at every move of a slider: one model, several, a repair, downloads."""
 
-import io
 import logging
 import os
-import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import streamlit as st
-from altair.typing import ChartType
 
-from gfscore import views
 from gfscore.dashboard import controls
-from gfscore.dashboard.numbers import (
-    Settings,
-    Subject,
-    audit_at,
-    compare_at,
-    file_subjects,
-    kind_of,
-    result_of,
-    tell_apart,
-    zoo_subjects,
-)
-from gfscore.dashboard.one_model import ends_of, show_chart, show_model, show_or_explain
+from gfscore.dashboard.compare_tab import choose_models, show_change, show_comparison
+from gfscore.dashboard.downloads import show_downloads
+from gfscore.dashboard.numbers import Settings, audit_at
+from gfscore.dashboard.one_model import show_model
+from gfscore.dashboard.repair_tab import show_repair_tab
+from gfscore.dashboard.subjects import Stamp, Subject, file_subjects, stamps_of, tell_apart, zoo_subjects
+from gfscore.dashboard.uploads import MODEL, uploads
+from gfscore.dashboard.zoo_radii import ZooRadii
 from gfscore.errors import GFScoreError
 from gfscore.inputs.data import load_data
-from gfscore.jobs.audit import verdicts
-from gfscore.jobs.plan import audit_radii
-from gfscore.outputs import report, robust_words, sentences
 from gfscore.outputs.escaping import plain_text, shorten
-from gfscore.outputs.figures import (
-    FIGURES,
-    SUFFIXES,
-    class_heatmap,
-    disparity_bars,
-    draw_all,
-    figure_bytes,
-    noise_floor,
-    reranking,
-    robust_models,
-    robustness_disparity,
-    side_by_side,
-)
-from gfscore.results import Audit, ModelAudit
 
-COMPARED = 8  # models at first
-COMPARING: tuple[Callable[[Audit], ChartType], ...] = (
-    disparity_bars,
-    robustness_disparity,
-    reranking,
-    noise_floor,
-    class_heatmap,
-)
-# a picture that is wider than its column, as on a phone, is moved within its own frame instead of being cut
-SCROLLING = """<style>
+LOOKS = 5  # seconds between two looks at the files that are open
+# A picture that is wider than its column, as on a phone, is moved within its own frame instead of being cut; the legend
+# stays in sight above the pictures it is about.
+STYLE = """<style>
 [data-testid="stVegaLiteChart"] { max-width: 100%; overflow-x: auto; }
 [data-testid="stVegaLiteChart"]::-webkit-scrollbar { height: 8px; }
 [data-testid="stVegaLiteChart"]::-webkit-scrollbar-thumb { background: #8a8a8a; border-radius: 4px; }
+[data-testid="stMainBlockContainer"] { padding-top: 3.5rem; }
+[data-testid="stHeading"] h1 { font-size: clamp(1.4rem, 4vw, 2.2rem); padding-block: 0.25rem; }
+[data-testid="stElementContainer"]:has(.gfscore-legend) { position: sticky; top: 3.2rem; z-index: 5; }
+.gfscore-legend { display: flex; flex-wrap: wrap; gap: 0.2rem 1.1rem; padding: 0.4rem 0.2rem; background: Canvas;
+  color: CanvasText; font-size: 0.9rem; }
+.gfscore-line { display: inline-block; width: 1.6rem; vertical-align: middle; margin-right: -1.25rem; }
+.gfscore-line + span { display: inline-block; width: 1.3rem; }
+[data-testid="stMetricLabel"] * { white-space: normal !important; }
+@media (prefers-color-scheme: dark) { [data-baseweb="tag"] * { color: #111 !important; fill: #111; } }
+@media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding-inline: 1rem; } }
 </style>"""
-PREPARED = "prepared"  # key of the session
 
 
 def show(paths: Sequence[str] = (), data: str | None = None) -> None:
     """The whole page: the zoo when no paths are given; ``data`` names the images behind logits files."""
     st.set_page_config(page_title="gfscore", layout="wide")
-    st.html(SCROLLING)
+    st.html(STYLE)
     with _errors_as_sentences():
         st.title("Which classes are left unprotected?")
         sliders, files = st.sidebar.container(), st.sidebar.container()
-        opened, uploaded = _open(tuple(paths), data), controls.uploads(files)
+        opened, uploaded = _open(tuple(paths), data), uploads(files)
         named = tell_apart([*opened, *uploaded])
         subjects = [*reversed(named[len(opened) :]), *named[: len(opened)]]  # the newest upload first
         if not subjects:
-            st.info("Nothing is open. Upload a logits file, or start gfscore dashboard with the path of an audit.")
+            st.info("Nothing is open. Upload an audit or logits, or start gfscore dashboard with the path of an audit.")
             return
         subjects = controls.choose_score(sliders, subjects)
         _show_tabs({subject.key: subject for subject in subjects}, controls.settings(sliders, subjects))
@@ -81,164 +59,63 @@ def show(paths: Sequence[str] = (), data: str | None = None) -> None:
 
 def _show_tabs(subjects: dict[str, Subject], settings: Settings) -> None:
     keys = list(subjects)
-    if st.session_state.get(controls.MODEL) not in keys:
-        st.session_state[controls.MODEL] = keys[0]
-    one, several, take = st.tabs(["One model", "Compare models", "Download"], key="tab", on_change="rerun")
+    if st.session_state.get(MODEL) not in keys:
+        st.session_state[MODEL] = keys[0]
+    names = ["One model", "Compare models", "Repair", "Download"]
+    one, several, repaired, take = st.tabs(names, key="tab", on_change="rerun")
     if one.open:
         with one:
-            key = st.selectbox("Model", keys, key=controls.MODEL, format_func=lambda key: shorten(subjects[key].name))
+            key = st.selectbox("Model", keys, key=MODEL, format_func=lambda key: shorten(subjects[key].name))
             show_model(subjects[key], *audit_at(subjects[key], settings), settings)
     if several.open:
         with several:
-            models = _choose(subjects, settings, "compared")
-            if models:
-                _show_comparison(models, settings)
+            show_comparison(subjects, settings)
             if len(subjects) > 1:
-                _show_change(subjects, settings)
+                show_change(subjects, settings)
+    if repaired.open:
+        with repaired:
+            show_repair_tab(subjects)
     if take.open:
         with take:
-            models = _choose(subjects, settings, "taken")
+            models = choose_models(subjects, settings, "taken", noise=True)
             if models:
-                _show_downloads(models)
-
-
-def _choose(subjects: dict[str, Subject], settings: Settings, box: str) -> list[ModelAudit]:
-    """Audits of the models that are chosen in a box: none where they do not belong side by side."""
-    kinds = {key: kind_of(subject.score) for key, subject in subjects.items()}
-    keys = list(subjects)
-    alike = [key for key in keys if kinds[key] == kinds[keys[0]]]
-    wanted = st.multiselect(
-        "Models", keys, alike[:COMPARED], key=box, format_func=lambda key: shorten(subjects[key].name)
-    )
-    if not wanted:
-        st.info("Choose at least one model.")
-        return []
-    several = sorted({kinds[key] for key in wanted})
-    if len(several) > 1:
-        kinds_text = "; ".join(several)
-        st.info(plain_text(f"Different scores are not comparable ({kinds_text}). Choose models that have the same."))
-        return []
-    found = [audit_at(subjects[key], settings) for key in wanted]
-    for note in dict.fromkeys(note for _, notes in found for note in notes):
-        st.info(plain_text(note))
-    return [model for model, _ in found]
-
-
-def _show_comparison(models: Sequence[ModelAudit], settings: Settings) -> None:
-    """A table of all metrics with their intervals, and the pictures that compare; the models have one kind of score."""
-    score, keys = models[0].score, views.metric_keys(*models, main=True)
-    threshold, robust = settings.threshold(models[0]), any(model.robustness for model in models)
-    headings = (robust_words.models_title(models), f"worst {models[0].partition}")
-    rows = [
-        {
-            "model": shorten(model.name),
-            **({} if threshold is None else {"verdict": str(verdicts(model, threshold)[0])}),
-            "accuracy": model.accuracy,
-            **(dict(zip(headings, robust_words.headline_cells(model, named=shorten), strict=True)) if robust else {}),
-            **{views.metric_title(key, score, column=True): views.metric_text(model, key) for key in keys},
-            "worst": shorten(model.wcr.class_),
-        }
-        for model in models
-    ]
-    st.dataframe(rows, hide_index=True, column_config={"accuracy": st.column_config.NumberColumn(format="percent")})
-    for note in sentences.no_order(models):
-        st.caption(note)
-    audit = result_of(models)
-    if robust:
-        show_or_explain(robust_models, audit)
-    show_chart(side_by_side(models, threshold), stretch=True)
-    for draw in COMPARING:
-        show_or_explain(draw, audit)
-
-
-def _show_change(subjects: dict[str, Subject], settings: Settings) -> None:
-    """Two boxes to choose from, and what changes between the two: on the same samples where both have them."""
-    st.markdown("**What changes from one model to another**")
-    keys = list(subjects)
-    old, new = (
-        column.selectbox(label, keys, index, key=key, format_func=lambda key: shorten(subjects[key].name))
-        for index, (column, label, key) in enumerate(zip(st.columns(2), ("From", "To"), ("from", "to"), strict=True))
-    )
-    if old == new:
-        st.caption("Choose two models.")
-        return
-    try:
-        found = compare_at(subjects[old], subjects[new], settings)
-    except GFScoreError as error:  # other classes, or no intervals
-        st.info(plain_text(str(error)))
-        return
-    for text in (found.reason, found.hidden, *(flag.message for flag in found.flags)):
-        if text:
-            st.text(shorten(text, 1000))
-    digits = views.digits_of(subjects[old].score)
-    rows = [
-        {
-            found.partition: shorten(entry.name),
-            "from": entry.old,
-            "to": entry.new,
-            "change": entry.change.value,
-            **ends_of(entry.change.interval, digits),
-            "verdict": entry.verdict,
-        }
-        for entry in found.classes
-    ]
-    shown = st.column_config.NumberColumn(format=f"%.{digits}f")
-    columns = dict.fromkeys(("from", "to", "change", "lower", "upper"), shown)
-    st.dataframe(rows, hide_index=True, column_config=columns)
-
-
-def _show_downloads(models: Sequence[ModelAudit]) -> None:
-    """Files are made when asked for, and kept in the session: a button that made its own would lose it in a rerun."""
-    suffix = st.selectbox("Format of the figures", SUFFIXES, index=SUFFIXES.index(".svg"))
-    wanted = (models, suffix)
-    if st.button("Prepare the files"):
-        with st.spinner("Writing the report and drawing the figures"):
-            audit = result_of(models)
-            files = {
-                "Report (HTML)": ("gfscore-report.html", "text/html", report.html(audit).encode()),
-                "Figures (ZIP)": ("gfscore-figures.zip", "application/zip", zip_figures(audit, suffix)),
-                "Result (JSON)": ("audit.json", "application/json", audit.to_json().encode()),
-            }
-            st.session_state[PREPARED] = (wanted, files)
-    made_for, files = st.session_state.get(PREPARED, (None, {}))
-    if made_for != wanted:  # the sliders or the models have changed since
-        st.caption("Report, figures and result are made for the chosen models, at the settings of the sliders.")
-        return
-    for label, (name, kind, content) in files.items():
-        st.download_button(label, content, name, kind, on_click="ignore")
-
-
-def zip_figures(audit: Audit, suffix: str) -> bytes:
-    """A ZIP archive of every figure that the result holds the numbers for."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for drawn in draw_all(FIGURES, audit, radii=audit_radii(audit)):
-            if drawn.chart is not None:
-                archive.writestr(f"{drawn.stem}{suffix}", figure_bytes(drawn.chart, suffix))
-    return buffer.getvalue()
+                show_downloads(models)
 
 
 def _open(paths: tuple[str, ...], data: str | None) -> list[Subject]:
-    """What the command named, or the zoo; read once for all who look."""
+    """What the command named, or the zoo; read once for all who look, and again when a file has changed."""
     if not paths:
-        return _zoo()
-    subjects, broken = _files(paths, data)
+        subjects, radii = _zoo()
+        radii.show()
+        return radii.added_to(subjects)
+    stamps = stamps_of(paths)
+    _watch(paths, stamps)
+    subjects, broken = _files(paths, data, stamps)
     for sentence in broken:
         st.error(plain_text(sentence))
     return subjects
 
 
-@st.cache_resource(show_spinner=False)
-def _files(paths: tuple[str, ...], data: str | None) -> tuple[list[Subject], list[str]]:
+@st.fragment(run_every=LOOKS)
+def _watch(paths: tuple[str, ...], stamps: tuple[Stamp, ...]) -> None:
+    """Run the page again when a file is not what it was."""
+    if stamps_of(paths) != stamps:
+        st.rerun()
+
+
+@st.cache_resource(max_entries=1, show_spinner="Reading the files")  # what was read before a change is forgotten
+def _files(paths: tuple[str, ...], data: str | None, stamps: tuple[Stamp, ...]) -> tuple[list[Subject], list[str]]:  # noqa: ARG001
     return file_subjects(paths, None if data is None else load_data(data))
 
 
 @st.cache_resource(show_spinner=False)
-def _zoo() -> list[Subject]:
+def _zoo() -> tuple[list[Subject], ZooRadii]:
     bar = st.progress(0.0, "Running the embedded zoo")
     subjects = zoo_subjects(lambda done, name: bar.progress(done, f"Running the embedded zoo: {name}"))
     bar.empty()
-    return subjects
+    radii = ZooRadii(subjects)
+    radii.start()
+    return subjects, radii
 
 
 @contextmanager

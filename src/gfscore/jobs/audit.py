@@ -286,3 +286,17 @@ def verdicts(model: ModelAudit, threshold: float) -> tuple[Verdict, tuple[Verdic
     if model.absent_classes and overall is Verdict.PASS:
         overall = Verdict.UNDECIDED
     return overall, tuple(judge_interval(entry.interval, threshold) for entry in model.classes)
+
+
+def robust_verdicts(model: ModelAudit, threshold: float) -> tuple[Verdict, tuple[Verdict, ...]] | None:
+    """Is no class's robust accuracy below the threshold, at the eps of the headline? None where it is unknown.
+
+    Of the model by what all intervals leave of the lowest, and of each class by its own.
+    """
+    if model.robustness is None:
+        return None
+    rung = model.robustness.headline
+    overall = judge_interval(rung.lowest.interval, threshold)
+    if model.absent_classes and overall is Verdict.PASS:
+        overall = Verdict.UNDECIDED
+    return overall, tuple(judge_interval(entry.interval, threshold) for entry in rung.classes)

@@ -63,6 +63,7 @@ def assemble_repair(
         partition=partition,
         class_names=choosing.samples.class_names,
         bias=tuple(found.chosen.bias.tolist()),
+        parts=tuple(choosing.names[code] for code in np.unique(choosing.codes)),
         unrepaired=frontier_point(found.before, found.before),
         chosen=frontier_point(found.chosen, found.before),
         choice=choice,
@@ -84,6 +85,7 @@ def frontier_point(point: Point, before: Point) -> FrontierPoint:
         clean=point.mean(len(point.shares) - 1),
         largest_loss=max(losses),
         bias=tuple(point.bias.tolist()),
+        shares=tuple(point.shares[0].tolist()),
     )
 
 

@@ -14,7 +14,7 @@ from gfscore.jobs.common_words import ALL_RADII, NO_RADII, RADII
 from gfscore.jobs.options import Options
 from gfscore.jobs.radius_trust import trust_flags
 from gfscore.judge.policy import Policy
-from gfscore.judge.robust_accuracy import count_radii, default_eps, with_robustness
+from gfscore.judge.robust_accuracy import count_radii, default_eps, eps_ladder, with_robustness
 from gfscore.judge.robust_changes import paired_robust_change
 from gfscore.measures import Run
 from gfscore.measures.radii import draw_rows
@@ -132,6 +132,15 @@ class FoundRadii:
     part: Samples | None = None  # the samples that have one
     flags: tuple[Flag, ...] = ()
     also: tuple[float, ...] = ()
+
+    @property
+    def ladder(self) -> tuple[str, float, tuple[float, ...]] | None:
+        """Norm, eps of the headline and all eps at which the radii are counted; None where there are none."""
+        local = self.local
+        if local is None or local.norm is None or local.eps is None:
+            return None
+        sizes = eps_ladder(Norm.named(local.norm), local.eps, local.maximum, self.also)
+        return local.norm, local.eps, tuple(sizes)
 
     def added_to(self, model: ModelAudit, *, delta: float) -> ModelAudit:
         """The audit with its robust accuracy at a ladder of eps, all intervals of which fail with ``delta``."""

@@ -53,6 +53,9 @@ class FrontierPoint(Result):
     clean: Share = Field(description="mean over the parts of clean accuracy")
     largest_loss: float = Field(description="of any part, against no bias; negative where every part gains")
     bias: tuple[float, ...] = Field(description="added to the logit of each class")
+    shares: tuple[Share, ...] = Field(
+        default=(), description="of each part, in the order of parts: what worst and mean are of"
+    )
 
 
 class ChosenBy(Result):
@@ -135,6 +138,7 @@ class Repair(ResultFile):
     partition: str = "class"
     class_names: tuple[str, ...]
     bias: tuple[float, ...] = Field(description="added to the logit of each class")
+    parts: tuple[str, ...] = Field(default=(), description="classes (or groups) that have samples, in order")
     unrepaired: FrontierPoint = Field(description="no bias, on the samples that chose")
     chosen: FrontierPoint = Field(description="on the samples that chose it, which flatters it")
     choice: ChosenBy
