@@ -178,7 +178,18 @@ class Samples:
         return self.groups.codes, len(self.groups.names)
 
 
+def _refuse_other_rows(logits: ArrayLike, labels: ArrayLike) -> None:
+    """Refuse a data frame and a series whose indices differ: by place, labels would go to other rows than by name."""
+    indices: list[Any] = [getattr(part, "index", None) for part in (logits, labels)]
+    if all(hasattr(index, "equals") for index in indices) and not indices[0].equals(indices[1]):
+        raise SamplesError(
+            "logits and labels have different indices, so it is open which belongs to which. Give "
+            "labels.loc[logits.index], or labels.to_numpy() if they are in the order of the rows."
+        )
+
+
 def _checked_logits(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
+    _refuse_other_rows(logits, labels)
     values = as_array(logits, "logits")
     if values.ndim != 2:
         raise SamplesError(f"logits have shape {values.shape}; they must be (samples, classes). Reshape them.")

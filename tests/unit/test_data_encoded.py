@@ -4,6 +4,7 @@ import io
 import json
 import os
 import struct
+import sys
 import zlib
 
 import numpy as np
@@ -155,6 +156,11 @@ class TestFolder:
         (folder / "bee" / "loop").unlink()
         (folder / "dog").symlink_to(folder / "cow")
         assert refusal(folder) == "dog is a link to a folder. Copy it."
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+    def test_a_name_that_is_no_text_is_refused(self, folder):
+        (folder / "ant" / os.fsdecode(b"caf\xe9.png")).write_bytes(b"")
+        assert refusal(folder) == "ant/caf\udce9.png has a name that is no UTF-8 text. Rename it."
 
     def test_a_pipe_is_not_waited_for(self, folder):
         os.mkfifo(folder / "ant" / "pipe.png")

@@ -1,5 +1,6 @@
 """Ranks and rank correlations against SciPy, and p-values against counting every order."""
 
+import time
 from itertools import permutations
 
 import numpy as np
@@ -10,7 +11,16 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import binomtest, kendalltau, rankdata, spearmanr
 
 from gfscore.errors import OptionError, SamplesError
-from gfscore.ranking import EXACT_UP_TO, RANDOM_ORDERS, agreement, kendall, rank_correlations, ranks, spearman
+from gfscore.ranking import (
+    EXACT_UP_TO,
+    RANDOM_ORDERS,
+    agreement,
+    concordance,
+    kendall,
+    rank_correlations,
+    ranks,
+    spearman,
+)
 
 few_values = st.sampled_from([-1.0, 0.0, 0.25, 2.0, 7.0])  # so that ties are common
 
@@ -61,6 +71,52 @@ def test_p_values_count_every_order(data):
         as_far = [abs(function(x, order)) >= abs(value) - 1e-9 for order in orders]
         assert p_value == pytest.approx(np.mean(as_far), abs=1e-12)
     assert found.p_method == "exact"
+
+
+def pair_by_pair(x, y):
+    """Concordant minus discordant pairs, as they are defined."""
+    return sum(np.sign(x[i] - x[j]) * np.sign(y[i] - y[j]) for i in range(len(x)) for j in range(i))
+
+
+@given(pairs(1, 20), st.integers(0, 5))
+def test_concordance_is_its_definition(data, seed):
+    x, y = data
+    rows = np.random.default_rng(seed).permuted(np.tile(y, (3, 1)), axis=1)
+    assert concordance(x, rows).tolist() == [pair_by_pair(x, row) for row in rows]
+
+
+@pytest.mark.parametrize("n", [2, 3, 64, 65, 100])
+def test_concordance_of_many_models_is_its_definition(n):
+    rng = np.random.default_rng(n)
+    x, y = rng.integers(0, n // 2 + 2, n), rng.permutation(n)  # ties in one
+    rows = rng.permuted(np.tile(y, (4, 1)), axis=1)
+    assert concordance(x, rows).tolist() == [pair_by_pair(x, row) for row in rows]
+    assert concordance(y, rng.permuted(np.tile(x, (1, 1)), axis=1)).dtype == np.int64
+
+
+def test_p_values_of_many_models_are_those_of_all_pairs():
+    rng = np.random.default_rng(2)
+    x, y = rng.integers(0, 8, 12).astype(float), rng.integers(0, 9, 12).astype(float)
+    orders = np.random.default_rng(0).permuted(np.tile(np.arange(12), (RANDOM_ORDERS, 1)), axis=1)
+    i, j = np.triu_indices(12, 1)
+    signs = np.sign(x[i] - x[j])
+    sums = np.sign(y[orders][:, i] - y[orders][:, j]) @ signs
+    as_far = (np.abs(sums) >= abs(np.sign(y[i] - y[j]) @ signs)).sum()
+    assert agreement(x, y).kendall_p == (1 + as_far) / (1 + RANDOM_ORDERS)
+
+
+def test_time_does_not_grow_with_all_pairs():
+    """Four times the models take some five times as long; with all pairs of each random order it would be 16 times."""
+    rng = np.random.default_rng(3)
+    x = rng.random(800)
+
+    def seconds(n):
+        start = time.process_time()
+        concordance(x[:n], rng.permuted(np.tile(x[:n], (600, 1)), axis=1))
+        return time.process_time() - start
+
+    seconds(100)
+    assert min(seconds(800) for _ in range(3)) < 9 * min(seconds(200) for _ in range(3))
 
 
 @pytest.mark.parametrize("n", [5, 8, EXACT_UP_TO])

@@ -215,3 +215,15 @@ def test_probabilities_that_were_rounded_in_float32_and_widened_are_rounded_prob
     with pytest.raises(ProbabilitiesError, match="rounded to 2 decimals"):
         Samples.of(shares, labels)
     assert Samples.of(shares, labels, probabilities=True).n_samples == 300
+
+
+def test_a_frame_and_a_series_of_other_rows_are_refused():
+    pandas = pytest.importorskip("pandas")
+    frame, labels = pandas.DataFrame(LOGITS, index=["a", "b"]), pandas.Series([0, 2], index=["b", "a"])
+    with pytest.raises(
+        SamplesError, match=r"different indices, .*\[logits\.index\], or labels\.to_numpy\(\)"
+    ):
+        Samples.of(frame, labels)
+    assert Samples.of(frame, labels.loc[frame.index]).labels.tolist() == [2, 0]
+    assert Samples.of(frame, labels.to_numpy()).labels.tolist() == [0, 2]
+    assert Samples.of(frame, [0, 2]).labels.tolist() == [0, 2]  # whose `index` is a method

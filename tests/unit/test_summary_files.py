@@ -8,11 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 
 from gfscore.measures import summary_files
 from gfscore.measures.summary_files import SUM, SumLog, remove_sums
 from gfscore.samples import Samples
 from gfscore.scores import great_scores
+from gfscore.storage.array_bytes import array_bytes
 from gfscore.storage.store import Recipe
 from gfscore.summaries import Summary, Tally, merge_summaries
 
@@ -134,3 +136,14 @@ def test_a_sum_is_deleted_only_once_nobody_adds_to_it(tmp_path):
             assert not cleared.done()
         assert cleared.result() == 1
     assert not log.path.exists()
+
+
+def test_a_sum_is_the_same_bytes_in_every_process(tmp_path):
+    """The library orders texts by a hash of the moment, which differs between two calls already."""
+    arrays, texts = {"x": np.arange(3.0)}, {f"text {place}": str(place) for place in range(12)}
+    assert len({array_bytes(arrays, texts) for _ in range(5)}) == 1
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(array_bytes(arrays, texts))
+    with safe_open(path, framework="np") as file:
+        assert file.metadata() == texts
+        np.testing.assert_array_equal(file.get_tensor("x"), arrays["x"])

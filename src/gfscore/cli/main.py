@@ -16,8 +16,8 @@ from gfscore.__about__ import __version__
 from gfscore.cli import screens
 from gfscore.cli.binding import rename_options
 from gfscore.cli.help_screen import EXAMPLES, Command, CommandGroup, show_everything
-from gfscore.errors import GFScoreError, RunError
-from gfscore.storage import FULL, redact
+from gfscore.errors import GFScoreError, OptionError, RunError
+from gfscore.storage import FULL, is_text, redact
 
 UNUSABLE_INPUT, FAILED_INSIDE, INTERRUPTED = 2, 4, 130
 # typer carries its own copy of click; its usage errors have this base, which has no public name.
@@ -98,6 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(arguments: list[str]) -> int:
     """Run the command line and return the exit code."""
     try:
+        _refuse_odd(arguments)
         app = application(*(name for name in arguments[:1] if name in COMMANDS))
         arguments = rename_options(arguments[0] if arguments else "", show_everything(arguments))
         code = int(app(args=arguments, prog_name="gfscore", standalone_mode=False) or 0)
@@ -135,6 +136,14 @@ def _fail(message: str, code: int) -> int:
     one_line = views.printable(redact(" ".join(message.split())))
     print(f"gfscore: {one_line}", file=sys.stderr)  # noqa: T201
     return code
+
+
+def _refuse_odd(arguments: Sequence[str]) -> None:
+    """Refuse words that are no text, such as names of files in an old encoding: a result notes what it was made by."""
+    odd = next((word for word in arguments if not is_text(word)), None)
+    if odd is not None:
+        shown = os.fsencode(odd).decode(errors="backslashreplace")
+        raise OptionError(f"{shown} is no UTF-8 text, so no result could name it. Rename the file.")
 
 
 def _likely(message: str, error: Any) -> str:

@@ -23,7 +23,8 @@ from gfscore.names import LONGEST_NAME, listing
 from gfscore.results import RunInfo
 from gfscore.samples import TableNotes
 from gfscore.storage import redact
-from gfscore.storage.store import LENGTH_BYTES, RUN, halved_batches
+from gfscore.storage.array_bytes import LENGTH_BYTES
+from gfscore.storage.store import RUN, halved_batches
 
 PROBABILITY_KEYS = ("probabilities", "probs", "logits")
 IN_PIECES = "Save it as .safetensors, which is read in pieces."  # what to do with logits that do not fit

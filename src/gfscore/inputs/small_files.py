@@ -13,7 +13,7 @@ from gfscore.arrays import FloatArray
 from gfscore.errors import FileError, MissingFileError, OptionError, first_line, naming, require
 from gfscore.inputs.array_files import array_names, open_npz, read_member
 from gfscore.inputs.known_data import WITH_NAMES
-from gfscore.inputs.table_columns import SAMPLE_ID
+from gfscore.inputs.table_columns import SAMPLE_ID, is_plain
 from gfscore.inputs.table_files import csv_table, open_parquet_file
 from gfscore.names import listing, shorten
 from gfscore.samples import Samples
@@ -96,10 +96,17 @@ def read_reference(spec: str) -> dict[str, float]:
             if name in values:
                 raise FileError(f"has model {name!r} twice. Keep one value each.")
             try:
-                values[name] = float(text)
+                values[name] = _number(text)
             except (OverflowError, TypeError, ValueError):
                 raise FileError(f"has {text!r} for model {name!r}, which is no number. Give a number each.") from None
         return values
+
+
+def _number(value: Any) -> float:
+    """A number, or the text of one as tables have it."""
+    if isinstance(value, str) and not is_plain(value):
+        raise ValueError
+    return float(value)
 
 
 def for_models(values: Mapping[str, float], names: Iterable[str], source: str) -> dict[str, float]:
@@ -212,7 +219,7 @@ def _from_csv(path: Path) -> Radii:
     radii = []
     for number, text in enumerate(texts, start=2):
         try:
-            radii.append(float(text))
+            radii.append(_number(text))
         except ValueError:
             raise FileError(f"line {number} has radius {text!r}, which is no number. Write 0 if none.") from None
     return radii, [line[header.index(SAMPLE_ID)] for line in lines] if SAMPLE_ID in header else None

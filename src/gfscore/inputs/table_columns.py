@@ -261,7 +261,18 @@ def _nearest(name: str, header: Sequence[str]) -> str:
     return f"; it has {listing(header)}." + (f" Did you mean {shorten(close[0])}?" if close else "")
 
 
+def is_plain(text: str) -> bool:
+    """Whether a number could be written like this in a table; Python reads 1_000 and digits of other scripts too.
+
+    >>> is_plain("-1.5e3"), is_plain("1_000"), is_plain("\u0661\u0662")
+    (True, False, False)
+    """
+    return text.isascii() and "_" not in text
+
+
 def _is_number(text: str) -> bool:
+    if not is_plain(text):
+        return False
     try:
         float(text.replace(",", "."))
     except ValueError:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gfscore.errors import FileError, first_line, require
 from gfscore.inputs.array_files import RawSamples, refuse_bomb, refuse_too_large
 from gfscore.inputs.stray_columns import LABEL, plain_name, refuse_columns, refuse_strangers, refuse_unnamed, way_out
-from gfscore.inputs.table_columns import GROUP, SAMPLE_ID, Columns, Reading, find_columns, one_hot_labels
+from gfscore.inputs.table_columns import GROUP, SAMPLE_ID, Columns, Reading, find_columns, is_plain, one_hot_labels
 from gfscore.inputs.table_labels import Labels, read_labels
 from gfscore.names import shorten
 from gfscore.samples import TableNotes
@@ -39,7 +39,7 @@ def read_csv(path: Path, how: Reading) -> RawSamples:
         if first == 1:
             header = [name.strip() for name in block.pop(0)]
             columns, numbers = find_columns(header, how), _Numbers(header, commas=_separator(path) != ",")
-            texts, first = {name: [] for name in columns.texts}, 2
+            texts, first = {name: [] for name in columns.texts}, 2  # a header of several lines is a block of its own
             _refuse_texts(block, columns)
         if block:
             blocks.append(numbers.read(block, columns.places, first))
@@ -80,7 +80,10 @@ def _first_rows(file: TextIO, separator: str) -> list[list[str]]:
 
 
 def _csv_blocks(path: Path) -> Iterator[tuple[int, list[list[str]]]]:
-    """Yield the number of the first line and a block of rows, all as wide as the header (the first row)."""
+    """Yield the number of the first line and a block of rows, all as wide as the header (the first row).
+
+    A row that takes several lines, as a name with a line break in it does, is the last of its block.
+    """
     try:
         separator = _separator(path)
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -88,19 +91,21 @@ def _csv_blocks(path: Path) -> Iterator[tuple[int, list[list[str]]]]:
             block: list[list[str]] = []
             first = 1
             ended = None  # the first of the empty lines that may stand at the end
-            for line, row in enumerate(csv.reader(file, delimiter=separator, strict=True), start=1):
+            reader, line = csv.reader(file, delimiter=separator, strict=True), 1
+            for row in reader:
                 width = len(row) if width is None else width
                 if not row and width:
-                    ended = ended or line
+                    ended, line = ended or line, reader.line_num + 1
                     continue
                 if ended is not None:
                     raise FileError(f"line {ended} is empty, and more follow. Remove it.")
                 if len(row) != width:
                     raise FileError(f"line {line} has {len(row)} fields, the header {width}. Make them equal.")
                 block.append(row)
-                if len(block) == CSV_ROWS:
+                if len(block) == CSV_ROWS or reader.line_num > line:
                     yield first, block
-                    first, block = line + 1, []
+                    first, block = reader.line_num + 1, []
+                line = reader.line_num + 1
             if block:
                 yield first, block
             if width is None:
@@ -127,13 +132,14 @@ class _Numbers:
     def read(self, rows: Sequence[Sequence[str]], columns: Sequence[int], first: int) -> NDArray[np.float64]:
         """The numbers in some columns; at the first cell that is none, say where it stands."""
         cells = [[row[column] for column in columns] for row in rows]
+        odd = not all(map(is_plain, map("".join, cells)))
         with suppress(ValueError):
-            if not self.comma:
+            if not self.comma and not odd:
                 values = np.array(cells, dtype=np.float64)
                 self.point = self.point or bool((values != np.rint(values)).any())
                 return values
         with suppress(ValueError):
-            if self.commas and not self.point and not any("." in cell for row in cells for cell in row):
+            if self.commas and not odd and not self.point and not any("." in cell for row in cells for cell in row):
                 values = np.array([[cell.replace(",", ".") for cell in row] for row in cells], dtype=np.float64)
                 self.comma = True
                 return values
@@ -147,6 +153,8 @@ class _Numbers:
         return read
 
     def _number(self, cell: str) -> float:
+        if not is_plain(cell):
+            raise ValueError
         if self.commas and cell.count(",") == 1 and "." not in cell:
             value, self.comma = float(cell.replace(",", ".")), True
         else:

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors.numpy import load
 
 from gfscore.arrays import IntArray
 from gfscore.errors import FileError, first_line, naming
@@ -21,11 +21,12 @@ from gfscore.probabilities import RowSums
 from gfscore.score_grid import N_BINS, N_BLOCKS, N_CELLS
 from gfscore.scores import RadiusCounts
 from gfscore.storage.addresses import redact
+from gfscore.storage.array_bytes import LENGTH_BYTES, METADATA, array_bytes
 from gfscore.storage.copies import to_read
 from gfscore.storage.files import atomic_file, refuse_unreadable
 from gfscore.storage.journals import Journal, remove_journals
 from gfscore.storage.object_stores import to_write
-from gfscore.storage.store import LENGTH_BYTES, Recipe
+from gfscore.storage.store import Recipe
 from gfscore.summaries import COLUMNS, Look, ScoreKind, Summary, Tally
 
 FORMAT = "gfscore.summary/2"
@@ -78,7 +79,7 @@ def summary_to_bytes(summary: Summary) -> bytes:
         said = {name: getattr(radii, name) for name in ("norm", "eps", "ladder", "settings", "rows", "totals")}
         about["radii"] = {**said, "changes": radii.changes.tolist()}
     text = json.dumps(about)
-    return bytes(save(arrays, metadata={"format": FORMAT, "about": text, "checksum": _checksum(text, arrays)}))
+    return array_bytes(arrays, {"format": FORMAT, "about": text, "checksum": _checksum(text, arrays)})
 
 
 def summary_from_bytes(content: bytes) -> Summary:
@@ -262,7 +263,7 @@ class SumLog(Journal):
         arrays: dict[str, NDArray[Any]] = {"summary": np.frombuffer(content, dtype=np.uint8), "shards": shards}
         metadata = {"sha256": _digest(content, shards.tobytes())}
         with atomic_file(self.path / SUM) as temporary:
-            temporary.write_bytes(save(arrays, metadata=metadata))
+            temporary.write_bytes(array_bytes(arrays, metadata))
         self._saved = time.monotonic()
 
     def _read(self) -> None:
@@ -295,4 +296,4 @@ def _digest(content: bytes, shards: bytes) -> str:
 def _metadata(content: bytes) -> dict[str, str]:
     """The metadata of a file by its contents; the library reads them from files alone."""
     length = int.from_bytes(content[:LENGTH_BYTES], "little")
-    return dict(json.loads(content[LENGTH_BYTES : LENGTH_BYTES + length]).get("__metadata__") or {})
+    return dict(json.loads(content[LENGTH_BYTES : LENGTH_BYTES + length]).get(METADATA) or {})

@@ -119,10 +119,21 @@ def _complaints(model: ModelAudit) -> Iterator[str]:
     total = sum(entry.n for entry in model.classes)
     if total != model.samples.n:
         yield f"the numbers of samples add up to {total:,}, not to {model.samples.n:,}"
+    if model.curves is not None:
+        yield from _uneven(model.curves)
     yield from _misplaced(model)
     if model.robustness is not None:
         yield from model.robustness.complaints(tuple(entry.name for entry in model.classes))
     yield from _apart(model)
+
+
+def _uneven(curves: Curves) -> Iterator[str]:
+    """Curves that have more or fewer values than there are temperatures."""
+    wanted = len(curves.temperature)
+    lines = {"the aggregate": curves.aggregate, **{f"{name!r}": line for name, line in curves.scores.items()}}
+    for name, line in (*lines.items(), *curves.metrics.items()):
+        if len(line) != wanted:
+            yield f"the curve of {name} has {len(line)} values for {wanted} temperatures"
 
 
 def _misplaced(model: ModelAudit) -> Iterator[str]:

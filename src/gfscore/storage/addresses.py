@@ -116,7 +116,12 @@ def check_key(key: str) -> str:
 
 def user_cache() -> Path:
     """What gfscore keeps for the user and could make again."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gfscore"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gfscore"
+    except RuntimeError as error:  # a user whom the system does not know, as containers have them
+        raise OptionError(
+            "there is no home folder to keep what is computed in. Name another: --store, or GFSCORE_STORE."
+        ) from error
 
 
 def local_folder(place: str | Path, what: str) -> Path:

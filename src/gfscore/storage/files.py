@@ -15,10 +15,12 @@ from typing import IO
 
 from gfscore.errors import FileError, MissingFileError, RunError
 from gfscore.storage.addresses import redact
+from gfscore.storage.locks import lock_in_time, lock_now
 from gfscore.storage.object_stores import send
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room left: of the disk, of the quota, of the largest file
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)  # by its permissions, or as it was mounted
+NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # of disks that cannot be waited for
 LOOKS, PAUSE = 20, 0.05  # at a lock before we say that we wait, and seconds between them
 
 logger = logging.getLogger("gfscore")  # warnings reach standard error wherever nobody has set up logging
@@ -28,7 +30,8 @@ logger = logging.getLogger("gfscore")  # warnings reach standard error wherever 
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path`` that takes its place when the block ends well, and vanishes when not.
 
-    A reader sees the old file or the new one, never a part of it. A link stays one: its target is replaced. What is
+    A reader sees the old file or the new one, never a part of it, also after a power cut: what stands at ``path`` is on
+    the disk. A link stays one: its target is replaced. What is
     neither a file nor a folder, such as ``/dev/stdout``, cannot be replaced: it is written to as it is. What is meant
     for an object store (:func:`gfscore.storage.to_write`) is sent there.
     """
@@ -48,7 +51,9 @@ def atomic_file(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o666 & ~_umask())  # mkstemp made it private; the result need not be
+        _to_disk(temporary)  # or the name could be there after a crash of the machine, and the bytes not
         os.replace(temporary, path)  # noqa: PTH105 (Path.replace reads like str.replace)
+        _to_disk(path.parent)  # which holds the name
         send(path)
     except IsADirectoryError as error:
         raise FileError("is a directory. Name a file in it.").found_in(path) from error
@@ -56,6 +61,20 @@ def atomic_file(path: Path) -> Iterator[Path]:
         raise cannot_write(path, error, begun=True) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, have left the memory of the machine."""
+    if path.is_dir() and os.name == "nt":
+        return  # Windows opens no folders, and writes names by itself
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in NO_SYNC:
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def _umask() -> int:
@@ -134,19 +153,17 @@ def _open_or_make(path: str, flags: int) -> int:
 
 
 def _lock(file: IO[bytes], path: Path, *, wait: bool) -> None:
-    import fcntl  # which not every system has: only a store needs it
-
     try:
         for _ in range(LOOKS):
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_now(file)
                 return
             except BlockingIOError:
                 if not wait:
                     raise
                 time.sleep(PAUSE)
         logger.warning("gfscore: waiting for another run that works on the same, in %s", path.parent)
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock_in_time(file)
     except BlockingIOError:
         file.close()
         raise
@@ -165,6 +182,8 @@ def _stands_at(file: IO[bytes], path: Path) -> bool:
 
 def refuse_unreadable(path: Path) -> None:
     """The plain reasons why a path cannot be a data file."""
+    if not is_text(str(path)):
+        raise FileError("has a name that is no UTF-8 text, so no result could name it. Rename it.")
     try:
         found = path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -175,8 +194,23 @@ def refuse_unreadable(path: Path) -> None:
         raise FileError("is a directory. Name a file.")
     if not os.access(path, os.R_OK):
         raise FileError("cannot be read (Permission denied). Check its permissions.")
-    if stat.S_ISREG(found.st_mode) and found.st_size == 0:
+    if not stat.S_ISREG(found.st_mode):
+        raise FileError("is a pipe or a device, which can be read once, if it ends. Save what comes from it as a file.")
+    if found.st_size == 0:
         raise FileError("is empty (0 bytes). Write it again.")
+
+
+def is_text(name: str) -> bool:
+    r"""Whether a name of a file can be written down: Linux takes any bytes, and what is no UTF-8 cannot be.
+
+    >>> is_text("café"), is_text(b"caf\xe9".decode(errors="surrogateescape"))
+    (True, False)
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def sha256(path: Path) -> str:

@@ -18,17 +18,16 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from gfscore.arrays import FloatArray, IntArray, row_chunks
 from gfscore.errors import FileError, RunError, first_line
 from gfscore.storage.addresses import local_folder, user_cache
+from gfscore.storage.array_bytes import METADATA, array_bytes, begin_file
 from gfscore.storage.files import atomic_file, remove_held, remove_where_allowed
 from gfscore.storage.journals import LOCK, Journal
 
 FORMAT = 1
 INFO = "entry.json"
-LENGTH_BYTES = 8  # a safetensors file begins with the length of its JSON header
 # Metadata of a finished file: the checksum of each shard's rows, of all that is not in a shard, and for each shard the
 # batches that did not fit into memory.
 DIGESTS, REST, HALVED = "shard_sha256", "rest_sha256", "halved_batches"
@@ -121,7 +120,7 @@ class Entry(Journal):
         """Put a shard in its place, whole; ``halved`` of its batches did not fit into memory."""
         metadata = {"sha256": _digest(logits, halved), HALVED: str(halved)}
         with atomic_file(self._shard_path(index)) as temporary:
-            temporary.write_bytes(save({self.content: logits}, metadata=metadata))
+            temporary.write_bytes(array_bytes({self.content: logits}, metadata))
 
     def finish(self, labels: IntArray, metadata: Mapping[str, str]) -> Path:
         """Join the shards into one logits file, and drop them."""
@@ -254,14 +253,12 @@ def write_safetensors(
     n_rows = len(labels)
     size = 4 * n_rows * n_columns
     header = {
-        "__metadata__": dict(metadata),
+        METADATA: dict(metadata),
         name: {"dtype": "F32", "shape": [n_rows, n_columns], "data_offsets": [0, size]},
         "labels": {"dtype": "I64", "shape": [n_rows], "data_offsets": [size, size + 8 * n_rows]},
     }
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)  # aligned, as the format asks
     with atomic_file(path) as temporary, temporary.open("wb") as file:
-        file.write(len(text).to_bytes(LENGTH_BYTES, "little") + text)
+        file.write(begin_file(header))
         for part in parts:
             file.write(np.ascontiguousarray(part, dtype="<f4").tobytes())
         file.write(np.ascontiguousarray(labels, dtype="<i8").tobytes())

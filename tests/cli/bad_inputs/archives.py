@@ -1,5 +1,6 @@
 """Logits files of any kind that are missing or damaged; npz archives and safetensors."""
 
+import os
 import zipfile
 
 import numpy as np
@@ -17,6 +18,17 @@ def file_missing(folder):
 def file_is_a_directory(folder):
     (folder / "m.npz").mkdir()
     return ["audit", str(folder / "m.npz")]
+
+
+@case("{folder}/m.npz: is a pipe or a device, which can be read once, if it ends. Save what comes from it as a file.")
+def file_is_a_pipe(folder):
+    os.mkfifo(folder / "m.npz")
+    return ["audit", str(folder / "m.npz")]
+
+
+@case("caf\\xe9.npz is no UTF-8 text, so no result could name it. Rename the file.")
+def file_named_in_another_encoding(folder):
+    return ["audit", os.fsdecode(b"caf\xe9.npz")]
 
 
 @case("{folder}/m.npz: is empty (0 bytes). Write it again.")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
 
 from bad_inputs.making import case
@@ -28,6 +29,14 @@ def model_without_data(folder):
 @case("--data is given without --model. Running a model takes both.")
 def data_without_model(folder):
     return ["audit", "--data", "zoo:digits"]
+
+
+@case("{folder}/i.npz: label 9223372036854775813 in row 7 is no class index: they are below 16,777,216. Check it.")
+def label_beyond_every_class(folder):
+    labels = np.arange(20, dtype=np.uint64) % 10
+    labels[7] = 2**63 + 5  # below zero as int64
+    np.savez(folder / "i.npz", images=np.zeros((20, 8, 8), dtype=np.float32), labels=labels)
+    return ["audit", "--model", "zoo:standard", "--data", str(folder / "i.npz"), "--store", str(folder / "store")]
 
 
 @case("one --model and one --data make one logits file. Call the command once for each.")

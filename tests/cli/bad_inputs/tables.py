@@ -22,6 +22,32 @@ def csv_with_a_word_for_a_logit(folder):
 
 
 @case(
+    "{folder}/m.csv: line 2, column 'cat' holds '1_000', which is no number. Write one, or drop the row; --ignore-columns leaves out a column that is no class."
+)
+def csv_with_an_underscore_in_a_number(folder):
+    return csv(folder, "label,cat,dog\n0,1_000,2\n1,3,4\n")
+
+
+@case(
+    "{folder}/m.csv: line 3, column 'cat' holds '١٢', which is no number. Write one, or drop the row; --ignore-columns leaves out a column that is no class."
+)
+def csv_with_digits_of_another_script(folder):
+    return csv(folder, "label,cat,dog\n0,1,2\n1,١٢,4\n")
+
+
+@case(
+    "{folder}/m.csv: line 5, column 'dog' holds 'oops', which is no number. Write one, or drop the row; --ignore-columns leaves out a column that is no class."
+)
+def csv_with_a_name_of_two_lines(folder):
+    return csv(folder, 'label,sample_id,cat,dog\n0,"x\ny",1,2\n1,z,3,4\n1,w,3,oops\n')
+
+
+@case("{folder}/m.csv: line 4 has 3 fields, the header 4. Make them equal.")
+def csv_with_a_short_row_after_a_name_of_two_lines(folder):
+    return csv(folder, 'label,sample_id,cat,dog\n0,"x\ny",1,2\n1,z,3\n')
+
+
+@case(
     "{folder}/m.csv: line 2, column 'dog' holds '', which is no number. Write one, or drop the row; --ignore-columns leaves out a column that is no class."
 )
 def csv_with_an_empty_cell(folder):

@@ -23,6 +23,8 @@ from gfscore.inputs.protocols import CHANNEL_AXIS, Dataset, Layout, change_layou
 from gfscore.inputs.small_files import refuse_moved
 from gfscore.storage import Watched, changed_file, refuse_changed, sha256
 
+MOST_CLASSES = 1 << 24  # a larger label is a mistake, and counting up to it would take all memory
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: the fingerprint is cached in the instance
 class Data:
@@ -73,6 +75,11 @@ def check_labels(labels: ArrayLike, n_images: int | None = None) -> IntArray:
     if (values < 0).any():
         row = int(np.argmax(values < 0))
         raise FileError(f"label {values[row]} in row {row} is negative: no class. Give data with known classes.")
+    if values.max() >= MOST_CLASSES:
+        row = int(np.argmax(values))
+        raise FileError(
+            f"label {values[row]} in row {row} is no class index: they are below {MOST_CLASSES:,}. Check it."
+        )
     return frozen(values.astype(np.int64))
 
 

@@ -21,6 +21,7 @@ from gfscore.inputs.array_files import refuse_bomb
 from gfscore.inputs.data.base import Data, FilesDigest, check_labels, class_order
 from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.names import listing
+from gfscore.storage import is_text
 
 FORMATS = ("PNG", "JPEG", "BMP", "WEBP", "TIFF", "PPM", "GIF")  # no format whose decoder starts another program
 MOST_PIXELS = 1 << 24  # of an image that is made for a model, 4096 x 4096: as floats in colour, 200 MB
@@ -163,6 +164,8 @@ def _images(root: Path, folder: Path) -> list[Path]:
     if n_files and not found:
         raise FileError(f"{folder.name!r} holds files but no image. Images end in {', '.join(ENDINGS)}.")
     for path in found:
+        if not is_text(str(path)):
+            raise FileError(f"{path.relative_to(root)} has a name that is no UTF-8 text. Rename it.")
         if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
             raise FileError(f"{path.relative_to(root)} is a link that leads out of the folder. Copy the file.")
         if not path.is_file():
