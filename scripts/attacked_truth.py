@@ -1,8 +1,10 @@
 """Who withstands AutoAttack, image by image, kept on disk as it comes: the truth behind the tables of ``docs``.
 
-``python scripts/attacked_truth.py FOLDER CACHE`` attacks the first 500 CIFAR-10 test images on ten networks that others
-trained, at Linf 1, 2 and 4/255; stopped and started again it goes on where it was. Needs the extras ``attacks`` and
-``gradients``.
+``python scripts/attacked_truth.py FOLDER CACHE linf`` attacks the first 500 CIFAR-10 test images on ten networks that
+others trained, at Linf 1, 2 and 4/255 (``scripts/midpoint_table.py``); with ``l2`` the first 300 on the seven cheaper
+ones at L2 1/4 and 1/2, by the first three attacks; with ``few`` the first 2,000 on four networks at Linf 2/255, by
+APGD-CE and targeted APGD (``scripts/few_attacks_table.py``). Stopped and started again it goes on where it was. Needs
+the extras ``attacks`` and ``gradients``.
 
 Only images that are classified correctly and not broken at a smaller size are attacked, in stages, so that a later,
 dearer attack sees only what the earlier ones left: 20 iterations of APGD on the margin (DLR), then the four of standard
@@ -32,6 +34,8 @@ from gfscore.storage.store import Store
 
 FIRST = 500  # images
 LINF_SIZES = (1, 2, 4)  # of the attack, in 1/255
+L2_FIRST, L2_SIZES = 300, (0.25, 0.5)
+FEW_FIRST, FEW_SIZE = {"cnn_a_adv": 2000, "cnn_a_mix": 2000, "conv_small_pgd": 2000, "sgd_8px": 1000}, 2
 QUICK, QUICK_STEPS = "apgd-dlr-20", 20
 STAGES = (QUICK, "apgd-ce", "apgd-t", "fab-t", "square")
 LAST = STAGES[3:]  # the dear ones, which may not come to their end
@@ -104,7 +108,7 @@ def mixed(run: Run) -> Any:
 
     module = run.differentiable().eval().to(memory_format=torch.channels_last)
 
-    class Mixed(torch.nn.Module):  # type: ignore[misc]
+    class Mixed(torch.nn.Module):
         def forward(self, pixels: Any) -> Any:
             if torch.is_grad_enabled() and pixels.requires_grad:
                 return module(pixels)
@@ -162,9 +166,7 @@ def attacker(net: Network, store: Store, norm: str, unit: float) -> Attack:
         )
         inputs, wanted = torch.tensor(pixels), torch.tensor(labels)
         with torch_seed(0):
-            made: Any = library.AutoAttack(
-                model, norm={"linf": "Linf", "l2": "L2"}[norm], eps=size * unit, seed=0
-            )
+            made: Any = library.AutoAttack(model, norm={"linf": "Linf", "l2": "L2"}[norm], eps=size * unit, seed=0)
             if stage == QUICK:
                 made.apgd.n_iter, made.apgd.loss = QUICK_STEPS, "dlr"
                 found = made.apgd.perturb(inputs, wanted)
@@ -244,14 +246,38 @@ def attack_ten(folder: Path, cache: Path) -> None:
             last_attacks(*known, stages=stages, part=PARTS.get(name, TOGETHER), parts=1)
 
 
+def attack_in_l2(folder: Path, cache: Path) -> None:
+    """The three quicker attacks on the cheap networks."""
+    store = Store(cache / "store")
+    for net in networks(folder, [f"cifar_{name}" for name in CHEAP], first=L2_FIRST):
+        outcomes = Outcomes.load(cache / f"{net.name}.json", L2_SIZES)
+        attack = attacker(net, store, "l2", 1.0)
+        first_attacks(outcomes, attack, correct_images(net, store).tolist(), stages=STAGES[:3], downwards=False)
+
+
+def attack_for_few(folder: Path, cache: Path) -> None:
+    """APGD-CE and targeted APGD on more images, at one size."""
+    store = Store(cache / "store")
+    for name, first in FEW_FIRST.items():
+        (net,) = networks(folder, [f"cifar_{name}"], first=first)
+        outcomes = Outcomes.load(cache / f"{name}.json", (FEW_SIZE,))
+        attack = attacker(net, store, "linf", 1 / 255)
+        first_attacks(outcomes, attack, correct_images(net, store).tolist(), stages=STAGES[1:3], downwards=False)
+
+
+JOBS = {"linf": attack_ten, "l2": attack_in_l2, "few": attack_for_few}
+
+
 def main() -> None:
-    """Attack the ten."""
+    """Attack."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("cache", type=Path)
+    parser.add_argument("what", choices=tuple(JOBS))
     said = parser.parse_args()
-    said.cache.mkdir(parents=True, exist_ok=True)
-    attack_ten(said.folder, said.cache)
+    cache = said.cache / said.what
+    cache.mkdir(parents=True, exist_ok=True)
+    JOBS[said.what](said.folder, cache)
 
 
 if __name__ == "__main__":

@@ -1,34 +1,34 @@
-"""Print the tables of ``docs/few_attacks.md``: ``python scripts/few_attacks_table.py FOLDER_OF_REAL_DATA STORE``.
+"""Print the tables of ``docs/few_attacks.md``: ``python scripts/few_attacks_table.py FOLDER CACHE``.
 
-The folder holds the CIFAR-10 test set and networks that others trained. Every rightly classified image of the first
-2,000 is attacked once: that is the truth. Attacks are kept in the STORE as they come, so that a run that was stopped
-goes on where it was; ``--attack autoattack`` makes them by all four attacks of AutoAttack. Then few attacks are drawn
-from the truth, again and again, and what they say is held against it. Needs the extra ``attacks``.
+``scripts/attacked_truth.py FOLDER CACHE few`` has attacked every rightly classified image before: that is the truth.
+Few attacks are drawn from it, again and again, and what they say is held against it. With ``linf`` as a third word the
+truth is what ``attacked_truth.py FOLDER CACHE linf`` left on 500 images after all of AutoAttack; with ``time`` the
+processor time of attacks is measured. Needs the extra ``gradients``, for times ``attacks``.
 """
 
 import argparse
 import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from attacked_truth import FEW_FIRST, FEW_SIZE, FIRST, LAST, LINF_SIZES, Outcomes
 from first_order_tables import EPS, Network, networks
 from gfscore.arrays import BoolArray, FloatArray, IntArray
+from gfscore.attacks.first_attack import FIRST as FIRST_ATTACK
+from gfscore.attacks.first_attack import LIKELY
 from gfscore.attacks.sparing import Draw
 from gfscore.bounds import AttackIntervals, attack_intervals, clopper_pearson
-from gfscore.engines.local import shard_by_shard
 from gfscore.measures import Assault, Attacks
 from gfscore.measures.slopes import Gradients
+from gfscore.scores.margin_slopes import REFINE
 from gfscore.storage.store import Store
 
-NAMES = ("cifar_cnn_a_adv", "cifar_cnn_a_mix", "cifar_conv_small_pgd", "cifar_sgd_8px")
-ASSAULTS = {
-    "gradient": Assault(norm="linf", eps=EPS, parts=("apgd-ce", "apgd-t")),  # of AutoAttack, in a sixth of its time
-    "autoattack": Assault(norm="linf", eps=EPS),
-}
-BLOCK = 50  # images attacked together
 DELTA, DRAWS, WITHIN = 0.05, 5, 0.03
+TIMED = 40  # images whose attacks are timed, of each kind
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,6 +40,7 @@ class Truth:
     right: BoolArray
     radii: FloatArray
     withstood: BoolArray
+    fall_first: BoolArray  # those that APGD-CE alone breaks
 
     @property
     def classes(self) -> FloatArray:
@@ -51,9 +52,19 @@ class Truth:
         """A quarter of the images, as 500 of 2,000."""
         return len(self.labels) // 4
 
-    def bound(self, radii: FloatArray | None, seed: int, budget: int | None = None) -> AttackIntervals:
+    def draw(self, radii: FloatArray | None, seed: int, *, first: bool) -> Draw:
+        """The draw by some radii (None: all are alike), after the first attack has seen those likely to fall or not."""
+        drawn = Draw.of(np.zeros_like(self.radii) if radii is None else radii, self.right, EPS, seed=seed)
+        if not first:
+            return drawn
+        seen = self.right & ((radii if radii is not None else np.zeros_like(self.radii)) <= LIKELY * EPS)
+        return drawn.after(seen, seen & self.fall_first)
+
+    def bound(
+        self, radii: FloatArray | None, seed: int, *, first: bool = False, budget: int | None = None
+    ) -> AttackIntervals:
         """What ``budget`` attacks say, predicted and drawn by some radii; None: nothing is predicted, all are alike."""
-        draw = Draw.of(np.zeros_like(self.radii) if radii is None else radii, self.right, EPS, seed=seed)
+        draw = self.draw(radii, seed, first=first)
         rows = draw.order[: self.budget if budget is None else budget]
         return attack_intervals(
             np.full(len(self.labels), 0.5) if radii is None else draw.predictions,
@@ -61,7 +72,7 @@ class Truth:
             len(self.classes),
             attacked=rows,
             outcomes=self.withstood[rows],
-            broken=~self.right,
+            broken=~draw.open,
             weights=draw.weights,
             delta=DELTA,
         )
@@ -78,37 +89,31 @@ class Truth:
         radii[rows] = radii[np.random.default_rng(0).permutation(rows)]
         return radii
 
-    def attacks_within(self, radii: FloatArray | None, seed: int = 0) -> int:
+    def attacks_within(self, radii: FloatArray | None, *, first: bool = False, seed: int = 0) -> int:
         """Attacks, in steps of 20, until every class is known to ``WITHIN``."""
-        low, high = 0, math.ceil(int(self.right.sum()) / 20)
+        most = len(self.draw(radii, seed, first=first).order)
+        low, high = 0, math.ceil(most / 20)
         while high - low > 1:
             middle = (low + high) // 2
-            found = self.bound(radii, seed, 20 * middle)
+            found = self.bound(radii, seed, first=first, budget=20 * middle)
             narrow = bool((found.upper - found.lower <= 2 * WITHIN).all())
             low, high = (low, middle) if narrow else (middle, high)
-        return min(20 * high, int(self.right.sum()))
+        return min(20 * high, most)
 
 
-def attack_all(network: Network, assault: Assault, store: Store, first: int | None = None) -> Truth:
-    """The truth of a network: wrongly classified images do not withstand, the others of the ``first`` are attacked."""
-    samples, run = network.samples(store), network.run(store)
+def truth_of(network: Network, outcomes: Outcomes, store: Store) -> Truth:
+    """The truth of a network: wrongly classified images do not withstand, the others as they came out."""
+    samples = network.samples(store)
     right = samples.logits.argmax(axis=1) == samples.labels
-    measure = Attacks.of(assault, [np.flatnonzero(right)], block=BLOCK)
-    withstood = np.zeros(samples.n_samples, dtype=bool)
-    with shard_by_shard(run, measure) as give:
-        for block in range(len(measure.places) // BLOCK):
-            members = measure.members(block)
-            if first is not None and members[0] >= first:
-                break
-            withstood[members] = give(block)[0][: len(members), 0] == 1
-    radii = network.radii(store, gradients=Gradients.YES).values
-    seen = slice(0, first)
+    fallen = [outcomes.is_broken(image, FEW_SIZE) for image in range(samples.n_samples)]
+    first = [outcomes.broken[FEW_SIZE].get(image) == FIRST_ATTACK[0] for image in range(samples.n_samples)]
     return Truth(
         name=network.name,
-        labels=samples.labels[seen],
-        right=right[seen],
-        radii=radii[seen],
-        withstood=withstood[seen],
+        labels=samples.labels,
+        right=right,
+        radii=network.radii(store, gradients=Gradients.YES, refine=REFINE).values,
+        withstood=right & ~np.array(fallen),
+        fall_first=np.array(first),
     )
 
 
@@ -129,51 +134,122 @@ def plain_images(share: float) -> int:
     return next(n for n in range(20, 20_000, 20) if plain_width(share, n) <= 2 * WITHIN)
 
 
-def print_tables(truths: list[Truth]) -> None:
-    """Widths at a budget, against no predictions and plain counting; then attacks until classes are known."""
-    print(
-        f"\nA quarter attacked, {DRAWS} draws: mean width of classes | worst class | whole; ratios; intervals missed\n"
-    )
+def plain_attacks(truth: Truth) -> tuple[int, int]:
+    """Images of all classes that plain intervals take to be within ``WITHIN``, and how many of them are attacked."""
+    shares = [float(truth.right[truth.labels == k].mean()) for k in range(len(truth.classes))]
+    counts = [plain_images(share) for share in truth.classes]
+    return sum(counts), round(sum(n * share for n, share in zip(counts, shares, strict=True)))
+
+
+def print_widths(truths: list[Truth], *, first: bool = True) -> None:
+    """Widths at a budget of a quarter: with radii, without, by plain counting; shuffled; and what was missed."""
+    print(f"\n{DRAWS} draws: widths of classes | worst class | whole; each against none; intervals missed\n")
     for truth in truths:
-        wrong = np.mean((truth.radii > EPS) != truth.withstood)
-        by_kind = {}
-        missed = 0
-        for kind, radii in (("radii", truth.radii), ("none", None), ("shuffled", truth.shuffled())):
-            found = [truth.bound(radii, seed) for seed in range(DRAWS)]
-            by_kind[kind] = np.mean([widths(each) for each in found], axis=0)
-            missed += sum(map(truth.misses, found))
+        wrong, shuffled = np.mean((truth.radii > EPS) != truth.withstood), truth.shuffled()
+        kinds: dict[str, tuple[FloatArray | None, bool]] = {
+            "radii": (truth.radii, False),
+            "shuffled": (shuffled, False),
+            "none": (None, False),
+        }
+        if first:
+            kinds = {
+                "first+radii": (truth.radii, True),
+                "first+shuffled": (shuffled, True),
+                "first": (None, True),
+                **kinds,
+            }
         plain = np.mean([plain_width(share, truth.budget // 10) for share in truth.classes])
+        none = np.mean([widths(truth.bound(None, seed)) for seed in range(DRAWS)], axis=0)
         print(
-            f"| {truth.name} | {100 * truth.withstood.mean():.1f} | {100 * wrong:.2f} |",
-            *(f"{100 * width:.1f} |" for width in (*by_kind["radii"], *by_kind["none"], plain)),
-            *(f"{ratio:.2f} |" for ratio in by_kind["radii"] / by_kind["none"]),
-            f"{by_kind['radii'][0] / plain:.2f} |",
-            *(f"{ratio:.2f} |" for ratio in by_kind["shuffled"] / by_kind["none"]),
-            f"{missed} |",
+            f"{truth.name}: {len(truth.labels):,} images, {100 * truth.withstood.mean():.1f} % withstand, radii wrong "
+            f"on {100 * wrong:.2f} %, {truth.budget} attacked, APGD-CE beforehand on "
+            f"{int((truth.right & (truth.radii <= LIKELY * EPS)).sum())}; plain {100 * plain:.1f}"
+        )
+        for kind, (radii, beforehand) in kinds.items():
+            found = [truth.bound(radii, seed, first=beforehand) for seed in range(DRAWS)]
+            mean, missed = np.mean([widths(each) for each in found], axis=0), sum(map(truth.misses, found))
+            print(
+                f"  {kind:15}",
+                " | ".join(f"{100 * width:5.1f}" for width in mean),
+                "  against none",
+                " | ".join(f"{ratio:.2f}" for ratio in mean / none),
+                f"  classes against plain {mean[0] / plain:.2f}",
+                f"  missed {missed} of {12 * DRAWS}",
+                flush=True,
+            )
+
+
+def print_counts(truths: list[Truth]) -> None:
+    """Attacks until every class is known."""
+    print(f"\nAttacks until every class is known within {WITHIN:g}\n")
+    for truth in truths:
+        images, plain = plain_attacks(truth)
+        with_first = truth.attacks_within(truth.radii, first=True)
+        by_radii, without = truth.attacks_within(truth.radii), truth.attacks_within(None)
+        print(
+            f"{truth.name}: {with_first:,} after APGD-CE, {by_radii:,} by radii alone, {without:,} without, {plain:,} "
+            f"(of {images:,} images) by plain counting: {plain / with_first:.1f} times as many",
             flush=True,
         )
-    print(f"\nAttacks until every class is known within {WITHIN:g}: with radii, without, by plain counting, ratio\n")
-    for truth in truths:
-        by_radii, without = truth.attacks_within(truth.radii), truth.attacks_within(None)
-        shares = [float(truth.right[truth.labels == k].mean()) for k in range(len(truth.classes))]
-        counts = [plain_images(share) for share in truth.classes]
-        plain = round(sum(n * share for n, share in zip(counts, shares, strict=True)))
-        of_images = f"{plain:,} (of {sum(counts):,} images)"
-        print(f"| {truth.name} | {by_radii:,} | {without:,} | {of_images} | {plain / by_radii:.1f} |", flush=True)
+
+
+def print_times(network: Network, truth: Truth, store: Store) -> None:
+    """Processor time of all that it takes to know every class, against attacking as many as plain intervals need."""
+    run, rng = network.run(store), np.random.default_rng(0)
+    run.differentiable()
+
+    def seconds(work: Callable[[], object], images: int) -> float:
+        began = time.process_time()
+        work()
+        return (time.process_time() - began) / images
+
+    def attack(rows: IntArray, parts: tuple[str, ...] | None = None) -> float:
+        assault = Assault(norm="linf", eps=EPS) if parts is None else Assault(norm="linf", eps=EPS, parts=parts)
+        measure = Attacks.of(assault, [rows], block=len(rows))
+        return seconds(lambda: measure.compute(run, slice(0, len(rows))), len(rows))
+
+    draw, right = truth.draw(truth.radii, 0, first=True), np.flatnonzero(truth.right)
+    likely = np.flatnonzero(draw.seen)
+    radius = seconds(lambda: network.radii(Store(store.root / "timed"), gradients=Gradients.YES, refine=REFINE), 2000)
+    first = attack(rng.choice(likely, TIMED, replace=False), FIRST_ATTACK)
+    ours = attack(draw.order[:TIMED])
+    plain = attack(rng.choice(right, TIMED, replace=False))
+    n, (_, n_plain) = truth.attacks_within(truth.radii, first=True), plain_attacks(truth)
+    total, against = len(truth.labels) * radius + len(likely) * first + n * ours, n_plain * plain
+    print(
+        f"{truth.name}, processor time of an image: radius {1000 * radius:.1f} ms, APGD-CE {1000 * first:.0f} ms, "
+        f"AutoAttack {ours:.2f} s of those drawn after it, {plain:.2f} s of any ({TIMED} each)\n"
+        f"{len(truth.labels):,} radii, {len(likely):,} APGD-CE, {n:,} AutoAttack: {total:.0f} s; {n_plain:,} AutoAttack "
+        f"alone: {against:.0f} s; {against / total:.1f} times as long",
+        flush=True,
+    )
 
 
 def main() -> None:
-    """The attacks that are missing, then the tables."""
+    """The tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("store", type=Path)
-    parser.add_argument("--attack", choices=tuple(ASSAULTS), default="gradient")
-    parser.add_argument("--first", type=int, help="images that are attacked and looked at; all 2,000 without it")
-    parser.add_argument("--networks", nargs="*", default=NAMES)
+    parser.add_argument("cache", type=Path)
+    parser.add_argument("what", nargs="?", choices=("few", "linf", "time"), default="few")
     said = parser.parse_args()
-    order = [name.removeprefix("cifar_") for name in said.networks]
-    found = sorted(networks(said.folder, said.networks), key=lambda each: order.index(each.name))
-    print_tables([attack_all(network, ASSAULTS[said.attack], Store(said.store), said.first) for network in found])
+    store, truths = Store(said.cache / "few" / "store"), []
+    for name, first in FEW_FIRST.items():
+        (network,) = networks(said.folder, [f"cifar_{name}"], first=FIRST if said.what == "linf" else first)
+        place, sizes = ("linf", LINF_SIZES) if said.what == "linf" else ("few", (FEW_SIZE,))
+        outcomes = Outcomes.load(said.cache / place / f"{name}.json", sizes)
+        truth = truth_of(network, outcomes, store)
+        if said.what == "time":
+            print_times(network, truth, store)
+            return
+        waiting = [
+            len(outcomes.waiting(np.flatnonzero(truth.withstood).tolist(), FEW_SIZE, stage, downwards=True))
+            for stage in LAST
+        ]
+        print(f"{name}: {waiting} of those that withstand were not seen by {LAST}", flush=True)
+        truths.append(truth)
+    print_widths(truths, first=said.what == "few")
+    if said.what == "few":
+        print_counts(truths)
 
 
 if __name__ == "__main__":

@@ -41,18 +41,20 @@ def test_classes_that_agree_or_are_small_raise_nothing():
 
 
 @pytest.mark.parametrize(
-    ("right", "spread", "codes"),
+    ("right", "wrong", "spread", "codes"),
     [
-        (0.33, 0.25, []),
-        (0.34, 0.25, ["boundary_not_there"]),
-        (0.0, 0.249, ["slopes_in_few_pixels"]),
-        (1.0, 0.0, ["boundary_not_there", "slopes_in_few_pixels"]),
+        (0.33, 0.1, 0.25, []),
+        (0.34, 0.0, 0.25, ["boundary_not_there"]),
+        (0.0, 0.11, 0.25, ["boundary_nearer"]),
+        (0.0, 0.0, 0.249, ["slopes_in_few_pixels"]),
+        (1.0, 1.0, 0.0, ["boundary_not_there", "boundary_nearer", "slopes_in_few_pixels"]),
     ],
 )
-def test_a_look_beyond_its_limits_is_flagged(right, spread, codes):
-    still_right = np.arange(100) < 100 * right
-    assert [flag.code for flag in boundary_flags(still_right, np.full(100, spread))] == codes
-    assert list(boundary_flags(np.ones(9, dtype=bool), np.zeros(9))) == []  # too few to say anything
+def test_a_look_beyond_its_limits_is_flagged(right, wrong, spread, codes):
+    still_right, already_wrong = (np.arange(100) < 100 * share for share in (right, wrong))
+    assert [flag.code for flag in boundary_flags(still_right, already_wrong, np.full(100, spread))] == codes
+    nine = np.ones(9, dtype=bool)
+    assert list(boundary_flags(nine, nine, np.zeros(9))) == []  # too few to say anything
 
 
 @pytest.mark.skipif(find_spec("onnx2torch") is None, reason="needs gfscore[gradients]")
@@ -68,5 +70,6 @@ def test_a_network_has_its_boundary_about_where_it_is_predicted():
     np.testing.assert_array_equal(looks[0].still_right, looks[2].still_right)  # the same samples again
     for look in looks:
         assert look.still_right.mean() < 1 / 3
+        assert look.already_wrong.mean() < 0.1
         assert (look.spread > 0).all()
         assert (look.spread <= 1).all()

@@ -86,9 +86,7 @@ class SizeCase:
 
     def _attack_likely(self, attacker: Attacker) -> None:
         """The first of AutoAttack's attacks on those that are likely to fall."""
-        found = attack_likely(
-            attacker.run, self.radii, self.draw.right, attacker.assault(self.eps), seed=attacker.seed
-        )
+        found = attack_likely(attacker.run, self.radii, self.draw.right, attacker.assault(self.eps), seed=attacker.seed)
         before, self.draw = len(self.draw.order), self.draw.after(*found)
         self.rules = replace(self.rules, fallen=self.draw.fallen)
         attacker.possible -= before - len(self.draw.order)

@@ -24,6 +24,10 @@ on Z < t, a share :math:`\lambda(t) \in [0, c / (U - t)]` with c < 1, fixed by w
 So the t at which the capital ever reached :math:`1/\alpha` may be left out, at any time and for any reason to stop,
 also one that looks at other parts; bets on Z > t do the same from below.
 
+**Two who bet.** A quarter of the capital bets as if nothing had been predicted, 1/2 of everybody: the capital of both
+together is a martingale too. Where predictions are worthless nobody does better than that quarter, and it is log 4 of
+the log(1/alpha) behind; where they are good, the other three quarters are log(4/3) behind.
+
 *Proof.* At t = T each factor is positive and has expectation 1 given the past, as Z has expectation T: the capital is a
 non-negative martingale that starts at 1, and Ville's inequality is the claim. Nothing was used of the bets but that
 they are fixed beforehand, of the predictions even less. Restricted to a part, the order of the whole is drawn by the
@@ -181,7 +185,7 @@ def place_bets(part: Spared) -> Bets:
     most, rest, seen = np.zeros((2, len(candidates))), np.ones(len(part.predictions), dtype=bool), float(part.known)
     sums, weight = 0.0, 0.0
     for row, outcome in zip(part.attacked, part.outcomes, strict=True):
-        value = [bettor.bet(row, outcome, rest, seen) for bettor in bettors][0]
+        value, *_ = [bettor.bet(row, outcome, rest, seen) for bettor in bettors]
         together = np.log(shares[0]) + bettors[0].won
         for bettor, share in zip(bettors[1:], shares[1:], strict=True):
             together = np.logaddexp(together, np.log(share) + bettor.won)

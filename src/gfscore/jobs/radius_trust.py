@@ -22,7 +22,7 @@ def trust_flags(
     seen = look_at_boundary(run, samples, how, rows)
     part = samples if rows is None else samples.rows(rows)
     partition = "class" if samples.groups is None else "group"
-    return radius_flags(part, local, (seen.still_right, seen.spread), partition)
+    return radius_flags(part, local, (seen.still_right, seen.already_wrong, seen.spread), partition)
 
 
 def trust_flags_of_sums(run: Run, measure: RadiusSums) -> tuple[Flag, ...]:
@@ -36,4 +36,4 @@ def trust_flags_of_sums(run: Run, measure: RadiusSums) -> tuple[Flag, ...]:
     if len(rows) == 0:
         return ()
     seen = look_at_rows(run, rows, forward_rows(run, rows), run.data.labels[rows], measure.how)
-    return tuple(boundary_flags(seen.still_right, seen.spread))
+    return tuple(boundary_flags(seen.still_right, seen.already_wrong, seen.spread))

@@ -16,9 +16,8 @@ from gfscore.scores import LocalScores
 
 LEAST_AGREEMENT = 0.6  # Spearman of margins and radii within a class; the lowest of ten networks was 0.77
 LEAST_CORRECT = 20  # samples of a class, below which its Spearman is mostly chance
-MOST_STILL_RIGHT = (
-    1 / 3
-)  # of the samples looked at, a fifth beyond the predicted boundary; at most 0.31 on ten networks
+MOST_STILL_RIGHT = 1 / 3  # of those looked at, a fifth beyond the predicted boundary; at most 0.31 on ten networks
+MOST_ALREADY_WRONG = 0.1  # of those looked at, a fifth before it; none on ten networks
 LEAST_SPREAD = 0.25  # of |g|_1 / (|g|_2 sqrt(D)), in the median: a sixteenth of the pixels; at least 0.39 on ten
 LEAST_LOOKS = 10  # below which a share of them says nothing
 
@@ -58,8 +57,8 @@ def agreement_flag(found: dict[str, float], partition: str = "class") -> Flag | 
     )
 
 
-def boundary_flags(still_right: BoolArray, spread: FloatArray) -> Iterator[Flag]:
-    """The flags of a look at some samples: a boundary that is not where radii predict it, slopes in few pixels."""
+def boundary_flags(still_right: BoolArray, already_wrong: BoolArray, spread: FloatArray) -> Iterator[Flag]:
+    """The flags of a look at some samples: a boundary further or nearer than radii predict, slopes in few pixels."""
     n, share = len(still_right), float(np.mean(still_right)) if len(still_right) else 0.0
     if n >= LEAST_LOOKS and share > MOST_STILL_RIGHT:
         yield Flag(
@@ -67,6 +66,14 @@ def boundary_flags(still_right: BoolArray, spread: FloatArray) -> Iterator[Flag]
             message=f"of {n} samples that were looked at, {100 * share:.0f} % are still decided correctly a fifth "
             "beyond the boundary that their radius predicts: the network bends on the way, and radii are off. Attack "
             "it: gfscore check --autoattack.",
+        )
+    early = float(np.mean(already_wrong)) if n else 0.0
+    if n >= LEAST_LOOKS and early > MOST_ALREADY_WRONG:
+        yield Flag(
+            code="boundary_nearer",
+            message=f"of {n} samples that were looked at, {100 * early:.0f} % are decided otherwise a fifth before the "
+            "boundary that their radius predicts: radii are too long, as where gradients are masked, and robust "
+            "accuracy is lower than they say. Attack it: gfscore check --autoattack.",
         )
     middle = float(np.median(spread)) if n else 1.0
     if n >= LEAST_LOOKS and middle < LEAST_SPREAD:
@@ -78,7 +85,7 @@ def boundary_flags(still_right: BoolArray, spread: FloatArray) -> Iterator[Flag]
 
 
 def radius_flags(
-    samples: Samples, local: LocalScores, look: tuple[BoolArray, FloatArray] | None, partition: str = "class"
+    samples: Samples, local: LocalScores, look: tuple[BoolArray, BoolArray, FloatArray] | None, partition: str = "class"
 ) -> tuple[Flag, ...]:
     """All flags about trust in some radii; ``look`` is what :func:`boundary_flags` takes, where there was one."""
     found: Sequence[Flag | None] = (

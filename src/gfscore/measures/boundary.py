@@ -15,6 +15,7 @@ from gfscore.scores.midpoints import MIDPOINT_RIVALS, midpoint_ends
 
 LOOKS = 64  # samples, about, that are looked at
 BEYOND = 1.2  # times the predicted distance: a fifth too far, the other side should have been reached
+SHORT = 0.8  # a fifth too near, it should not have been
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -22,6 +23,7 @@ class BoundaryLook:
     """What was seen of some correct samples."""
 
     still_right: BoolArray  # (n,): a fifth beyond its predicted boundary the sample is still decided correctly
+    already_wrong: BoolArray  # (n,): a fifth before it, the sample is decided otherwise
     spread: FloatArray  # (n,): |g|_1 / (|g|_2 sqrt(D)) of the gradient of its margin; 1 where all pixels matter alike
 
 
@@ -50,7 +52,8 @@ def look_at_rows(run: Run, rows: IntArray, logits: FloatArray, labels: IntArray,
     correct = is_leading(logits, labels, rivals)
     few, rivals, labels = rows[correct], rivals[correct], labels[correct]
     if len(few) == 0:
-        return BoundaryLook(still_right=np.zeros(0, dtype=bool), spread=np.zeros(0))
+        nothing = np.zeros(0, dtype=bool)
+        return BoundaryLook(still_right=nothing, already_wrong=nothing, spread=np.zeros(0))
     module, pixels = run.differentiable(), run.pixels(few)
 
     def looked(batch: slice) -> FloatArray:
@@ -63,9 +66,11 @@ def look_at_rows(run: Run, rows: IntArray, logits: FloatArray, labels: IntArray,
             *(pixels[batch], *found, how.kind, how.refine),
         )
         flat = pixels[batch].reshape(len(ends), -1)
-        further = np.clip(flat + BEYOND * (ends - flat), 0, 1).astype(np.float32).reshape(pixels[batch].shape)
-        right = run.logits_of(further).argmax(axis=1) == labels[batch]
-        return np.stack([right, spread], axis=1)
+        right = []
+        for share in (BEYOND, SHORT):
+            there = np.clip(flat + share * (ends - flat), 0, 1).astype(np.float32).reshape(pixels[batch].shape)
+            right.append(run.logits_of(there).argmax(axis=1) == labels[batch])
+        return np.stack([*right, spread], axis=1)
 
     seen = run.in_batches(looked, len(few), few)
-    return BoundaryLook(still_right=seen[:, 0] > 0, spread=seen[:, 1])
+    return BoundaryLook(still_right=seen[:, 0] > 0, already_wrong=seen[:, 1] == 0, spread=seen[:, 2])

@@ -37,7 +37,7 @@ class Leaderboard(ResultFile):
     schema_: str = Field(default="gfscore.leaderboard/1", alias="schema", pattern=r"^gfscore\.leaderboard/1$")
     kind: Kind = Field(
         description="where robust accuracy comes from: attacks on all samples, attacks on few of them (bounded), "
-        "proofs, or first-order radii, which bound nothing"
+        "proofs, or radii (first-order, refined at midpoints where gradients allow), which bound nothing"
     )
     norm: str
     eps: float = Field(gt=0, description="size of the attacks, in [0, 1] pixels")
