@@ -27,6 +27,7 @@ from gfscore.scores import FirstOrder, Noise
 from gfscore.storage.store import Store
 
 with_gradients = pytest.mark.skipif(find_spec("onnx2torch") is None, reason="needs gfscore[gradients]")
+attacks = pytest.mark.skipif(find_spec("pyautoattack") is None, reason="needs gfscore[attacks]")
 NET = {"model": "zoo:trades", "data": "zoo:digits"}
 HOW = FirstOrder(norm="linf", eps=2 / 255, directions=3)
 
@@ -181,6 +182,7 @@ class TestCommands:
             ("certify --method smoothing --n 20", ["logits", "votes"]),
             ("certify --method lipschitz", ["logits"]),
             ("check --method bisection --samples 2", ["logits", "refuters"]),
+            pytest.param("check --autoattack --quick --eps 0.1 --samples 2", ["logits", "radii", "PGD"], marks=attacks),
         ],
     )
     def test_every_command_that_runs_a_model_plans(self, said, measures, capsys, tmp_path):
@@ -265,7 +267,7 @@ def test_a_model_in_memory_is_planned(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(find_spec("pyautoattack") is None, reason="needs gfscore[attacks]")
+@attacks
 def test_passes_of_autoattack_are_at_most_what_is_said():
     """On a network that nothing breaks, every part of AutoAttack runs to its end."""
     import torch
