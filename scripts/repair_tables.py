@@ -105,7 +105,8 @@ def predictions_off(found: Repair, noted: tuple[np.ndarray, np.ndarray, np.ndarr
     off = [np.array(way) - radii for way, radii in zip(ways, said, strict=True)]
     worst = max(abs(min(way) - radii.min()) for way, radii in zip(ways, said, strict=True))
     mean, most = max(abs(each.mean()) for each in off), max(np.abs(each).max() for each in off)
-    return f"{100 * said[1].min():.1f} / {100 * said[1].mean():.1f} | {100 * worst:.1f}, {100 * mean:.1f}, {100 * most:.1f}"
+    after = f"{100 * said[1].min():.1f} / {100 * said[1].mean():.1f}"
+    return f"{after} | {100 * worst:.1f}, {100 * mean:.1f}, {100 * most:.1f}"
 
 
 def seconds(realdata: Path, network: str, per_class: int) -> tuple[float, float]:
