@@ -23,7 +23,7 @@ from gfscore.attacks.under_attack import SizedAttack
 from gfscore.jobs.repair_parts import RepairPart
 from gfscore.jobs.repair_steps import Bargain, Outcome, _attacked_places
 from gfscore.measures import Run
-from gfscore.results import Repair
+from gfscore.results import BeforeAfter, Repair
 
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))
 NETWORKS = ("cifar_cnn_a_adv", "cifar_cnn_a_mix", "cifar_conv_small_pgd", "cifar_ehanw_resnet20_pgd")
@@ -123,9 +123,10 @@ def seconds(realdata: Path, network: str, per_class: int) -> tuple[float, float]
     return times[0], times[1]
 
 
-def row(network: str, found: Repair, noted: tuple[np.ndarray, np.ndarray, np.ndarray]) -> str:
-    """A line of the table: before, after, the mean, and what radii predicted."""
-    attacked = found.decisive
+def row(
+    network: str, found: Repair, attacked: BeforeAfter, noted: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+) -> str:
+    """A line of the table for one way of judging: before, after, the mean, and what radii predicted of an attack."""
     clean = next(each for each in found.judged if each.measure == "clean")
     named = {part.name: part for part in attacked.parts}
     weakest = named[found.choice.weakest]
@@ -145,8 +146,8 @@ def row(network: str, found: Repair, noted: tuple[np.ndarray, np.ndarray, np.nda
         f"{weakest.name} {100 * weakest.change.value:+.1f} [{low:+.1f}, {high:+.1f}]",
         f"{100 * attacked.before:.1f} -> {100 * attacked.after:.1f}",
         f"{100 * clean.before:.1f} -> {100 * clean.after:.1f}",
-        predictions_off(found, noted),
-        "yes" if found.gained else "no",
+        "- | -" if noted is None else predictions_off(found, noted),
+        ("yes" if found.gained else "no") if attacked is found.decisive else "-",
     ]
     return "| " + " | ".join(cells) + " |"
 
@@ -188,7 +189,10 @@ def main() -> None:
     found, noted = {}, note_predictions()
     for network in said.only:
         found[network] = repaired(said.realdata, said.cache, network, said.attack, said.per_class, said.attacked)
-        print(row(network, found[network], noted[-1]), flush=True)
+        for judged in found[network].judged[:-1]:  # the last is clean accuracy, which every line has
+            print(
+                row(network, found[network], judged, noted[-1] if judged.measure == said.attack else None), flush=True
+            )
     print()
     for network, each in found.items():
         print(parts_table(network, each))
