@@ -2,8 +2,9 @@
 
     python scripts/repair_tables.py [--realdata FOLDER] [--cache FOLDER] [--only NAME] [--attack apgd] [--per-class 200]
 
-What was attacked before is read from the cache, which is kept outside of the repository. Times are those of the
-processor, in one process, as other work on the machine would count otherwise.
+What was attacked before is read from the cache, which is kept outside of the repository. What radii predict is counted
+on the very images that were attacked. Times are those of the processor, in one process, as other work on the machine
+would count otherwise.
 """
 
 import argparse
@@ -17,9 +18,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import gfscore
+import gfscore.jobs.repair as repair_job
 from gfscore.attacks.under_attack import SizedAttack
+from gfscore.jobs.repair_parts import RepairPart
+from gfscore.jobs.repair_steps import Bargain, Outcome, _attacked_places
 from gfscore.measures import Run
-from gfscore.results import Repair
+from gfscore.results import BeforeAfter, Repair
 
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))
 NETWORKS = ("cifar_cnn_a_adv", "cifar_cnn_a_mix", "cifar_conv_small_pgd", "cifar_ehanw_resnet20_pgd")
@@ -72,6 +76,39 @@ def repaired(realdata: Path, cache: Path, network: str, attack: str, per_class: 
     )
 
 
+def note_predictions() -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Let every repair note what radii say of the images it attacks: their classes, who holds before, who holds after.
+
+    An empty list is given back, which fills.
+    """
+    noted, steps = [], repair_job.choose_and_judge
+
+    def watched(choosing: RepairPart, judging: RepairPart, how: Bargain, **more: object) -> Outcome:
+        found = steps(choosing, judging, how, **more)
+        places = _attacked_places(judging, how)
+        radii = judging.contests(how.eps)[0].rows(places)
+        noted.append((judging.codes[places], radii.holds(found.before.bias), radii.holds(found.chosen.bias)))
+        return found
+
+    repair_job.choose_and_judge = watched
+    return noted
+
+
+def predictions_off(found: Repair, noted: tuple[np.ndarray, np.ndarray, np.ndarray]) -> str:
+    """What radii said of the worst class and the mean after the repair on the attacked images; how far off, in points.
+
+    How far: the worst class, the mean, and the class that is furthest off; before or after, whichever is more.
+    """
+    attacked, (codes, *held) = found.decisive, noted
+    ways = [[part.before.value for part in attacked.parts], [part.after.value for part in attacked.parts]]
+    said = [np.array([side[codes == code].mean() for code in np.unique(codes)]) for side in held]
+    off = [np.array(way) - radii for way, radii in zip(ways, said, strict=True)]
+    worst = max(abs(min(way) - radii.min()) for way, radii in zip(ways, said, strict=True))
+    mean, most = max(abs(each.mean()) for each in off), max(np.abs(each).max() for each in off)
+    after = f"{100 * said[1].min():.1f} / {100 * said[1].mean():.1f}"
+    return f"{after} | {100 * worst:.1f}, {100 * mean:.1f}, {100 * most:.1f}"
+
+
 def seconds(realdata: Path, network: str, per_class: int) -> tuple[float, float]:
     """Processor time of an audit with the radii of all images, and of a repair without an attack on these images."""
     words, times = words_of(realdata, network), []
@@ -86,10 +123,10 @@ def seconds(realdata: Path, network: str, per_class: int) -> tuple[float, float]
     return times[0], times[1]
 
 
-def row(network: str, found: Repair) -> str:
-    """A line of the table: before, after, the mean, and what radii predicted."""
-    attacked = found.decisive
-    radii = next(each for each in found.judged if each.measure == "first-order")
+def row(
+    network: str, found: Repair, attacked: BeforeAfter, noted: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+) -> str:
+    """A line of the table for one way of judging: before, after, the mean, and what radii predicted of an attack."""
     clean = next(each for each in found.judged if each.measure == "clean")
     named = {part.name: part for part in attacked.parts}
     weakest = named[found.choice.weakest]
@@ -98,11 +135,10 @@ def row(network: str, found: Repair) -> str:
         return f"{100 * entry.value:.1f} [{100 * entry.interval[0]:.0f}, {100 * entry.interval[1]:.0f}] {entry.class_}"
 
     gain = 100 * (attacked.worst_after.value - attacked.worst_before.value)
-    predicted = {part.name: part.after.value for part in radii.parts}
-    off = max(abs(100 * (part.after.value - predicted[part.name])) for part in attacked.parts)
     low, high = (100 * end for end in weakest.change.interval)
     cells = [
         network.removeprefix("cifar_"),
+        f"{found.choice.n:,}",
         f"{attacked.measure}, {attacked.n:,}",
         worst(attacked.worst_before),
         worst(attacked.worst_after),
@@ -110,9 +146,8 @@ def row(network: str, found: Repair) -> str:
         f"{weakest.name} {100 * weakest.change.value:+.1f} [{low:+.1f}, {high:+.1f}]",
         f"{100 * attacked.before:.1f} -> {100 * attacked.after:.1f}",
         f"{100 * clean.before:.1f} -> {100 * clean.after:.1f}",
-        f"{100 * radii.worst_after.value:.1f} / {100 * radii.after:.1f}",
-        f"{off:.1f}",
-        "yes" if found.gained else "no",
+        "- | -" if noted is None else predictions_off(found, noted),
+        ("yes" if found.gained else "no") if attacked is found.decisive else "-",
     ]
     return "| " + " | ".join(cells) + " |"
 
@@ -146,13 +181,18 @@ def main() -> None:
             print(f"| {name} | {audit:.1f} | {repair:.1f} | {repair / audit:.2f} |", flush=True)
         return
     print(
-        "| network | judged by | worst before | worst after | gain | the weakest class | mean | clean mean | "
-        "radii said: worst / mean after | most off, any class | shown |\n" + "|---" * 11 + "|"
+        "| network | images that choose | judged by | worst before | worst after | gain | the weakest class | mean | "
+        "clean mean | radii said: worst / mean after | off: worst, mean, most of any class | shown |\n"
+        + "|---" * 12
+        + "|"
     )
-    found = {}
+    found, noted = {}, note_predictions()
     for network in said.only:
         found[network] = repaired(said.realdata, said.cache, network, said.attack, said.per_class, said.attacked)
-        print(row(network, found[network]), flush=True)
+        for judged in found[network].judged[:-1]:  # the last is clean accuracy, which every line has
+            print(
+                row(network, found[network], judged, noted[-1] if judged.measure == said.attack else None), flush=True
+            )
     print()
     for network, each in found.items():
         print(parts_table(network, each))

@@ -58,8 +58,8 @@ def repair_frontier(result: Repair) -> ChartType:
         panels.append(panel(clean, "clean", "mean clean accuracy"))
     notes = [
         _about(result),
-        f"Each dot is a bias that no other one beats, on the {result.choice.n:,} samples that choose.",
-        f"The chosen one keeps what the mean and each {result.partition} may lose.",
+        f"Each dot is a bias that no other one beats, on the {result.choice.n:,} samples that choose,",
+        f"among those that keep what each {result.partition} may lose; the chosen one keeps what means may lose, too.",
     ]
     return frame_text(
         alt.hconcat(*panels, spacing=36), f"Worst {result.partition} against the mean", notes, width=WIDTH
