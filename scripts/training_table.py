@@ -29,7 +29,7 @@ from gfscore.training.trainer import Trainer
 
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))
 PLANTED = 8  # the digit with few training images
-FEW, MANY, REST = 15, 300, 400  # images of that digit that train, of each other one, and of all that select or judge
+FEW, MANY, REST = 50, 300, 400  # images of that digit that train, of each other one, and of all that select or judge
 DIGITS = {"norm": "l2", "eps": 0.5, "epochs": 10, "lr": 0.01, "batch": 64}
 CIFAR = {"norm": "linf", "eps": 2 / 255, "epochs": 3, "lr": 0.003, "batch": 128}
 CIFAR_IMAGES = {"train": 300, "rest": 200}  # of each class: half of the rest selects, half judges

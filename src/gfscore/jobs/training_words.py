@@ -18,7 +18,7 @@ class TrainingWords:
 
     epochs: Annotated[int | None, Word(least=1, help="Times that all training images are seen.  [default: 10]")] = None
     lr: Annotated[
-        float | None, Word(help="Rate of learning at the start; it falls to 0 as a cosine.  [default: 0.01]")
+        float | None, Word(help="Rate of learning at the start; it falls to 0 as a cosine.  [default: 0.003]")
     ] = None
     batch: Annotated[int | None, Word(least=1, help="Images of a step of training.  [default: 128]")] = None
     inner: Annotated[

@@ -25,7 +25,7 @@ class Recipe:
     norm: str
     eps: float
     epochs: int = 10
-    lr: float = 0.01  # at the start; falls to 0 as a cosine
+    lr: float = 0.003  # at the start; falls to 0 as a cosine
     batch: int = 128
     inner: str = "nfgsm"
     seed: int = 0
@@ -38,7 +38,7 @@ class Recipe:
         if self.method not in STRATEGIES:
             raise OptionError(f"method {self.method!r} trains nothing. Choose {', '.join(STRATEGIES)}.")
         if not (math.isfinite(self.lr) and self.lr > 0):
-            raise OptionError(f"lr {self.lr} is no rate of learning. Give a number above 0, such as 0.01.")
+            raise OptionError(f"lr {self.lr} is no rate of learning. Give a number above 0, such as 0.003.")
         for name in ("epochs", "batch"):
             if getattr(self, name) < 1:
                 raise OptionError(f"{name} is {getattr(self, name)}. Give 1 or more.")

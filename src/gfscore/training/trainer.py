@@ -146,9 +146,12 @@ class Trainer:
         numbers = {name: _numbers(each) for name, each in logits.items()}
         attacked = numbers["wrong" if strategy.needs.stop_points else "attacked"]
         batch = Batch(labels=labels, clean=numbers.get("clean"), attacked=attacked)
+        astray = RunError(f"training by {strategy.name} went astray: its loss is not finite. Give a smaller --lr.")
+        if not all(np.isfinite(each).all() for each in numbers.values()):
+            raise astray
         loss = self._loss(batch, logits, target)
         if not bool(torch.isfinite(loss)):
-            raise RunError(f"the loss of {strategy.name} is not finite: training went astray. Give a smaller --lr.")
+            raise astray
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
