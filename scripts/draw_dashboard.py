@@ -1,6 +1,6 @@
 """Take the screenshots of ``docs/dashboard.md``: ``python scripts/draw_dashboard.py`` (needs chromium and Playwright).
 
-The dashboard is started as a user would, on an audit of networks of the embedded zoo, and driven in a headless browser.
+The dashboard is started as a user would, on the embedded zoo, and driven in a headless browser.
 """
 
 import os
@@ -19,8 +19,8 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "dashboard"
-WIDTH = 1400
-MODELS = ("trades", "standard", "pgd-large")
+WIDTH, PHONE = 1400, 400
+PATIENCE = 300_000  # ms
 LOADED = """() => !document.querySelector('[data-testid="stSkeleton"]')
     && [...document.images].every(image => image.complete && image.naturalWidth)"""
 
@@ -51,9 +51,9 @@ def settled(page: Any) -> None:
     page.wait_for_timeout(1500)
 
 
-def take(page: Any, name: str, height: int) -> None:
+def take(page: Any, name: str, height: int, width: int = WIDTH) -> None:
     """The top of the page, as a picture of few colours."""
-    page.set_viewport_size({"width": WIDTH, "height": height})
+    page.set_viewport_size({"width": width, "height": height})
     settled(page)
     path = FOLDER / f"{name}.png"
     page.screenshot(path=path)
@@ -64,17 +64,33 @@ def take(page: Any, name: str, height: int) -> None:
 def drive(page: Any, url: str) -> None:
     """What a user would do."""
     page.goto(url)
-    page.get_by_test_id("stMetric").first.wait_for(timeout=120_000)
+    page.get_by_text("Worst class:").wait_for(timeout=PATIENCE)
+    page.get_by_text("Measuring radii").wait_for(state="detached", timeout=PATIENCE)
     settled(page)
-    threshold = page.get_by_role("slider", name="Threshold τ")
-    threshold.focus()
-    for _ in range(60):
-        threshold.press("ArrowRight")
-    take(page, "model", 1540)
+    size = page.get_by_role("slider", name="Size of the attack")
+    size.focus()
+    size.press("End")
+    take(page, "model", 1400)
     page.get_by_role("tab", name="Compare models").click()
-    page.get_by_text("What changes from one model to another").wait_for(timeout=120_000)
-    page.locator("canvas").first.wait_for(timeout=120_000)  # the charts come after their headings
+    page.get_by_text("What changes from one model to another").wait_for(timeout=PATIENCE)
+    page.locator("canvas").first.wait_for(timeout=PATIENCE)  # the charts come after their headings
     take(page, "compare", 1500)
+    page.get_by_role("tab", name="Repair").click()
+    page.get_by_role("button", name="Find the trade-offs").click()
+    page.get_by_text("Bias of each class (CSV)").wait_for(timeout=PATIENCE)
+    take(page, "repair", 1300)
+
+
+def drive_others(browser: Any, url: str) -> None:
+    """The page in the dark, and on a phone."""
+    dark = browser.new_context(color_scheme="dark", viewport={"width": WIDTH, "height": 1000}).new_page()
+    dark.goto(url)
+    dark.get_by_text("Worst class:").wait_for(timeout=PATIENCE)
+    take(dark, "dark", 1000)
+    phone = browser.new_context(viewport={"width": PHONE, "height": 1000}).new_page()
+    phone.goto(url)
+    phone.get_by_text("Worst class:").wait_for(timeout=PATIENCE)
+    take(phone, "phone", 1800, PHONE)
 
 
 def main() -> None:
@@ -83,15 +99,13 @@ def main() -> None:
     port = free_port()
     with tempfile.TemporaryDirectory() as store, sync_playwright() as playwright:
         gfscore, kept = [sys.executable, "-m", "gfscore"], os.environ | {"GFSCORE_STORE": store}
-        models = [word for name in MODELS for word in ("--model", f"zoo:{name}")]
-        audit = [*gfscore, "audit", *models, "--data", "zoo:digits", "--out", store, "--quiet"]
-        subprocess.run(audit, env=kept, check=True)
-        command = [*gfscore, "dashboard", f"{store}/audit.json", "--port", str(port)]
+        command = [*gfscore, "dashboard", "--port", str(port)]
         server = subprocess.Popen(command, env=kept)
         try:
             wait_for(f"http://127.0.0.1:{port}")
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
             drive(browser.new_page(viewport={"width": WIDTH, "height": 1000}), f"http://127.0.0.1:{port}")
+            drive_others(browser, f"http://127.0.0.1:{port}")
             browser.close()
         finally:
             server.terminate()

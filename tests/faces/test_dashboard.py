@@ -1,13 +1,18 @@
 """The dashboard's script run by Streamlit's own test driver, without a browser."""
 
+import csv
+import gc
 import io
 import json
 import math
 import socket
 import subprocess
 import sys
+import time
+import weakref
 import zipfile
 from dataclasses import replace
+from threading import Event
 
 import numpy as np
 import pytest
@@ -17,16 +22,13 @@ from gfscore import views
 from gfscore.cli.main import run
 from gfscore.dashboard import serving
 from gfscore.dashboard.controls import TEMPERATURES
-from gfscore.dashboard.numbers import (
-    Settings,
-    Subject,
-    audit_at,
-    file_subjects,
-    tell_apart,
-    uploaded_subject,
-    zoo_subjects,
-)
-from gfscore.dashboard.page import zip_figures
+from gfscore.dashboard.background import Watched, Work
+from gfscore.dashboard.charts import darken
+from gfscore.dashboard.downloads import zip_figures
+from gfscore.dashboard.numbers import Settings, audit_at
+from gfscore.dashboard.repair_tab import bias_file
+from gfscore.dashboard.subjects import Subject, file_subjects, stamps_of, tell_apart, uploaded_subjects, zoo_subjects
+from gfscore.dashboard.zoo_radii import ZooRadii
 from gfscore.errors import FileError
 from gfscore.jobs.audit import verdicts
 from gfscore.jobs.certify import certify_given, certify_lipschitz
@@ -80,23 +82,34 @@ def cards(app) -> dict[str, tuple[str, str]]:
 
 def expected_cards(model) -> dict[str, tuple[str, str]]:
     digits = views.digits_of(model.score)
+    title = views.score_name(model.score)
     rows = {
-        views.score_name(model.score): (model.aggregate, model.aggregate_interval),
-        "class mean": (model.class_mean, model.class_mean_interval),
-        "WCR": (model.wcr.value, model.wcr.interval),
-        "RDI": (model.rdi.value, model.rdi.interval),
-        "NRGC": (model.nrgc.value, model.nrgc.interval),
-        "FP-GREAT": (model.fp_great.value, model.fp_great.interval),
+        f"{title[0].upper()}{title[1:]}": (model.aggregate, model.aggregate_interval),
+        "Mean of the classes": (model.class_mean, model.class_mean_interval),
+        "Worst class (WCR)": (model.wcr.value, model.wcr.interval),
+        "Gap (RDI)": (model.rdi.value, model.rdi.interval),
+        "Gini (NRGC)": (model.nrgc.value, model.nrgc.interval),
+        "Penalised mean (FP-GREAT)": (model.fp_great.value, model.fp_great.interval),
         "Theil": (model.theil.value, model.theil.interval),
         "Atkinson": (model.atkinson.value, model.atkinson.interval),
     }
-    relative = {"NRGC", "Theil", "Atkinson"}
+    relative = {"Gini (NRGC)", "Theil", "Atkinson"}
     found = {}
+    if model.robustness is not None:
+        at, rung = robust_words.eps_text(model.robustness), model.robustness.headline
+        for name, share in ((f"Robust accuracy at {at}", rung.whole), (f"Worst class at {at}: {rung.worst}", rung.lowest)):
+            found[name] = (views.percent(share.value), views.between(share.interval).strip())
     for name, (value, interval) in rows.items():
-        places, proven = 3 if name in relative else digits, model.claim.certified and name not in {"RDI", *relative}
+        places = 3 if name in relative else digits
+        proven = model.claim.certified and name not in {"Gap (RDI)", *relative}
         shown = views.estimate(value, None, places, certified=proven)
-        found[name] = (shown, f"interval {' to '.join(views.ends(interval, places))}" if interval else "no interval")
+        found[name] = (shown, f"[{', '.join(views.ends(interval, places))}]" if interval else "no interval")
     return found
+
+
+def table_with(app, column):
+    """The first table that has a column."""
+    return next(table.value for table in app.dataframe if column in table.value)
 
 
 def sentences(app) -> str:
@@ -162,7 +175,7 @@ def test_the_threshold_is_judged_by_intervals(logits_file):
     ]:
         slider(app, "Threshold τ").set_value(round(threshold, 2)).run()
         assert f"**{verdict}**: {said.format(round(threshold, 2))}" in sentences(app)
-        table = app.dataframe[0].value
+        table = table_with(app, "verdict")
         assert list(table["verdict"]) == [str(each) for each in verdicts(model, round(threshold, 2))[1]]
 
 
@@ -201,7 +214,7 @@ def test_audits_by_other_scores_are_shown_on_their_own_scale(tmp_path, score, la
     app = opened(tmp_path)
     assert "failed inside" not in sentences(app)
     assert cards(app) == expected_cards(audit.model)
-    assert label in cards(app)
+    assert any(name.lower() == label.lower() for name in cards(app))
     assert "Temperature T" not in [each.label for each in app.select_slider]
     threshold = slider(app, "Threshold τ")
     assert (threshold.max, threshold.step) == (largest, step)
@@ -222,6 +235,7 @@ def test_different_scores_are_not_put_side_by_side(logits_file, tmp_path):
         audit.save(tmp_path / "runs" / name / "audit.json")
     app = opened(logits_file, tmp_path / "runs")
     assert [each.label.replace("\\", "") for each in app.slider] == [
+        "Least robust accuracy, %",
         "Threshold τ (GREAT score)",
         "Threshold τ (first-order radius, Linf)",
         "Threshold τ (given score, Linf)",
@@ -245,7 +259,7 @@ def test_a_class_shows_its_samples_and_confusions(logits_file):
     box = app.selectbox[1]
     assert box.value == "ant"  # the worst
     box.set_value("bee").run()
-    rows = app.dataframe[1].value
+    rows = table_with(app, "sample")
     local = gfscore.local_scores(samples.logits, samples.labels)
     assert list(rows["score"]) == sorted(local[samples.labels == 1])
     predicted = samples.logits.argmax(axis=1)[samples.labels == 1]
@@ -279,7 +293,7 @@ def test_models_are_compared_side_by_side(tmp_path):
     wanted = gfscore.audit_models({name: gfscore.read_samples(tmp_path / f"{name}.npz") for name in ("one", "two")})
     assert list(table["model"]) == ["one", "two"]
     warning = "A higher score does not make a model more robust than one that was trained differently."
-    assert warning in [caption.value for caption in app.caption]
+    assert warning in [text.value for text in app.text]
     assert list(table["RDI"]) == [views.estimate(model.rdi.value, model.rdi.interval) for model in wanted.models]
     samples = {name: gfscore.read_samples(tmp_path / f"{name}.npz") for name in ("one", "two")}
     change = gfscore.compare(samples["one"], samples["two"])
@@ -290,7 +304,7 @@ def test_models_are_compared_side_by_side(tmp_path):
     assert list(app.dataframe[1].value["verdict"]) == [entry.verdict for entry in change.classes]
     app.multiselect[0].unselect(app.multiselect[0].value[0]).run()
     assert list(app.dataframe[0].value["model"]) == ["two"]
-    assert warning not in [caption.value for caption in app.caption]  # nothing beside it
+    assert warning not in [text.value for text in app.text]  # nothing beside it
     assert not app.exception
 
 
@@ -317,10 +331,10 @@ def test_nothing_is_judged_before_a_threshold_is_chosen(logits_file):
     app = opened(logits_file)
     assert not any(word in sentences(app) for word in ("PASS", "FAIL", "UNDECIDED"))
     assert any(text.value.startswith("No verdict yet: move the threshold") for text in app.text)
-    assert "verdict" not in app.dataframe[0].value
+    assert not any("verdict" in table.value for table in app.dataframe)
     slider(app, "Threshold τ").set_value(0.01).run()
     assert "**PASS**" in sentences(app)
-    assert "verdict" in app.dataframe[0].value
+    assert any("verdict" in table.value for table in app.dataframe)
 
 
 def test_robust_accuracy_comes_first_where_an_audit_has_it(tmp_path):
@@ -328,8 +342,9 @@ def test_robust_accuracy_comes_first_where_an_audit_has_it(tmp_path):
     assert audit.model.robustness is not None
     audit.save(tmp_path / "audit.json")
     app = opened(tmp_path)
-    wanted = robust_words.ladder_rows(audit.model)
-    assert app.dataframe[0].value.to_numpy().tolist() == wanted
+    app.session_state["more-sizes"] = True
+    app.run()
+    assert table_with(app, "eps").to_numpy().tolist() == robust_words.ladder_rows(audit.model)
     whole = views.percent(audit.model.robustness.headline.value)
     assert any(f"would leave an estimated {whole}" in text.value.replace("\\", "") for text in app.markdown)
 
@@ -339,9 +354,176 @@ def test_the_zoo_has_robust_accuracy_without_an_audit(tmp_path, monkeypatch):
     first = zoo_subjects(lambda _done, _name: None)[0]
     wanted = gfscore.audit(model="zoo:standard", data="zoo:digits", delta=0.1).model
     settings = Settings(temperature=1.0, fairness_weight=0.5, thresholds={}, delta=0.1)
-    model, notes = audit_at(first, settings)
+    assert audit_at(first, settings)[0].robustness is None  # the page does not wait for it
+    radii = ZooRadii([first])
+    radii.start()
+    radii.work.thread.join(120)
+    radii.work.result()
+    model, notes = audit_at(radii.added_to([first])[0], settings)
     assert (model.robustness, notes) == (wanted.robustness, [])
     assert model.robustness is not None
+
+
+def test_the_slider_for_eps_moves_every_robust_number(tmp_path):
+    audit = radius_audits()["first-order"]
+    audit.save(tmp_path / "audit.json")
+    app, model = opened(tmp_path), audit.model
+    found = model.robustness
+    for rung in (found.rungs[0], found.rungs[-1]):
+        slider(app, "Size of the attack, eps (Linf)").set_value(rung.eps).run()
+        at = robust_words.eps_text(found, rung.eps)
+        assert cards(app)[f"Robust accuracy at {at}"] == (
+            views.percent(rung.value),
+            views.between(rung.interval).strip(),
+        )
+        assert cards(app)[f"Worst class at {at}: {rung.worst}"][0] == views.percent(rung.lowest.value)
+        wanted = [round(100 * share.value, 1) for share in rung.classes]
+        assert list(table_with(app, "robust")["robust"]) == wanted
+        whole = views.percent(rung.value)
+        assert any(f"estimated {whole}" in text.value.replace("\\", "") for text in app.markdown)
+    assert not app.exception
+
+
+def test_a_least_robust_accuracy_is_judged_by_intervals(tmp_path):
+    audit = radius_audits()["first-order"]
+    audit.save(tmp_path / "audit.json")
+    app = opened(tmp_path)
+    eps = audit.model.robustness.rungs[0].eps
+    slider(app, "Size of the attack, eps (Linf)").set_value(eps).run()
+    rung = audit.model.robustness.rungs[0]
+    low, high = rung.lowest.interval
+    assert "**" not in sentences(app)
+    for percent in (math.floor(100 * low), math.ceil(100 * (low + high) / 2)):
+        slider(app, "Least robust accuracy, %").set_value(percent).run()
+        ends = [share.interval for share in rung.classes]
+        wanted = ["PASS" if a >= percent / 100 else "FAIL" if b < percent / 100 else "UNDECIDED" for a, b in ends]
+        assert list(table_with(app, "robust enough")["robust enough"]) == wanted
+        assert ("**PASS**" in sentences(app)) == (low >= percent / 100)
+
+
+def test_a_changed_audit_is_seen(logits_file, tmp_path):
+    samples, path = gfscore.read_samples(logits_file), tmp_path / "runs" / "audit.json"
+    gfscore.audit_models({"net": samples}).save(path)
+    app = opened(tmp_path / "runs")
+    before = cards(app)
+    changed = gfscore.audit_models({"net": samples_of(seed=9)})
+    changed.save(path)
+    app.run()
+    assert cards(app) == expected_cards(changed.model) != before
+    gfscore.audit_models({"second": samples}).save(tmp_path / "runs" / "more" / "audit.json")
+    app.run()
+    assert app.selectbox[0].options == ["net", "second"]
+    assert len(stamps_of([str(tmp_path / "runs")])) == 2
+
+
+def test_audits_can_be_uploaded_and_each_logits_file_has_its_own_kind(logits_file):
+    app = opened(logits_file)
+    audit = gfscore.audit_models({"old": samples_of(seed=3)})
+    logits = samples_of(seed=4).logits
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    buffer = io.BytesIO()
+    np.savez(buffer, logits=shares, labels=samples_of().labels)
+    kind = "application/octet-stream"
+    app.file_uploader[0].set_value(
+        [("audit.json", audit.to_json().encode(), kind), ("soft.npz", buffer.getvalue(), kind)]
+    ).run()
+    assert "choose probabilities in its box" in sentences(app)
+    assert "--probabilities" not in sentences(app)
+    assert app.selectbox(key="model").options == ["old", "net"]
+    assert cards(app) == expected_cards(audit.model)
+    box = next(box for box in app.selectbox if box.label.endswith("holds"))
+    box.set_value("probabilities").run()
+    wanted = gfscore.audit(shares, samples_of().labels, probabilities=True).model
+    assert cards(app) == expected_cards(wanted)
+    assert not app.exception
+
+
+def test_what_was_computed_goes_with_the_upload(logits_file):
+    app = opened(logits_file)
+    app.file_uploader[0].set_value([("mine.npz", npz(samples_of(seed=5)), "application/zip")]).run()
+    (found,) = app.session_state["uploads"].values()
+    gone = weakref.ref(found[0].kept)
+    assert gone().made
+    del found
+    app.file_uploader[0].set_value([]).run()
+    assert app.session_state["uploads"] == {}
+    gc.collect()
+    assert gone() is None
+
+
+def test_work_can_be_cancelled_and_says_how_far_it_is():
+    begun, told = Event(), []
+
+    def job(face: Watched) -> str:
+        moved = face.bar("net", "slopes")
+        for done in range(100_000):
+            moved(done, 100_000)
+            told.append(face.share)
+            begun.set()
+            time.sleep(0.001)
+        return "done"
+
+    work = Work(job)
+    assert begun.wait(20)
+    assert work.is_running
+    work.cancel()
+    work.thread.join(20)
+    assert work.is_cancelled
+    assert work.result() is None
+    assert told == sorted(told)
+    assert work.face.text.startswith("net: slopes, ")
+
+
+def test_a_job_that_fails_says_so_where_it_is_looked_at():
+    def job(_face: Watched) -> None:
+        raise FileError("is torn.")
+
+    work = Work(job)
+    work.thread.join(20)
+    with pytest.raises(FileError, match="is torn"):
+        work.result()
+
+
+def test_a_repair_is_slid_along_and_its_bias_downloaded(tmp_path):
+    rng, labels = np.random.default_rng(0), np.arange(1500) % 3
+    logits = rng.normal(0, 1, (1500, 3)) + np.array([2.0, 2.0, 1.0])[labels][:, None] * np.eye(3)[labels]
+    np.savez(tmp_path / "net.npz", logits=logits, labels=labels)
+    app = opened(tmp_path / "net.npz")
+    app.session_state["tab"] = "Repair"
+    app.run()
+    assert "what is balanced here is accuracy, and that is all" in sentences(app)
+    app.button[0].click().run()
+    next(iter(app.session_state["repairs"].values())).thread.join(120)
+    app.run()
+    found = next(iter(app.session_state["repairs"].values())).result()
+    points = sorted({*found.frontier, found.chosen}, key=lambda point: (-point.mean, point.worst))
+    for place in (0, len(points) - 1):
+        slider(app, "Along the trade-offs: the best mean first, the best worst class last").set_value(place).run()
+        point = points[place]
+        table = table_with(app, "change in points")
+        predicted = (logits + point.bias).argmax(axis=1) == labels
+        assert point.shares[0] == pytest.approx(predicted[labels == 0].mean(), abs=0.06)  # half of them choose
+        assert list(table["after"]) == [round(100 * share, 1) for share in point.shares]
+        assert min(point.shares) == pytest.approx(point.worst)
+        assert list(csv.reader(io.StringIO(bias_file(found, point).decode())))[1:] == [
+            [name, repr(bias)] for name, bias in zip(found.class_names, point.bias, strict=True)
+        ]
+    assert not app.exception
+
+
+def test_dark_charts_keep_names_that_look_like_colours():
+    spec = {
+        "background": "white",
+        "config": {"axis": {"labelColor": "#222222"}},
+        "encoding": {"color": {"scale": {"domain": ["white"], "range": ["#0072B2"]}}},
+        "datasets": {"a": [{"name": "white"}]},
+    }
+    dark = darken(spec)
+    assert dark["background"] != "white"
+    assert dark["config"]["axis"]["labelColor"] != "#222222"
+    assert dark["encoding"]["color"]["scale"]["domain"] == ["white"]
+    assert dark["encoding"]["color"]["scale"]["range"] != ["#0072B2"]
+    assert dark["datasets"] == spec["datasets"]
 
 
 def test_a_stored_audit_opens_with_its_own_weight_and_temperature(logits_file, tmp_path):
@@ -426,9 +608,9 @@ def test_a_pickle_is_never_loaded(tmp_path):
     buffer = io.BytesIO()
     np.savez(buffer, logits=np.array([[Bomb()]], dtype=object), labels=[0])
     with pytest.raises(FileError, match=r"^x\.npz: array 'logits' holds Python objects, which only pickle can load"):
-        uploaded_subject("x.npz", buffer.getvalue(), "k")
+        uploaded_subjects("x.npz", buffer.getvalue(), "k")
     with pytest.raises(FileError, match=r"x\.pkl: has the ending '\.pkl'"):
-        uploaded_subject("x.pkl", b"", "k")
+        uploaded_subjects("x.pkl", b"", "k")
     assert not (tmp_path / "ran").exists()
 
 
@@ -511,6 +693,12 @@ def test_the_server_is_told_to_stay_at_home(monkeypatch, tmp_path):
         "--server.maxUploadSize=7",
         "--browser.gatherUsageStats=false",
         "--client.showErrorDetails=none",
+        "--server.enableXsrfProtection=true",
+        "--server.enableCORS=true",
+        f"--server.corsAllowedOrigins=http://127.0.0.1:{port}",
+        "--server.allowedHosts=127.0.0.1",
+        "--server.enableStaticServing=false",
+        "--theme.dark.font=sans-serif",
     ):
         assert flag in seen
     assert serving.arguments_of(seen[-1:]) == ([str(tmp_path)], None)

@@ -1,7 +1,6 @@
 """One model: its pictures first, then a verdict where one is asked for, its metrics by name, and what lies behind."""
 
-from collections.abc import Callable, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
@@ -66,7 +65,8 @@ def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settin
     _show_cards(model)
     for flag in model.flags:
         st.warning(plain_text(flag.message))
-    _show_table(model, each, table_key, follow_table)
+    columns = {"robust enough": robust, "verdict": scored}
+    _show_table(model, {name: found[1] for name, found in columns.items() if found}, table_key, follow_table)
     _show_more(subject, model, settings)
     small(f"{sentences.brackets(model)} {sentences.claim_text(model)}")
 
@@ -168,7 +168,9 @@ def ends_of(interval: tuple[float, float] | None, places: int) -> dict[str, floa
     }
 
 
-def _show_table(model: ModelAudit, verdicts: Sequence[str], key: str, follow: Callable[[], None]) -> None:
+def _show_table(
+    model: ModelAudit, verdicts: Mapping[str, Sequence[str]], key: str, follow: Callable[[], None]
+) -> None:
     """All classes; a click on a heading sorts, a click on a row selects."""
     places, robust = views.digits_of(model.score), model.robustness is not None
     rows = [
@@ -178,11 +180,11 @@ def _show_table(model: ModelAudit, verdicts: Sequence[str], key: str, follow: Ca
             "accuracy": round(100 * entry.accuracy, 1),
             "score": views.floored(entry.score, places) if views.is_certified(model) else entry.score,
             **ends_of(entry.interval, places),
-            **({} if verdict is None else {"verdict": str(verdict)}),
+            **{name: str(found[place]) for name, found in verdicts.items()},
             "n": entry.n,
             "confused with": "–" if entry.confused_with is None else shorten(entry.confused_with),
         }
-        for entry, verdict in zip_longest(model.classes, verdicts)
+        for place, entry in enumerate(model.classes)
     ]
     digits, percent = (
         st.column_config.NumberColumn(format=f"%.{places}f"),
@@ -196,7 +198,7 @@ def _show_table(model: ModelAudit, verdicts: Sequence[str], key: str, follow: Ca
         column_config={
             **dict.fromkeys(("score", "lower", "upper"), digits),
             "robust": st.column_config.NumberColumn(robust_words.title(model), format="%.1f %%"),
-            "verdict": st.column_config.TextColumn(width=VERDICT_WIDTH),
+            **dict.fromkeys(verdicts, st.column_config.TextColumn(width=VERDICT_WIDTH)),
             "accuracy": percent,
         },
         on_select=follow,
