@@ -146,7 +146,13 @@ def files(folder: Path) -> dict[str, bytes]:
     Sums are equal number for number, not byte for byte: safetensors writes what is said beside the arrays in any order.
     """
     found = [path for path in (*folder.rglob("*.safetensors"), *folder.rglob("scores.bin")) if path.name != SUM]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+    return {str(path.relative_to(folder)): _arrays(path) for path in found}
+
+
+def _arrays(path: Path) -> bytes:
+    """What a file holds; of a shard its arrays alone, for the reason above."""
+    content = path.read_bytes()
+    return content[8 + int.from_bytes(content[:8], "little") :] if path.name.startswith("shard-") else content
 
 
 def everything(**how):
