@@ -19,9 +19,7 @@ from gfscore.storage.store import Store
 def main() -> None:
     """Print a row per network, and when each flag is raised."""
     store, how = Store(Path(sys.argv[2]) / "radii"), FirstOrder(norm="linf")
-    print(
-        "| network | margins and radii, lowest class | still right beyond the boundary | wrong before | spread of slopes |"
-    )
+    print("| network | margins and radii, lowest class | still right beyond the boundary | wrong before it | spread |")
     print("|---|--:|--:|--:|--:|")
     for net in networks(Path(sys.argv[1]), TEN, first=500):
         run, samples = net.run(store), net.samples(store)
