@@ -21,9 +21,9 @@ import gfscore
 from gfscore import views
 from gfscore.cli.main import run
 from gfscore.dashboard import serving
-from gfscore.dashboard.controls import TEMPERATURES
 from gfscore.dashboard.background import Watched, Work
 from gfscore.dashboard.charts import darken
+from gfscore.dashboard.controls import TEMPERATURES
 from gfscore.dashboard.downloads import zip_figures
 from gfscore.dashboard.numbers import Settings, audit_at
 from gfscore.dashboard.repair_tab import bias_file
@@ -97,7 +97,10 @@ def expected_cards(model) -> dict[str, tuple[str, str]]:
     found = {}
     if model.robustness is not None:
         at, rung = robust_words.eps_text(model.robustness), model.robustness.headline
-        for name, share in ((f"Robust accuracy at {at}", rung.whole), (f"Worst class at {at}: {rung.worst}", rung.lowest)):
+        for name, share in (
+            (f"Robust accuracy at {at}", rung.whole),
+            (f"Worst class at {at}: {rung.worst}", rung.lowest),
+        ):
             found[name] = (views.percent(share.value), views.between(share.interval).strip())
     for name, (value, interval) in rows.items():
         places = 3 if name in relative else digits
