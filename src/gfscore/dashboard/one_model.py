@@ -168,9 +168,7 @@ def ends_of(interval: tuple[float, float] | None, places: int) -> dict[str, floa
     }
 
 
-def _show_table(
-    model: ModelAudit, verdicts: Mapping[str, Sequence[str]], key: str, follow: Callable[[], None]
-) -> None:
+def _show_table(model: ModelAudit, verdicts: Mapping[str, Sequence[str]], key: str, follow: Callable[[], None]) -> None:
     """All classes; a click on a heading sorts, a click on a row selects."""
     places, robust = views.digits_of(model.score), model.robustness is not None
     rows = [

@@ -40,6 +40,11 @@ class Kept:
         self.made: OrderedDict[Hashable, Any] = OrderedDict()
         self.lock = Lock()  # several pages may look at one model
 
+    def clear(self) -> None:
+        """Forget everything."""
+        with self.lock:
+            self.made.clear()
+
     def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What was made for a key, or is made now."""
         with self.lock:

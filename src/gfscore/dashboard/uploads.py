@@ -44,7 +44,10 @@ def uploads(place: DeltaGenerator) -> list[Subject]:
                     st.session_state[MODEL] = now[key][0].key  # what was just uploaded is what is looked at
             except GFScoreError as error:
                 st.error(plain_text(_in_words_of_page(str(error))))
-        st.session_state[UPLOADS] = now  # what is no longer there is forgotten, with all that was computed of it
+        for key in known.keys() - now.keys():  # what is no longer there is forgotten, with all that was computed of it
+            for subject in known[key]:
+                subject.kept.clear()
+        st.session_state[UPLOADS] = now
         return [subject for found in now.values() for subject in found]
 
 
