@@ -236,3 +236,84 @@ def test_nothing_is_cut_in_narrow_terminals(logits_file, tmp_path, columns, monk
     run(["repair", str(logits_file), "--max-loss", "0.3", "--out", str(tmp_path / "out")])
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= columns for line in lines if not line.startswith("Written"))
+
+
+needs_training = pytest.mark.skipif(
+    any(find_spec(name) is None for name in ("onnx", "onnx2torch", "torch")), reason="needs gfscore[repair]"
+)
+TRAINING = ["--method", "faal", "--norm", "l2", "--eps", "0.5", "--epochs", "2", "--lr", "0.01"]
+
+
+@needs_training
+def test_a_network_is_trained_judged_and_written(tmp_path, capsys):
+    """Few digits, two epochs: what is promised of the files, of the parts and of the baselines holds."""
+    out, digits = tmp_path / "out", ["--data", "generator:zoo", "--n-per-class", "160"]
+    code = run(["repair", "zoo:pgd-small", *digits, *TRAINING, "--then", "none", "--out", str(out)])
+    found = Repair.load(out / "repair.json")
+    assert code == (0 if found.gained else 3)
+    trained = found.training
+    assert (trained.train_n, trained.select_n, found.choice.judged_by) == (800, 400, 400)
+    assert [each.name for each in trained.baselines] == ["at", "average"]
+    assert [each.measure for each in found.judged] == ["midpoint", "clean"]
+    assert len(trained.curves) == trained.done == 2
+    for each in trained.baselines:  # the same images: the network before is the same everywhere
+        assert [part.before.value for part in each.judged.parts] == [part.before.value for part in found.decisive.parts]
+        assert [part.after.value for part in each.against.parts] == [part.after.value for part in found.decisive.parts]
+    told = capsys.readouterr()
+    assert "faal: 2 epochs of 800 images by N-FGSM" in told.err + told.out
+    assert "Trained by faal with N-FGSM on 800 images" in " ".join(told.out.split())
+    assert (out / "training.png").exists()
+    assert (out / "repaired.onnx").exists() is found.gained is (out / "repaired.safetensors").exists()
+    assert "Repair by training (faal)" in (out / "model-card.md").read_text(encoding="utf-8")
+    assert (out / "repair.html").read_text(encoding="utf-8").count("<svg") == 2  # arrows and curves: no frontier
+
+
+@needs_training
+def test_the_written_graph_gives_the_decisions_of_the_trained_network(tmp_path):
+    from gfscore.inputs.data import load_data
+    from gfscore.inputs.models import load_model
+    from gfscore.measures import Run
+    from gfscore.training.networks import run_of, trainable_copy, with_weights, write_graph
+
+    digits = Run(model=load_model("zoo:trades"), data=load_data("zoo:digits"))
+    module, bias = trainable_copy(digits), np.linspace(-2, 2, 10)
+    for each in module.inner.parameters():
+        each.data.mul_(1.1)
+    write_graph(tmp_path / "repaired.onnx", digits, module, bias)
+    inputs = digits.inputs(slice(0, 200))
+    session = onnxruntime.InferenceSession(tmp_path / "repaired.onnx")
+    found = session.run(None, {session.get_inputs()[0].name: inputs})[0]
+    there = run_of(digits, with_weights(module, module.state_dict(), bias), "trained")
+    expected = there.logits_of(there.pixels(slice(0, 200)))
+    assert found == pytest.approx(expected, rel=1e-4, abs=1e-4)
+    assert session.get_inputs()[0].name == digits.model.input
+    assert (found.argmax(axis=1) != digits.forward(inputs).argmax(axis=1)).any()  # it is another network
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--epochs", "3"], "--epochs is about training, and --method bias trains nothing. Leave it out, or choose"),
+        (["--method", "sat"], "method 'sat' is not known. Choose bias, faal, coda, wat, frl, cfa, bat, csr, dafa, at"),
+        (["--train-data", "zoo:digits"], "--train-data trains, and --method bias trains nothing. Leave it out."),
+        (["--method", "at", "--then", "temperature"], "--then 'temperature' is not known. Choose bias or none."),
+        (["--method", "at", "--gradients", "no"], "--method at trains by gradients. Leave --gradients out."),
+        (["--method", "at", "--engine", "ray"], "training runs on this machine, and --engine says where models run."),
+        (["--method", "at", "--inner", "cw"], "inner attack 'cw' is not known. Choose nfgsm, or pgd with its steps"),
+    ],
+)
+def test_words_of_training_are_refused_where_they_mean_nothing(words, told, capsys):
+    assert run(["repair", "zoo:trades", "--data", "zoo:digits", *words]) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
+def test_logits_cannot_be_trained(logits_file, capsys):
+    assert run(["repair", str(logits_file), "--method", "faal"]) == 2
+    assert "--method faal trains a network, and there are only logits. Say the model" in capsys.readouterr().err
+
+
+def test_a_missing_torch_is_said_before_anything_is_read(monkeypatch, capsys):
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    assert run(["repair", "zoo:trades", "--data", "zoo:digits", "--method", "faal"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "a repair by training needs torch, which is not installed. Run: pip install 'gfscore[repair]'" in told

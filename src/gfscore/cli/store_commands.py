@@ -17,6 +17,7 @@ from gfscore.measures.summary_files import remove_sums
 from gfscore.outputs.fitting import fit
 from gfscore.storage.journals import remove_scores
 from gfscore.storage.store import Store
+from gfscore.training.checkpoints import remove_checkpoints
 
 SPARE = ("size", "holds")  # what a narrow terminal goes without, the least needed first
 
@@ -91,6 +92,8 @@ def clear_command(
     scores, sums = (remove_scores(kept.root), remove_sums(kept.root)) if everything else (0, 0)
     also = f" and the scores of {scores} adaptive gates" if scores else ""
     also += f" and the sums of {sums} streams" if sums else ""
+    runs = remove_checkpoints(kept.root) if everything else 0
+    also += f" and the weights of {runs} training runs" if runs else ""
     typer.echo(f"Deleted {len(chosen)} of {len(chosen) + len(kept.entries())} entries{also}.")
 
 

@@ -9,6 +9,7 @@ from gfscore.errors import OptionError
 from gfscore.inputs.models.shims import torch_for
 from gfscore.jobs.arranging import listed_data, listed_models
 from gfscore.jobs.calling import Face
+from gfscore.jobs.dry_run import plan_run
 from gfscore.jobs.options import RunOptions
 from gfscore.jobs.repair_reasons import ONNX, WEIGHTS
 from gfscore.jobs.repair_steps import Bargain
@@ -16,6 +17,7 @@ from gfscore.jobs.sources import open_runs, provenance_of, watch
 from gfscore.jobs.trained_networks import Network, stand, train_network, with_bias
 from gfscore.jobs.trained_result import Judgement, assemble_trained, describe_cost, judge_networks
 from gfscore.jobs.training_parts import TrainingParts, find_parts
+from gfscore.jobs.training_steps import plan_training
 from gfscore.jobs.training_words import TrainingWords
 from gfscore.measures import Run
 from gfscore.measures.radii import draw_rows
@@ -46,6 +48,9 @@ def repair_by_training(
     if run.cluster is not None:
         raise OptionError("training runs on this machine, and --engine says where models run. Leave --engine out.")
     recipe = training.recipe(how.method, how.norm or "", how.eps or 0.0, how.seed)
+    if run.dry_run:
+        others = [None if each is None else _only_run(model, each, run).n_samples for each in (train_data, judge_data)]
+        plan_run("repair", model, data, run, face, lambda each: plan_training(each, recipe, how, training, *others))
     runs = [None if each is None else _only_run(model, each, run) for each in (data, train_data, judge_data)]
     if runs[0] is None:
         raise OptionError("training takes --data: labelled images that select and judge. Give them.")

@@ -23,6 +23,7 @@ from gfscore.measures.slopes import Gradients
 from gfscore.results import Flag
 from gfscore.scores import FirstOrder
 from gfscore.training import Recipe
+from gfscore.training.checkpoints import checkpoint_path
 from gfscore.training.networks import run_of, trainable_copy, weights_hash, with_weights
 from gfscore.training.trained import Trained
 from gfscore.training.trainer import EXTRA, PURPOSE, Trainer
@@ -75,7 +76,7 @@ def train_network(parts: TrainingParts, recipe: Recipe, face: Face) -> Trained:
         n_classes=run.check().n_classes,
         train=parts.train,
         held=parts.select,
-        checkpoint=run.store.root / "training" / f"{key}.safetensors",
+        checkpoint=checkpoint_path(run.store.root, key),
         key=key,
         progress=face.bar(run.name, recipe.method, "steps"),
     )

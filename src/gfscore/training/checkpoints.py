@@ -9,9 +9,23 @@ from safetensors import SafetensorError, safe_open
 
 from gfscore.storage import atomic_file
 
+FOLDER = "training"
 PROGRESS = "gfscore.training"  # in the metadata, as JSON
 UNREADABLE = (SafetensorError, OSError, ValueError, KeyError)
 Tensors = dict[str, dict[str, Any]]  # by part: weights, average, best, momentum, strategy
+
+
+def checkpoint_path(root: Path, key: str) -> Path:
+    """Where the checkpoint of a key stands, below the folder of a store."""
+    return root / FOLDER / f"{key}.safetensors"
+
+
+def remove_checkpoints(root: Path) -> int:
+    """Delete all checkpoints of a store; how many there were."""
+    found = sorted((root / FOLDER).glob("*.safetensors"))
+    for path in found:
+        path.unlink(missing_ok=True)
+    return len(found)
 
 
 def write_checkpoint(path: Path, parts: Mapping[str, Mapping[str, Any]], progress: Mapping[str, Any]) -> None:

@@ -100,6 +100,12 @@ class Trainer:
         found.weights = _copied(self.module)
         return found
 
+    def try_step(self) -> None:
+        """One step on the first images, as a trial of what training takes."""
+        with self._seeded(0, 0):
+            rows = np.arange(min(self.recipe.batch, len(self.train.labels)))
+            self._step(rows, 1.0, Tally.empty(self.n_classes))
+
     @property
     def n_steps(self) -> int:
         """Batches of an epoch."""
