@@ -223,9 +223,11 @@ class TestVerdict:
         assert words.verdict(wrong).headline.startswith("Every class scores 0")
         assert words.verdict(wrong).tone == "broken"
 
-    def test_flags_are_pointed_at(self, uneven):
-        flags = tuple(Flag(code=code, message="mind this") for code in ("one", "two"))
-        assert "Read the 2 warnings below first." in words.verdict(uneven.model_copy(update={"flags": flags})).sentences
+    def test_warnings_come_before_the_numbers(self, uneven):
+        flags = (Flag(code="one", message="mind this"),)
+        warned = audit_of(uneven.model_copy(update={"flags": flags}))
+        for form, after in ((report.html, "All classes</h2>"), (report.markdown, "### Score of each class")):
+            assert form(warned).index("mind this") < form(warned).index(after)
 
 
 class TestClaims:

@@ -48,7 +48,7 @@ def class_heatmap(result: Audit | ModelAudit) -> ChartType:
         names.sort(key=lambda name: sum(scores[name]) / len(scores[name]))
         notes.append(f"The {parts} are sorted by their {'mean over the models' if several else 'score'}.")
         title = f"Scores of all {len(names):,} {parts}{everywhere}"
-        width = len(names) * max(1, round(STRIP / len(names)))  # whole pixels, else neighbours blend
+        width = len(names) * max(1, round(style.px(STRIP) / len(names)))  # whole pixels, else neighbours blend
         half, ends = (width - GAP) // 2, HEATMAP_ENDS
         lowest = _cells(models, names[:ends], width=half, title=f"The {ends} lowest")
         highest = _cells(models, names[-ends:], width=half, title=f"The {ends} highest", labels=False)
@@ -67,9 +67,9 @@ def _scores_by_class(models: Sequence[ModelAudit]) -> dict[str, list[float]]:
 
 def _width(names: Sequence[str]) -> int:
     if len(names) > NUMBERED:
-        return STRIP
+        return style.px(STRIP)
     widest = int(max(map(style.width_of, names))) + 8
-    return len(names) * (max(CELL, widest) if widest <= WIDE_CELL else CELL)
+    return len(names) * (max(style.px(CELL), widest) if widest <= style.px(WIDE_CELL) else style.px(CELL))
 
 
 def _heatmap_table(models: Sequence[ModelAudit], names: Sequence[str]) -> style.Part:
@@ -157,9 +157,9 @@ def radar(result: Audit | ModelAudit, names: Sequence[str] | None = None) -> Cha
         notes.append(f"Shown are the {RADAR_ENDS} lowest and the {RADAR_ENDS} highest {parts}{mean}.")
     notes += sentences.no_order(chosen)
     layers = [*_grid(shown, step, largest), *_polygons(chosen, shown, largest)]
-    chart = alt.layer(*layers).properties(width=SIDE, height=SIDE)
+    chart = alt.layer(*layers).properties(width=style.px(SIDE), height=style.px(SIDE))
     title = f"Scores of the {parts}" + (f" in {len(chosen)} models" if len(chosen) > 1 else "")
-    return style.frame(chart, title, notes, models=chosen, width=SIDE + 180)
+    return style.frame(chart, title, notes, models=chosen, width=style.px(SIDE) + 180)
 
 
 def _named(models: Sequence[ModelAudit], names: Sequence[str]) -> list[ModelAudit]:
