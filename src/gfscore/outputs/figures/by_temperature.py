@@ -71,7 +71,7 @@ def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | No
         raise ResultError("there are no scores by temperature in this result. Run gfscore audit on the logits.")
     temperatures, scores = model.curves.temperature, model.curves.scores
     parts, x = PLURALS[model.partition], _axis(temperatures)
-    y = alt.Y("score:Q", title=style.score_title(model))
+    y = alt.Y("score:Q", title=style.score_title(model), scale=alt.Scale(domainMin=0))
     own = [entry.name for entry in sorted(model.classes, key=lambda entry: entry.score) if entry.name in scores]
     complete = len(own) == len(model.classes)
     title = f"Score of each {model.partition}, by temperature"

@@ -73,7 +73,7 @@ def _width(names: Sequence[str]) -> int:
 
 
 def _heatmap_table(models: Sequence[ModelAudit], names: Sequence[str]) -> style.Part:
-    middle = sum(_domain(models)) / 2
+    middle, digits = sum(_domain(models)) / 2, views.digits_of(models[0].score)
     place = {name: index for index, name in enumerate(names, 1)}
     chart = style.chart_of(
         {
@@ -83,7 +83,7 @@ def _heatmap_table(models: Sequence[ModelAudit], names: Sequence[str]) -> style.
             "next": place[entry.name] + 1,
             "score": entry.score,
             "n": entry.n,
-            "text": views.estimate(entry.score, None, 2, certified=views.is_certified(model)),
+            "text": views.estimate(entry.score, None, digits, certified=views.is_certified(model)),
             "bright": entry.score > middle,
         }
         for model in models
@@ -95,9 +95,8 @@ def _heatmap_table(models: Sequence[ModelAudit], names: Sequence[str]) -> style.
 
 
 def _domain(models: Sequence[ModelAudit]) -> tuple[float, float]:
-    """Lowest and highest class score: the colours span what there is."""
-    scores = [entry.score for model in models for entry in model.classes]
-    return min(scores), max(scores)
+    """Both ends of the scale of the score: colours mean the same in two figures."""
+    return models[0].score.range
 
 
 def _color(models: Sequence[ModelAudit]) -> alt.Color:

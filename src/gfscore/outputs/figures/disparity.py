@@ -35,7 +35,9 @@ def disparity_bars(result: Audit | ModelAudit) -> ChartType:
         notes.append(f"Ticks: what chance alone exceeds in 5 % of cases when all {parts} are equal.")
     notes += sentences.no_order(models)
     title = "Score of each model, and how unevenly it is spread"
-    return style.frame(alt.hconcat(*panels, spacing=12), title, notes, models=models, width=len(panels) * (style.px(PANEL) + 45))
+    return style.frame(
+        alt.hconcat(*panels, spacing=12), title, notes, models=models, width=len(panels) * (style.px(PANEL) + 45)
+    )
 
 
 def noise_floor(result: Audit | ModelAudit) -> ChartType:
@@ -55,7 +57,9 @@ def noise_floor(result: Audit | ModelAudit) -> ChartType:
     bounded = [model for model in models if model.rdi.interval or model.nrgc.interval]
     notes += [style.intervals_note(bounded)] if bounded else []
     title = "Is the disparity more than noise?"
-    return style.frame(alt.hconcat(*panels, spacing=16), title, notes, models=models, width=2 * style.px(NOISE_PANEL) + 260)
+    return style.frame(
+        alt.hconcat(*panels, spacing=16), title, notes, models=models, width=2 * style.px(NOISE_PANEL) + 260
+    )
 
 
 def _value(model: ModelAudit, metric: str) -> dict[str, Any]:
@@ -152,7 +156,9 @@ def lorenz(result: Audit | ModelAudit) -> ChartType:
     ]
     note = f"On the diagonal all {parts} score the same. NRGC is twice the area between diagonal and curve."
     title = f"How the score is shared among the {parts}"
-    chart = alt.layer(diagonal.encode(x=x, y=y), *curves).properties(width=style.px(LORENZ_SIDE), height=style.px(LORENZ_SIDE))
+    chart = alt.layer(diagonal.encode(x=x, y=y), *curves).properties(
+        width=style.px(LORENZ_SIDE), height=style.px(LORENZ_SIDE)
+    )
     return style.frame(chart, title, [note], models=models, width=style.px(LORENZ_SIDE) + 60)
 
 

@@ -59,7 +59,9 @@ def robustness_disparity(result: Audit | ModelAudit) -> ChartType:
     if len(table) <= LABELLED:
         layers += _labels(table, x_domain, y_domain)
     chart = alt.layer(*layers).properties(width=style.px(WIDTH), height=HEIGHT)
-    return style.frame(chart, "Score of each model against its disparity", notes, models=models, width=style.px(WIDTH) + 60)
+    return style.frame(
+        chart, "Score of each model against its disparity", notes, models=models, width=style.px(WIDTH) + 60
+    )
 
 
 def _point(model: ModelAudit) -> dict[str, Any]:

@@ -31,7 +31,6 @@ NAME_LIMIT = 190  # pixels of a name; longer ones end in an ellipsis
 HALO: dict[str, Any] = {"stroke": "white", "strokeWidth": 3}  # below a text, to keep lines out of its letters
 
 
-
 @dataclass(frozen=True, slots=True)
 class Look:
     """How figures are drawn: with words around them, or bare for a paper, whose caption has the words."""
@@ -41,7 +40,8 @@ class Look:
     share: float = 1.0  # of the usual width
 
 
-_look_now: ContextVar[Look] = ContextVar("look", default=Look())
+USUAL = Look()
+_look_now: ContextVar[Look] = ContextVar("look", default=USUAL)
 
 
 @contextmanager
@@ -150,7 +150,7 @@ def frame_text(
     )
     # In one go: each call that changes a chart copies it whole, with its data.
     framed: ChartType = chart.properties(
-        title=alt.Undefined if look.bare else heading,
+        **({} if look.bare else {"title": heading}),
         description=description or title,
         padding=dict.fromkeys(("left", "right", "top", "bottom"), 1 if look.bare else PADDING),  # a page may add to one
         background="white",
