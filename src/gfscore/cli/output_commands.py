@@ -30,7 +30,7 @@ from gfscore.storage import redact, write_text
 FIGURE_NAMES = (
     *("robustness", "robustness-models"),
     *("forest", "heatmap", "disparity", "robustness-rdi", "reranking", "lorenz", "noise", "vulnerability", "radar"),
-    *("concentration", "calibration", "temperature"),
+    *("concentration", "attacked", "calibration", "temperature"),
 )
 AuditPaths = Annotated[
     list[Path],
@@ -135,6 +135,17 @@ class FigureFormat(StrEnum):
     HTML = "html"  # interactive, and works offline
 
 
+class FigureStyle(StrEnum):
+    """What a figure is for."""
+
+    SCREEN = "screen"  # with title and notes
+    PAPER = "paper"  # bare, a column wide
+    PAPER_WIDE = "paper-wide"  # bare, a page wide
+
+
+INCHES = {FigureStyle.SCREEN: None, FigureStyle.PAPER: 3.25, FigureStyle.PAPER_WIDE: 6.75}
+
+
 @command()
 def figures_command(
     paths: AuditPaths,
@@ -147,6 +158,15 @@ def figures_command(
             help=f"Draw only this figure: {', '.join(FIGURE_NAMES)}. May be given several times.  [default: all]",
         ),
     ] = None,
+    style: Annotated[
+        FigureStyle,
+        typer.Option(
+            help="With title and notes, or for a paper: without them, 3.25 or (paper-wide) 6.75 inch wide, in its font."
+        ),
+    ] = FigureStyle.SCREEN,
+    font: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Font of the paper.  [default: Times or the like]")
+    ] = None,
     scale: Annotated[float, typer.Option(min=0.5, max=8, help="Pixels of a PNG for each point.")] = 2,
     force: Force = False,
     quiet: Quiet = False,
@@ -157,11 +177,13 @@ def figures_command(
     for name in only or ():
         if name not in FIGURES:
             raise OptionError(f"there is no figure {name!r}. Choose from: {', '.join(FIGURES)}.")
+    if font is not None and style is FigureStyle.SCREEN:
+        raise OptionError("--font is for papers. Say --style paper too, or leave it out.")
     folder_of(out, holds="figures")
     result = read_audits(paths)
     console, reasons, n_drawn = screen(quiet=quiet), dict[str, str](), 0
     chosen = {name: FIGURES[name] for name in only or FIGURES}
-    all_drawn = list(draw_all(chosen, result, radii=audit_radii(result)))
+    all_drawn = list(draw_all(chosen, result, radii=audit_radii(result), inches=INCHES[style], font=font))
     files = [out / f"{each.stem}.{form}" for each in all_drawn if each.chart is not None]
     replaced = check_free(*files, force=force)
     for name, drawn in groupby(all_drawn, key=lambda each: each.name):
@@ -171,7 +193,7 @@ def figures_command(
                 left_out[str(each.reason)] += 1
                 continue
             path = out / f"{each.stem}.{form}"
-            save(each.chart, path, scale=scale)
+            save(each.chart, path, scale=scale, size=each.scale)
             n_drawn += 1
             say(console, f"Written: {redact(path)} ({each.shows})")
         for reason, count in left_out.items():

@@ -9,7 +9,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,13 @@ from altair.typing import ChartType
 
 from gfscore.errors import OptionError, ResultError
 from gfscore.outputs.escaping import script_json
+from gfscore.outputs.figures.attack_agreement import attack_agreement
 from gfscore.outputs.figures.by_temperature import calibration_curve, temperature_curves
 from gfscore.outputs.figures.class_grids import class_heatmap, radar
 from gfscore.outputs.figures.class_rows import PICKED, class_picker, forest, side_by_side
 from gfscore.outputs.figures.disparity import Radii, disparity_bars, lorenz, noise_floor, rdi_concentration
 from gfscore.outputs.figures.model_ranks import class_vulnerability, place_labels, reranking, robustness_disparity
+from gfscore.outputs.figures.paper_figures import for_paper
 from gfscore.outputs.figures.robust_curves import robust_curves, robust_models
 from gfscore.results import Audit, ModelAudit
 from gfscore.storage import atomic_file
@@ -35,6 +37,7 @@ __all__ = [
     "SUFFIXES",
     "Drawn",
     "Figure",
+    "attack_agreement",
     "calibration_curve",
     "class_heatmap",
     "class_picker",
@@ -42,6 +45,7 @@ __all__ = [
     "disparity_bars",
     "draw_all",
     "figure_bytes",
+    "for_paper",
     "forest",
     "html_page",
     "javascript",
@@ -109,6 +113,7 @@ FIGURES: dict[str, Figure] = {
     "concentration": Figure(
         rdi_concentration, "how the bound of the RDI shrinks with the number of samples", takes="radii"
     ),
+    "attacked": Figure(attack_agreement, "what radii predict for each class, and what an attack left", per_model=True),
     "calibration": Figure(calibration_curve, "the calibration's objective by temperature"),
     "temperature": Figure(
         temperature_curves, "class scores by temperature, with the plateau shaded", per_model=True, takes="calibration"
@@ -125,20 +130,34 @@ class Drawn:
     shows: str
     chart: ChartType | None
     reason: str | None = None
+    scale: float = 1.0  # points of a PDF or an SVG for each pixel
 
 
-def draw_all(figures: Mapping[str, Figure], audit: Audit, *, radii: Radii) -> Iterator[Drawn]:
-    """Draw each of ``figures`` that the result holds the numbers for; ``radii`` are the one set it does not hold."""
+def draw_all(
+    figures: Mapping[str, Figure],
+    audit: Audit,
+    *,
+    radii: Radii,
+    inches: float | None = None,
+    font: str | None = None,
+) -> Iterator[Drawn]:
+    """Draw each of ``figures`` that the result holds the numbers for; ``radii`` are the one set it does not hold.
+
+    With ``inches`` they are drawn for a paper: bare, and so wide.
+    """
     numbers: dict[str | None, Any] = {"radii": radii, "calibration": audit.calibration}
     for name, figure in figures.items():
         given = {} if figure.takes is None else {figure.takes: numbers[figure.takes]}
         for stem, subject in _subjects(name, figure, audit):
-            chart, reason = None, None
+            chart, reason, scale = None, None, 1.0
             try:
-                chart = figure.draw(subject, **given)
+                if inches is None:
+                    chart = figure.draw(subject, **given)
+                else:
+                    chart, scale, _ = for_paper(partial(figure.draw, subject, **given), inches=inches, font=font)
             except ResultError as error:
                 reason = str(error)
-            yield Drawn(name=name, stem=stem, shows=figure.shows, chart=chart, reason=reason)
+            yield Drawn(name=name, stem=stem, shows=figure.shows, chart=chart, reason=reason, scale=scale)
 
 
 def _subjects(name: str, figure: Figure, result: Audit) -> Iterator[tuple[str, Audit | ModelAudit]]:
@@ -160,15 +179,16 @@ def _file_name(name: str) -> str:
     return re.sub(r"[^\w.+-]+", "-", name).strip("-.")[:80] or "model"
 
 
-def save(chart: ChartType, path: str | Path, *, scale: float = 2) -> None:
+def save(chart: ChartType, path: str | Path, *, scale: float = 2, size: float = 1) -> None:
     """Write a chart, whole or not at all; the ending of ``path`` says how.
 
-    ``scale`` is the number of pixels of a PNG for each point of the figure. A PDF and an SVG have no pixels.
+    ``scale`` is the number of pixels of a PNG for each point of the figure. A PDF and an SVG have no pixels: they are
+    ``size`` times as large.
     """
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
         raise OptionError(f"a figure cannot be written as {path.name!r}. End its name in {', '.join(SUFFIXES)}.")
-    content = _marked(figure_bytes(chart, path.suffix.lower(), scale=scale), path.suffix.lower())
+    content = _marked(figure_bytes(chart, path.suffix.lower(), scale=scale, size=size), path.suffix.lower())
     with atomic_file(path) as temporary:
         temporary.write_bytes(content)
 
@@ -188,17 +208,26 @@ def _marked(content: bytes, suffix: str) -> bytes:
             return content
 
 
-def figure_bytes(chart: ChartType, suffix: str, *, scale: float = 2) -> bytes:
+def figure_bytes(chart: ChartType, suffix: str, *, scale: float = 2, size: float = 1) -> bytes:
     """What :func:`save` writes, for whoever has no file."""
     if suffix == ".html":
         return html_page(chart).encode()
     spec = chart.to_json()
     if suffix == ".svg":
-        return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)).encode()
+        return _sized(str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)), size).encode()
     if suffix == ".pdf":
-        return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGA_LITE))
+        return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGA_LITE, scale=size))
     ppi = POINTS_PER_INCH
-    return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=scale, ppi=ppi))
+    return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=scale * size, ppi=ppi))
+
+
+def _sized(svg: str, size: float) -> str:
+    """The picture so many times as large: its coordinates stay, and it says how many points it takes."""
+    if size == 1:
+        return svg
+    head, tag, rest = svg.partition(">")
+    scaled = re.sub(r' (width|height)="([0-9.]+)"', lambda m: f' {m[1]}="{float(m[2]) * size:.4g}pt"', head)
+    return scaled + tag + rest
 
 
 def html_page(chart: ChartType) -> str:

@@ -53,10 +53,10 @@ def calibration_curve(result: Audit) -> ChartType:
         layers.append(base.mark_rule(color=style.VERMILION, strokeDash=[2, 2]))
         for halo in (style.HALO, {}):
             name = base.mark_text(align="right", dy=-7, dx=-4, color=style.VERMILION, **halo)
-            layers.append(name.encode(x=alt.value(WIDTH), text="name:N"))
-    chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+            layers.append(name.encode(x=alt.value(style.px(WIDTH)), text="name:N"))
+    chart = alt.layer(*layers).properties(width=style.px(WIDTH), height=HEIGHT)
     title = "What the calibration maximises, by temperature"
-    return style.frame(chart, title, notes, models=result.models, width=WIDTH + 60, settings=False)
+    return style.frame(chart, title, notes, models=result.models, width=style.px(WIDTH) + 60, settings=False)
 
 
 def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | None = None) -> ChartType:
@@ -71,7 +71,7 @@ def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | No
         raise ResultError("there are no scores by temperature in this result. Run gfscore audit on the logits.")
     temperatures, scores = model.curves.temperature, model.curves.scores
     parts, x = PLURALS[model.partition], _axis(temperatures)
-    y = alt.Y("score:Q", title=style.score_title(model))
+    y = alt.Y("score:Q", title=style.score_title(model), scale=alt.Scale(domainMin=0))
     own = [entry.name for entry in sorted(model.classes, key=lambda entry: entry.score) if entry.name in scores]
     complete = len(own) == len(model.classes)
     title = f"Score of each {model.partition}, by temperature"
@@ -97,8 +97,8 @@ def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | No
     if calibration is not None and calibration.intervals:
         notes.append("Shaded: the plateau of the calibration.")
     notes.append("No decision of the model changes with T.")
-    chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return style.frame(chart, title, notes, models=[model], width=WIDTH + 140, settings=False)
+    chart = alt.layer(*layers).properties(width=style.px(WIDTH), height=HEIGHT)
+    return style.frame(chart, title, notes, models=[model], width=style.px(WIDTH) + 140, settings=False)
 
 
 def _axis(temperatures: Sequence[float]) -> alt.X:
@@ -143,7 +143,7 @@ def _names(scores: Mapping[str, Sequence[float]], lowest: str, highest: str | No
     return [
         style.chart_of([{"text": text, "score": end}])
         .mark_text(align="left", dx=6, color=color, fontWeight="bold", limit=style.NAME_LIMIT)
-        .encode(x=alt.value(WIDTH), y=y, text="text:N")
+        .encode(x=alt.value(style.px(WIDTH)), y=y, text="text:N")
         for text, end, color in texts
     ]
 

@@ -48,7 +48,7 @@ def class_heatmap(result: Audit | ModelAudit) -> ChartType:
         names.sort(key=lambda name: sum(scores[name]) / len(scores[name]))
         notes.append(f"The {parts} are sorted by their {'mean over the models' if several else 'score'}.")
         title = f"Scores of all {len(names):,} {parts}{everywhere}"
-        width = len(names) * max(1, round(STRIP / len(names)))  # whole pixels, else neighbours blend
+        width = len(names) * max(1, round(style.px(STRIP) / len(names)))  # whole pixels, else neighbours blend
         half, ends = (width - GAP) // 2, HEATMAP_ENDS
         lowest = _cells(models, names[:ends], width=half, title=f"The {ends} lowest")
         highest = _cells(models, names[-ends:], width=half, title=f"The {ends} highest", labels=False)
@@ -67,13 +67,13 @@ def _scores_by_class(models: Sequence[ModelAudit]) -> dict[str, list[float]]:
 
 def _width(names: Sequence[str]) -> int:
     if len(names) > NUMBERED:
-        return STRIP
+        return style.px(STRIP)
     widest = int(max(map(style.width_of, names))) + 8
-    return len(names) * (max(CELL, widest) if widest <= WIDE_CELL else CELL)
+    return len(names) * (max(style.px(CELL), widest) if widest <= style.px(WIDE_CELL) else style.px(CELL))
 
 
 def _heatmap_table(models: Sequence[ModelAudit], names: Sequence[str]) -> style.Part:
-    middle = sum(_domain(models)) / 2
+    middle, digits = sum(_domain(models)) / 2, views.digits_of(models[0].score)
     place = {name: index for index, name in enumerate(names, 1)}
     chart = style.chart_of(
         {
@@ -83,7 +83,7 @@ def _heatmap_table(models: Sequence[ModelAudit], names: Sequence[str]) -> style.
             "next": place[entry.name] + 1,
             "score": entry.score,
             "n": entry.n,
-            "text": views.estimate(entry.score, None, 2, certified=views.is_certified(model)),
+            "text": views.estimate(entry.score, None, digits, certified=views.is_certified(model)),
             "bright": entry.score > middle,
         }
         for model in models
@@ -95,9 +95,8 @@ def _heatmap_table(models: Sequence[ModelAudit], names: Sequence[str]) -> style.
 
 
 def _domain(models: Sequence[ModelAudit]) -> tuple[float, float]:
-    """Lowest and highest class score: the colours span what there is."""
-    scores = [entry.score for model in models for entry in model.classes]
-    return min(scores), max(scores)
+    """Both ends of the scale of the score: colours mean the same in two figures."""
+    return models[0].score.range
 
 
 def _color(models: Sequence[ModelAudit]) -> alt.Color:
@@ -157,9 +156,9 @@ def radar(result: Audit | ModelAudit, names: Sequence[str] | None = None) -> Cha
         notes.append(f"Shown are the {RADAR_ENDS} lowest and the {RADAR_ENDS} highest {parts}{mean}.")
     notes += sentences.no_order(chosen)
     layers = [*_grid(shown, step, largest), *_polygons(chosen, shown, largest)]
-    chart = alt.layer(*layers).properties(width=SIDE, height=SIDE)
+    chart = alt.layer(*layers).properties(width=style.px(SIDE), height=style.px(SIDE))
     title = f"Scores of the {parts}" + (f" in {len(chosen)} models" if len(chosen) > 1 else "")
-    return style.frame(chart, title, notes, models=chosen, width=SIDE + 180)
+    return style.frame(chart, title, notes, models=chosen, width=style.px(SIDE) + 180)
 
 
 def _named(models: Sequence[ModelAudit], names: Sequence[str]) -> list[ModelAudit]:

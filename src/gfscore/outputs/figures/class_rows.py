@@ -56,7 +56,7 @@ def forest(result: Audit | ModelAudit) -> ChartType:
             spacing=14,
         ).resolve_scale(color="shared", shape="shared")
     title = f"Score of each {model.partition}, from the least protected up"
-    return style.frame(chart, title, notes, models=[model], width=FOREST_WIDTH + 280)
+    return style.frame(chart, title, notes, models=[model], width=style.px(FOREST_WIDTH) + 280)
 
 
 def _forest_entry(model: ModelAudit, entry: ClassResult, rank: int) -> dict[str, Any]:
@@ -89,12 +89,12 @@ def _forest_rows(
     lines = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", **across), x2=alt.X2("high:Q"), color=color)
     points = base.mark_point(filled=True, size=70, opacity=1)
     points = points.encode(x=alt.X("score:Q", **across), color=color, shape=shape)
-    numbers = [base.mark_text(align="left").encode(x=alt.value(FOREST_WIDTH + 12), text="estimate:N")]
+    numbers = [base.mark_text(align="left").encode(x=alt.value(style.px(FOREST_WIDTH) + 12), text="estimate:N")]
     if len({entry.n for entry in model.classes}) > 1:  # else the note says it for all
-        numbers.append(base.mark_text(align="left").encode(x=alt.value(FOREST_WIDTH + 145), text="count:N"))
+        numbers.append(base.mark_text(align="left").encode(x=alt.value(style.px(FOREST_WIDTH) + 145), text="count:N"))
     mean = style.chart_of([{"mean": model.class_mean}]).mark_rule(strokeDash=[4, 3], color=style.GREY)
     mean = mean.encode(x=alt.X("mean:Q", **across), tooltip=style.tip("mean"))
-    size = {"width": FOREST_WIDTH, "height": FOREST_ROW * len(table)}
+    size = {"width": style.px(FOREST_WIDTH), "height": FOREST_ROW * len(table)}
     return alt.layer(mean, lines, points, *numbers).properties(**size, title=title)
 
 
@@ -111,7 +111,7 @@ def _forest_curve(model: ModelAudit, entries: Sequence[ClassResult]) -> style.Pa
     band = base.mark_area(color=style.SKY, opacity=0.45).encode(x=x, y=y, y2="high:Q")
     line = base.mark_line(color=style.INK, strokeWidth=1.5).encode(x=x, y="score:Q")
     title = f"All {len(table):,} {PLURALS[model.partition]}"
-    return alt.layer(band, line).properties(width=FOREST_WIDTH, height=190, title=title)
+    return alt.layer(band, line).properties(width=style.px(FOREST_WIDTH), height=190, title=title)
 
 
 def class_picker(model: ModelAudit, threshold: float | None, verdicts: Sequence[str]) -> ChartType:

@@ -35,7 +35,9 @@ def disparity_bars(result: Audit | ModelAudit) -> ChartType:
         notes.append(f"Ticks: what chance alone exceeds in 5 % of cases when all {parts} are equal.")
     notes += sentences.no_order(models)
     title = "Score of each model, and how unevenly it is spread"
-    return style.frame(alt.hconcat(*panels, spacing=12), title, notes, models=models, width=len(panels) * (PANEL + 45))
+    return style.frame(
+        alt.hconcat(*panels, spacing=12), title, notes, models=models, width=len(panels) * (style.px(PANEL) + 45)
+    )
 
 
 def noise_floor(result: Audit | ModelAudit) -> ChartType:
@@ -55,7 +57,9 @@ def noise_floor(result: Audit | ModelAudit) -> ChartType:
     bounded = [model for model in models if model.rdi.interval or model.nrgc.interval]
     notes += [style.intervals_note(bounded)] if bounded else []
     title = "Is the disparity more than noise?"
-    return style.frame(alt.hconcat(*panels, spacing=16), title, notes, models=models, width=2 * NOISE_PANEL + 260)
+    return style.frame(
+        alt.hconcat(*panels, spacing=16), title, notes, models=models, width=2 * style.px(NOISE_PANEL) + 260
+    )
 
 
 def _value(model: ModelAudit, metric: str) -> dict[str, Any]:
@@ -85,8 +89,8 @@ def _bars(models: Sequence[ModelAudit], metric: str, *, labels: bool) -> style.P
         base.mark_bar(color=style.SKY, height=12).encode(x=alt.X("value:Q", axis=axis), tooltip=["model:N", *tips]),
         base.mark_rule(color=style.INK).encode(x=alt.X("low:Q", axis=axis), x2="high:Q"),
         floors.encode(x=alt.X("floor:Q", axis=axis)),
-        base.mark_text(align="left").encode(x=alt.value(PANEL + 5), text="text:N"),
-    ).properties(width=PANEL, height=ROW * len(table), title=views.metric_title(metric, models[0].score))
+        base.mark_text(align="left").encode(x=alt.value(style.px(PANEL) + 5), text="text:N"),
+    ).properties(width=style.px(PANEL), height=ROW * len(table), title=views.metric_title(metric, models[0].score))
 
 
 def _noise_rows(models: Sequence[ModelAudit], metric: str) -> list[dict[str, Any]]:
@@ -120,8 +124,8 @@ def _noise(
         base.mark_tick(color=style.GREY, thickness=2, size=13).encode(x=alt.X("mean:Q", axis=axis)),
         base.mark_rule(strokeWidth=1.5).encode(x=alt.X("low:Q", axis=axis), x2="high:Q", color=color),
         points.encode(x=alt.X("value:Q", axis=axis), color=color, shape=shape, tooltip=tooltip),
-        base.mark_text(align="left").encode(x=alt.value(NOISE_PANEL + 6), text="p:N"),
-    ).properties(width=NOISE_PANEL, height=ROW * len(table), title=heading)
+        base.mark_text(align="left").encode(x=alt.value(style.px(NOISE_PANEL) + 6), text="p:N"),
+    ).properties(width=style.px(NOISE_PANEL), height=ROW * len(table), title=heading)
 
 
 def lorenz(result: Audit | ModelAudit) -> ChartType:
@@ -152,8 +156,10 @@ def lorenz(result: Audit | ModelAudit) -> ChartType:
     ]
     note = f"On the diagonal all {parts} score the same. NRGC is twice the area between diagonal and curve."
     title = f"How the score is shared among the {parts}"
-    chart = alt.layer(diagonal.encode(x=x, y=y), *curves).properties(width=LORENZ_SIDE, height=LORENZ_SIDE)
-    return style.frame(chart, title, [note], models=models, width=LORENZ_SIDE + 60)
+    chart = alt.layer(diagonal.encode(x=x, y=y), *curves).properties(
+        width=style.px(LORENZ_SIDE), height=style.px(LORENZ_SIDE)
+    )
+    return style.frame(chart, title, [note], models=models, width=style.px(LORENZ_SIDE) + 60)
 
 
 def _nrgc_label(model: ModelAudit) -> str:
@@ -203,9 +209,9 @@ def rdi_concentration(result: Audit | ModelAudit, radii: Radii) -> ChartType:
         band.encode(y="radius:Q", y2="high:Q"),
         lines.encode(x=x, y=y, color=color, strokeDash=dash),
         points.encode(x=x, y=y, tooltip=tooltip),
-    ).properties(width=CONCENTRATION_WIDTH, height=CONCENTRATION_HEIGHT)
+    ).properties(width=style.px(CONCENTRATION_WIDTH), height=CONCENTRATION_HEIGHT)
     title, notes = "How well the disparity is known, by number of samples", _concentration_notes(models, gaps)
-    return style.frame(chart, title, notes, models=models, width=CONCENTRATION_WIDTH + 60)
+    return style.frame(chart, title, notes, models=models, width=style.px(CONCENTRATION_WIDTH) + 60)
 
 
 def _concentration_notes(models: Sequence[ModelAudit], gaps: Sequence[float]) -> list[str]:

@@ -58,8 +58,10 @@ def robustness_disparity(result: Audit | ModelAudit) -> ChartType:
     notes = [*([style.intervals_note(bounded, "Grey lines")] if bounded else []), *sentences.no_order(models)]
     if len(table) <= LABELLED:
         layers += _labels(table, x_domain, y_domain)
-    chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return style.frame(chart, "Score of each model against its disparity", notes, models=models, width=WIDTH + 60)
+    chart = alt.layer(*layers).properties(width=style.px(WIDTH), height=HEIGHT)
+    return style.frame(
+        chart, "Score of each model against its disparity", notes, models=models, width=style.px(WIDTH) + 60
+    )
 
 
 def _point(model: ModelAudit) -> dict[str, Any]:
@@ -78,9 +80,9 @@ def _padded_range(table: Sequence[dict[str, Any]], axis: str) -> list[float]:
 
 def _labels(table: Sequence[dict[str, Any]], x_domain: Sequence[float], y_domain: Sequence[float]) -> list[style.Part]:
     """Names beside their points, and a thin line where a name had to move away."""
-    x_unit, y_unit = (x_domain[1] - x_domain[0]) / WIDTH, (y_domain[1] - y_domain[0]) / HEIGHT
+    x_unit, y_unit = (x_domain[1] - x_domain[0]) / style.px(WIDTH), (y_domain[1] - y_domain[0]) / HEIGHT
     points = [((row["x"] - x_domain[0]) / x_unit, (y_domain[1] - row["y"]) / y_unit, row["name"]) for row in table]
-    places = place_labels(points, WIDTH, HEIGHT)
+    places = place_labels(points, style.px(WIDTH), HEIGHT)
     rows = [
         {
             **{key: row[key] for key in ("name", "x", "y")},
@@ -173,7 +175,7 @@ def reranking(result: Audit | ModelAudit) -> ChartType:
     scale = alt.Scale(domain=[0.5, len(table) + 0.5], reverse=True, nice=False)
     values = [alt.Tooltip("great:N", title="score"), alt.Tooltip("fp:N", title="FP-GREAT")]
     shared: dict[str, Any] = {"color": color, "tooltip": ["name:N", "before:Q", "after:Q", *values]}
-    left, right = alt.value(0), alt.value(BUMP_WIDTH)
+    left, right = alt.value(0), alt.value(style.px(BUMP_WIDTH))
     y, y2 = (alt.Y(f"{field}:Q", scale=scale, axis=None) for field in ("before", "after"))
     lines = base.mark_rule(strokeWidth=2)
     layers = [lines.encode(x=left, x2=right, y=y, y2=alt.Y2("after:Q"), strokeDash=dash, **shared)]
@@ -191,12 +193,12 @@ def reranking(result: Audit | ModelAudit) -> ChartType:
             names.encode(x=x, y=place, text=f"{field}_text:N"),
             head.encode(x=x, y=alt.value(-10), text="text:N"),
         ]
-    chart = alt.layer(*layers).properties(width=BUMP_WIDTH, height=BUMP_ROW * len(table))
+    chart = alt.layer(*layers).properties(width=style.px(BUMP_WIDTH), height=BUMP_ROW * len(table))
     unseen = "The intervals are not drawn: neighbouring places may differ by less than they are wide."
     bounded = any(model.aggregate_interval or model.fp_great.interval for model in models)
     notes = [*([unseen] if bounded else []), *sentences.no_order(models)]
     title = "Places of the models by score, and after a penalty for disparity"
-    return style.frame(chart, title, notes, models=models, width=BUMP_WIDTH + 400)
+    return style.frame(chart, title, notes, models=models, width=style.px(BUMP_WIDTH) + 400)
 
 
 def _move(model: ModelAudit, before: int, after: int) -> dict[str, Any]:
@@ -227,7 +229,7 @@ def class_vulnerability(result: Audit | ModelAudit) -> ChartType:
         notes.append(f"Of {total:,} {parts}, {extreme} are the worst or the best of a model: {shown}.")
     chart = alt.hconcat(*(_count_panel(table, kind, len(models)) for kind in EXTREME_COLORS), spacing=18)
     title = f"Which {parts} score lowest and highest, over {len(models)} models"
-    return style.frame(chart, title, notes, models=models, width=2 * PANEL + 190)
+    return style.frame(chart, title, notes, models=models, width=2 * style.px(PANEL) + 190)
 
 
 def _counts(models: Sequence[ModelAudit]) -> tuple[list[dict[str, Any]], int]:
@@ -269,4 +271,4 @@ def _count_panel(table: Sequence[dict[str, Any]], kind: str, largest: int) -> st
         base.mark_bar(color=EXTREME_COLORS[kind], height=13).encode(x=x),
         base.mark_text(align="left", dx=4, fontWeight="bold").encode(x=x, text=f"{kind}_text:N"),
     ]
-    return alt.layer(*layers).properties(width=PANEL, height=PANEL_ROW * len(table), title=f"The {kind}")
+    return alt.layer(*layers).properties(width=style.px(PANEL), height=PANEL_ROW * len(table), title=f"The {kind}")

@@ -43,7 +43,7 @@ def robust_curves(result: Audit | ModelAudit) -> ChartType:
     """
     model = style.one(result)
     found = _of(model)
-    worst, axis = found.headline.worst, _Axis(found.norm, [found], WIDTH)
+    worst, axis = found.headline.worst, _Axis(found.norm, [found], style.px(WIDTH))
     names = [part.name for part in found.classes]
     clean = {entry.name: entry.accuracy for entry in model.classes}
     curves = {name: [(rung.eps, rung.classes[place]) for rung in found.rungs] for place, name in enumerate(names)}
@@ -65,11 +65,11 @@ def robust_curves(result: Audit | ModelAudit) -> ChartType:
     layers = [*thin, *(part for line in main for part in _bands([line.points], axis, line.color, BAND))]
     layers += [_rule(found.eps, axis), *(_strokes(line, axis) for line in main)]
     layers += [part for line in main for part in (_clean(line, axis), *_value(line, found.eps, axis))]
-    layers += _labels([*main, *(others if len(names) <= NAMED else [])], WIDTH, HEIGHT)
+    layers += _labels([*main, *(others if len(names) <= NAMED else [])], style.px(WIDTH), HEIGHT)
     notes = robust_words.curve_notes(model, lines=len(names) <= LINES_DRAWN)
     title = f"Robust accuracy of each {model.partition}, by the size of the attack"
-    chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return style.frame(chart, title, notes, models=[model], width=WIDTH + 180, settings=False)
+    chart = alt.layer(*layers).properties(width=style.px(WIDTH), height=HEIGHT)
+    return style.frame(chart, title, notes, models=[model], width=style.px(WIDTH) + 180, settings=False)
 
 
 def robust_models(result: Audit | ModelAudit) -> ChartType:
@@ -84,7 +84,7 @@ def robust_models(result: Audit | ModelAudit) -> ChartType:
     found = [_of(model) for model in known]
     if len({(each.norm, each.kind) for each in found}) > 1:
         raise ResultError("the robust accuracies of these models are of different norms or kinds. Audit them alike.")
-    axis, height = _Axis(found[0].norm, found, PANEL), max(HEIGHT, APART * len(known) + 20)
+    axis, height = _Axis(found[0].norm, found, style.px(PANEL)), max(HEIGHT, APART * len(known) + 20)
     looks = list(zip(known, found, cycle(style.LINES), _dashes(), strict=False))
     wholes, worsts = [], []
     for model, each, color, dash in looks:
@@ -102,7 +102,7 @@ def robust_models(result: Audit | ModelAudit) -> ChartType:
     notes = robust_words.models_notes(known, bands=len(known) <= BANDED, left_out=len(models) - len(known))
     chart = alt.hconcat(*panels, spacing=24)
     title = "Robust accuracy of the models, by the size of the attack"
-    return style.frame(chart, title, notes, models=known, width=2 * PANEL + 220, settings=False)
+    return style.frame(chart, title, notes, models=known, width=2 * style.px(PANEL) + 220, settings=False)
 
 
 def _of(model: ModelAudit) -> Robustness:
@@ -233,5 +233,5 @@ def _panel(
         layers += [part for line in lines for part in _bands([line.points], axis, line.color, BAND / 1.5)]
     layers += [_rule(eps, axis) for eps in sorted({each.eps for each in found})]
     layers += [part for line in lines for part in (_strokes(line, axis), _clean(line, axis))]
-    layers += _labels(lines, PANEL, height) if named else []
-    return alt.layer(*layers).properties(width=PANEL, height=height, title=title)
+    layers += _labels(lines, style.px(PANEL), height) if named else []
+    return alt.layer(*layers).properties(width=style.px(PANEL), height=height, title=title)

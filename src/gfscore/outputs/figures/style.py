@@ -1,7 +1,10 @@
 """What all figures share: colours, fonts, and the lines that say what is shown."""
 
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Final
 
 import altair as alt
@@ -26,6 +29,35 @@ CHARACTER = 0.54  # mean width of one, as a share of the font size
 METHODS = {"hoeffding": "Hoeffding", "bernstein": "Bernstein", "kl": "KL"}  # names as people write them
 NAME_LIMIT = 190  # pixels of a name; longer ones end in an ellipsis
 HALO: dict[str, Any] = {"stroke": "white", "strokeWidth": 3}  # below a text, to keep lines out of its letters
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How figures are drawn: with words around them, or bare for a paper, whose caption has the words."""
+
+    bare: bool = False  # without title and notes
+    font: str = FONT
+    share: float = 1.0  # of the usual width
+
+
+USUAL = Look()
+_look_now: ContextVar[Look] = ContextVar("look", default=USUAL)
+
+
+@contextmanager
+def drawn_as(look: Look) -> Iterator[None]:
+    """What is drawn inside has this look."""
+    token = _look_now.set(look)
+    try:
+        yield
+    finally:
+        _look_now.reset(token)
+
+
+def px(width: float) -> int:
+    """Pixels across that stand for so many of the usual ones."""
+    return max(1, round(width * _look_now.get().share))
+
 
 Part = Any  # a chart that becomes part of a figure: Altair's own types do not survive its chains of methods
 
@@ -101,7 +133,7 @@ def frame_text(
     chart: Part, title: str, notes: Iterable[str], *, width: int, description: str | None = None
 ) -> ChartType:
     """The chart with a title and notes, wrapped to ``width`` pixels, and the look that all figures share."""
-    said = [views.printable(note) for note in notes]
+    said, look = [views.printable(note) for note in notes], _look_now.get()
     heading = alt.TitleParams(
         text=_wrap([title], width, TITLE_SIZE),
         subtitle=_wrap(said, width, NOTE_SIZE),
@@ -118,9 +150,9 @@ def frame_text(
     )
     # In one go: each call that changes a chart copies it whole, with its data.
     framed: ChartType = chart.properties(
-        title=heading,
+        **({} if look.bare else {"title": heading}),
         description=description or title,
-        padding=dict.fromkeys(("left", "right", "top", "bottom"), PADDING),  # a page that embeds it may add to one
+        padding=dict.fromkeys(("left", "right", "top", "bottom"), 1 if look.bare else PADDING),  # a page may add to one
         background="white",
         config=_look(),
     )
@@ -145,8 +177,9 @@ def _whose(models: Sequence[ModelAudit]) -> str:
 def _look() -> alt.Config:
     text: dict[str, Any] = {"labelFontSize": TEXT_SIZE, "titleFontSize": TEXT_SIZE}
     plain: dict[str, Any] = {**text, "titleFontWeight": "normal", "labelLimit": NAME_LIMIT}
+    font = _look_now.get().font
     return alt.Config(
-        font=FONT,
+        font=font,
         axis=alt.AxisConfig(
             **plain,
             labelColor=INK,
@@ -162,7 +195,7 @@ def _look() -> alt.Config:
         legend=alt.LegendConfig(**plain, symbolStrokeWidth=2, symbolSize=90),
         header=alt.HeaderConfig(**text),
         title=alt.TitleConfig(fontSize=TEXT_SIZE, fontWeight="bold", anchor="start", frame="group", color=INK),
-        text=alt.MarkConfig(font=FONT, fontSize=TEXT_SIZE, color=INK),
+        text=alt.MarkConfig(font=font, fontSize=TEXT_SIZE, color=INK),
     )
 
 

@@ -108,7 +108,7 @@ def _row(model: ModelAudit, entry: ClassResult, *, worst: bool, drawn: bool) -> 
         also = entry.shrunken if small else None
         look = "worst" if worst and not shares else "beside" if shares else "main"
         score += page_charts.bar(entry.score, entry.interval, model.score.range[1], look, also)
-    shrunken = [views.number(entry.shrunken, views.digits_of(model.score))] if _shrunken(model) else []
+    shrunken = [views.score_text(model, entry.shrunken)] if _shrunken(model) else []  # a certificate: rounded down
     confused = "–"
     if entry.confused_with is not None:
         confused = f"{shorten(entry.confused_with)} ({views.percent(entry.confused_share)})"
