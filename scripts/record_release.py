@@ -1,6 +1,7 @@
 """Keep what this version writes, and what is public in it, as test data for all that come: ``tests/golden/released``.
 
-Part of a release, once its version is set (``docs/releasing.md``). The files are small: eight digits a class, too few to show a repair.
+Part of a release, once its version is set (``docs/releasing.md``). The files are small: eight digits a class,
+which are too few to show a repair.
 """
 
 import json
