@@ -220,9 +220,7 @@ def test_probabilities_that_were_rounded_in_float32_and_widened_are_rounded_prob
 def test_a_frame_and_a_series_of_other_rows_are_refused():
     pandas = pytest.importorskip("pandas")
     frame, labels = pandas.DataFrame(LOGITS, index=["a", "b"]), pandas.Series([0, 2], index=["b", "a"])
-    with pytest.raises(
-        SamplesError, match=r"different indices, .*\[logits\.index\], or labels\.to_numpy\(\)"
-    ):
+    with pytest.raises(SamplesError, match=r"different indices, .*\[logits\.index\], or labels\.to_numpy\(\)"):
         Samples.of(frame, labels)
     assert Samples.of(frame, labels.loc[frame.index]).labels.tolist() == [2, 0]
     assert Samples.of(frame, labels.to_numpy()).labels.tolist() == [0, 2]

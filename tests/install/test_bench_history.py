@@ -1,0 +1,44 @@
+"""Benchmarks over time: what is read, what counts as worse, and the page."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+import history  # noqa: E402
+
+PAGE = "## One\n\n| ratio |  |\n| --- | --: |\n| scoring / reading | {} |\n| a loop / scoring | {} (≥ 5 asked: met) |\n"
+
+
+def test_the_ratios_of_the_page_that_is_kept_are_found():
+    found = history.ratios((BENCHMARKS / "results.md").read_text(encoding="utf-8"))
+    assert len(found) >= 8
+    assert all(value > 0 for value in found.values())
+
+
+@pytest.mark.parametrize(("scoring", "loop", "code"), [(1.19, 8.1, 0), (1.21, 10, 1), (1.0, 7.9, 1), (0.5, 20, 0)])
+def test_a_fifth_worse_fails_in_either_direction(tmp_path, capsys, scoring, loop, code):
+    written = tmp_path / "results.md"
+    for night, (first, second) in enumerate([(1.0, 10), (1.0, 10), (9.0, 1)]):  # one odd night is not the median
+        written.write_text(PAGE.format(first, second), encoding="utf-8")
+        history.main(tmp_path / "nights", written, f"2026-01-0{night + 1}")
+    written.write_text(PAGE.format(scoring, loop), encoding="utf-8")
+    assert history.main(tmp_path / "nights", written, "2026-01-04") == code
+    assert len(list((tmp_path / "nights").glob("*.json"))) == 4
+    assert json.loads((tmp_path / "nights/2026-01-04.json").read_text())["One: a loop / scoring"] == loop
+
+
+def test_the_page_draws_every_night(tmp_path):
+    drawn = history.page({"2026-01-01": {"a: x / y": 1.0}, "2026-01-02": {"a: x / y": 2.0, "b: <z> / y": 1.0}})
+    assert "<z>" not in drawn
+    points = drawn.partition("points='")[2].partition("'")[0].split()
+    assert points == ["10.0,50.0", "590.0,10.0"]
+
+
+def test_a_page_without_ratios_is_told(tmp_path, capsys):
+    (tmp_path / "results.md").write_text("nothing")
+    assert history.main(tmp_path / "nights", tmp_path / "results.md", "2026-01-01") == 2
+    assert "holds no ratio" in capsys.readouterr().out

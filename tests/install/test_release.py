@@ -1,0 +1,99 @@
+"""What a release rests on: workflows whose parts cannot change, dependencies without known holes, files that agree."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gfscore import __version__
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+WORKFLOWS = [ROOT / "action.yml", *sorted((ROOT / ".github" / "workflows").glob("*.yml"))]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_named_by_hash_and_version(path):
+    for line in re.findall(r"uses: .*", path.read_text(encoding="utf-8")):
+        assert re.fullmatch(r"uses: [\w.-]+/[\w.-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", line), line
+
+
+def test_an_action_has_one_hash_everywhere():
+    found = {tuple(use.split("@")) for path in WORKFLOWS for use in re.findall(r"uses: (\S+)", path.read_text())}
+    assert len(found) == len({name for name, _ in found})
+
+
+@pytest.mark.parametrize("path", WORKFLOWS[1:], ids=lambda path: path.name)
+def test_workflows_are_read_only_unless_they_publish(path):
+    yaml = pytest.importorskip("yaml")
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    for name, job in workflow["jobs"].items():
+        assert "timeout-minutes" in job, name
+        assert ("permissions" in job) == (name in ("publish", "deploy")), name
+        needed = job.get("needs", [])
+        assert set([needed] if isinstance(needed, str) else needed) <= set(workflow["jobs"])
+
+
+def test_the_action_installs_what_the_tests_ran_with():
+    assert 'pip install --quiet -c "$GITHUB_ACTION_PATH/constraints.txt"' in (ROOT / "action.yml").read_text()
+
+
+def test_torch_has_no_known_way_around_weights_only():
+    """2.10 is the first without CVE-2026-24747 (docs/decisions/0001-dependencies.md)."""
+    floors = [
+        each for extra in PROJECT["optional-dependencies"].values() for each in extra if each.startswith("torch>=")
+    ]
+    assert floors
+    for floor in floors:
+        assert tuple(map(int, floor.removeprefix("torch>=").split("."))) >= (2, 10)
+
+
+def test_versions_agree():
+    assert f"version: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_the_image_runs_as_nobody_in_particular_and_says_whether_it_lives():
+    lines = (ROOT / "Containerfile").read_text(encoding="utf-8").splitlines()
+    steps = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
+    words = [word for word, _ in steps]
+    assert set(words) <= {"FROM", "COPY", "RUN", "USER", "WORKDIR", "ENV", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
+    assert words[0] == "FROM"
+    said = dict(steps)
+    assert said["USER"] == "gfscore"
+    assert words.index("USER") > max(
+        place for place, word in enumerate(words) if word == "RUN"
+    )  # no step after it as root
+    assert "-c /source/constraints.txt" in next(text for word, text in steps if word == "RUN")
+    assert "gfscore --version" in said["HEALTHCHECK"]
+    for _, text in (step for step in steps if step[0] == "COPY"):
+        assert all((ROOT / name).exists() for name in text.split()[:-1])
+    extras = re.search(r"\[(.*?)\]", next(text for word, text in steps if word == "RUN"))[1]
+    assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
+
+
+def test_every_module_is_imported_where_there_is_no_fcntl(tmp_path):
+    """As on Windows, by a stand-in: nothing at the top of a module may need what only Unix has."""
+    import subprocess
+    import sys
+
+    code = """
+        import importlib, pkgutil, sys
+        for name in ("fcntl", "pwd", "grp", "resource", "termios", "pty"):
+            sys.modules[name] = None
+        import gfscore
+        skipped = ("dashboard", "integrations", "__main__")
+        for found in pkgutil.walk_packages(gfscore.__path__, "gfscore."):
+            if not any(part in found.name for part in skipped):
+                try:
+                    importlib.import_module(found.name)
+                except gfscore.errors.MissingExtraError:
+                    pass
+                except ModuleNotFoundError as error:
+                    assert error.name not in ("fcntl", "pwd", "grp", "resource", "termios", "pty"), (found.name, error)
+    """
+    import textwrap
+
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
