@@ -191,7 +191,7 @@ def print_counts(truths: list[Truth]) -> None:
         )
 
 
-def print_times(network: Network, truth: Truth, cache: Path, store: Store) -> None:
+def print_times(network: Network, truth: Truth, cache: Path) -> None:
     """Processor time of all that it takes to know every class, against attacking as many as plain intervals need.
 
     The time of each attack on an image is what the truth took, in batches of one size (``attacked_truth.py``): of the
@@ -241,7 +241,7 @@ def main() -> None:
         outcomes = Outcomes.load(said.cache / place / f"{name}.json", sizes)
         truth = truth_of(network, outcomes, store)
         if said.what == "time":
-            print_times(network, truth, said.cache, store)
+            print_times(network, truth, said.cache)
             return
         waiting = [
             len(outcomes.waiting(np.flatnonzero(truth.withstood).tolist(), FEW_SIZE, stage, downwards=True))

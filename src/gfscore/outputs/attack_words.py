@@ -13,6 +13,13 @@ def attack_title(attack: str, norm: str, eps: float) -> str:
     return f"{ATTACKS.get(attack, attack)}, {views.norm_text(norm)} {views.eps_text(eps, norm)}"
 
 
+def kinder(attack: str) -> list[str]:
+    """What must be said of an attack that leaves more than AutoAttack does: a sentence, or nothing."""
+    if attack != "pgd":
+        return []
+    return ["PGD is a first look: AutoAttack breaks some points more, and radii may be nearer to it than PGD is."]
+
+
 def count_text(part: AttackedPart) -> str:
     """How many images of a class were attacked, of how many that might have withstood."""
     return f"{part.attacked:,} of {part.right - part.fallen:,}"

@@ -286,6 +286,7 @@ def _cross_check(model: ModelAudit, found: CrossCheck, console: Console) -> Rend
             else attack_words.few_sentences(found, found.few, PLURALS[model.partition])
         ),
         f"Classes ranked as under attack (Spearman): {', '.join(alike)}.",
+        *attack_words.kinder(found.attack),
         f"First-order radii: {found.first_order}.",
     ]
     if found.seconds:
