@@ -172,6 +172,11 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f}"
 
 
+def between(interval: list[float]) -> str:
+    """An interval in percent, rounded outward."""
+    return f"[{np.floor(100 * interval[0]):.0f}, {np.ceil(100 * interval[1]):.0f}]"
+
+
 def spread(values: list[float]) -> str:
     """Mean of the seeds, and the lowest and highest where there are several."""
     mean = percent(float(np.mean(values)))
@@ -195,7 +200,10 @@ def print_table(what: str, rows: dict[str, list[dict]]) -> None:
             intervals = "; ".join(f"[{percent(row['weak'][2])}, {percent(row['weak'][3])}]" for row in told)
             cells += [f"{spread(ends[0])} → {spread(ends[1])}", intervals, f"{shown} of {len(told)}"]
         for name in ("worst", "mean", "clean"):
-            cells.append(f"{spread([row[name][0] for row in told])} → {spread([row[name][1] for row in told])}")
+            ends = [spread([row[name][place] for row in told]) for place in (0, 1)]
+            if name == "worst" and len(told) == 1:
+                ends = [f"{end} {between(told[0]['worst_interval'][place])}" for place, end in enumerate(ends)]
+            cells.append(" → ".join(ends))
         cells.append(f"{sum(row['gained'] for row in found)} of {len(found)}")
         cells.append(f"{np.mean([row['seconds'] for row in found]):.0f}")
         print(f"| {' | '.join(cells)} |")

@@ -35,7 +35,7 @@ EXAMPLES: Final = {
     "gfscore check --model net.onnx --data images.npz --autoattack --norm linf --eps 2/255",
     "repair": "gfscore repair net.onnx --data images.npz --preset cifar10 --eps 2/255 --max-loss 0.1\n"
     "gfscore repair net.onnx --data images.npz --preset cifar10 --attack apgd --attacked 100\n"
-    "gfscore repair net.onnx --data images.npz --train-data train.npz --method faal --eps 2/255 --epochs 10\n"
+    "gfscore repair net.onnx --data images.npz --train-data train.npz --method faal --eps 2/255\n"
     "gfscore repair logits.npz",
     "leaderboard": "gfscore leaderboard a/audit.json b/audit.json c/audit.json\n"
     "gfscore leaderboard runs/* --eps 4/255 --out board.html --out board.csv --out ranks.png",

@@ -44,6 +44,8 @@ def training_step(run: Run, recipe: Recipe, n_train: int, n_held: int) -> Step:
     once = Recipe(**{**asdict(recipe), "epochs": 1})
     n_weights = sum(each.numel() for each in trainable_copy(run).parameters())
 
+    rows = np.arange(min(n_train, run.n_samples))  # of the data, for the trial: training images may be elsewhere
+
     def measure(few: Run, watch: Stopwatch) -> None:
         part = PartOfRun(run=few, rows=np.arange(few.n_samples))
         trainer = Trainer(
@@ -56,8 +58,8 @@ def training_step(run: Run, recipe: Recipe, n_train: int, n_held: int) -> Step:
 
     return Step(
         what=f"training ({recipe.method})",
-        images=n_train,
-        rows=np.arange(run.n_samples),
+        images=len(rows),
+        rows=rows,
         measure=measure,
         amount=lambda _tried: Amount(work=backward, forward=forward, backward=backward, are="at most"),
         bytes_written=4 * KEPT * n_weights,
