@@ -21,7 +21,7 @@ from gfscore.training.checkpoints import read_checkpoint, write_checkpoint
 from gfscore.training.class_statistics import ClassStatistics, Tally
 from gfscore.training.inner_attack import InnerAttack
 from gfscore.training.methods import Batch, Strategy
-from gfscore.training.methods.base import worst_of
+from gfscore.training.methods.strategy import worst_of
 from gfscore.training.recipes import HELD_IMAGES, WATCHED_IMAGES, Recipe
 from gfscore.training.resuming import pack_run, unpack_run
 from gfscore.training.trained import Epoch, Trained, is_collapse
@@ -173,7 +173,7 @@ class Trainer:
         return points | {"attacked": attack.move(self.torch, self.module, images, target, sizes).detach()}
 
     def _loss(self, batch: Batch, logits: dict[str, Any], target: Any) -> Any:
-        """The common shape of all methods: see :mod:`~gfscore.training.methods.base`."""
+        """The common shape of all methods: see :mod:`~gfscore.training.methods.strategy`."""
         torch, strategy = self.torch, self.strategy
         terms, cross_entropy = strategy.terms(batch), torch.nn.functional.cross_entropy
         some = next(iter(logits.values()))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gfscore.training.methods.base import BETA, Batch, Needs, Strategy, Terms, zeros
+from gfscore.training.methods.strategy import BETA, Batch, Needs, Strategy, Terms, zeros
 
 
 class Bat(Strategy):

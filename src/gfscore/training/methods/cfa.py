@@ -4,7 +4,7 @@ import numpy as np
 
 from gfscore.arrays import FloatArray
 from gfscore.training.class_statistics import ClassStatistics
-from gfscore.training.methods.base import BETA, Batch, Strategy, Terms, worst_of, zeros
+from gfscore.training.methods.strategy import BETA, Batch, Strategy, Terms, worst_of, zeros
 
 
 class Cfa(Strategy):

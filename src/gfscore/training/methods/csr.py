@@ -4,7 +4,7 @@ import numpy as np
 
 from gfscore.arrays import FloatArray
 from gfscore.training.class_statistics import ClassStatistics
-from gfscore.training.methods.base import Batch, Needs, Strategy, Terms, ones
+from gfscore.training.methods.strategy import Batch, Needs, Strategy, Terms, ones
 
 SHARE, LOWEST, RANGE = 0.3, 0.01, 2.0
 

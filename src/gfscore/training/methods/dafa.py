@@ -4,7 +4,7 @@ import numpy as np
 
 from gfscore.arrays import FloatArray
 from gfscore.training.class_statistics import ClassStatistics
-from gfscore.training.methods.base import Batch, Strategy, Terms, ones, zeros
+from gfscore.training.methods.strategy import Batch, Strategy, Terms, ones, zeros
 
 
 class Dafa(Strategy):

@@ -6,7 +6,7 @@ import numpy as np
 
 from gfscore.arrays import FloatArray
 from gfscore.training.class_statistics import ClassStatistics
-from gfscore.training.methods.base import Batch, Needs, Strategy, Terms, zeros
+from gfscore.training.methods.strategy import Batch, Needs, Strategy, Terms, zeros
 
 MOST = 0.5  # that multipliers of one kind may sum to
 

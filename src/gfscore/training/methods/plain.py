@@ -1,6 +1,6 @@
 """AT and TRADES: adversarial training that treats all classes alike, the baselines of every other method."""
 
-from gfscore.training.methods.base import Batch, Needs, Strategy, Terms, ones, zeros
+from gfscore.training.methods.strategy import Batch, Needs, Strategy, Terms, ones, zeros
 
 
 class PlainTraining(Strategy):

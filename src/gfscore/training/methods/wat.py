@@ -5,7 +5,7 @@ import numpy as np
 from gfscore.arrays import FloatArray
 from gfscore.training.class_statistics import ClassStatistics
 from gfscore.training.class_weights import Ball, worst_weights
-from gfscore.training.methods.base import Batch, Needs, Strategy, Terms, zeros
+from gfscore.training.methods.strategy import Batch, Needs, Strategy, Terms, zeros
 
 
 class Wat(Strategy):
