@@ -30,7 +30,9 @@ class CheckOptions(Options):
     autoattack: Annotated[bool, Word(help="Measure accuracy under AutoAttack of each class, beside the scores.")] = (
         False
     )
-    quick: Annotated[bool, Word(help="Attack by PGD instead of AutoAttack: a first look, some points too kind.")] = False
+    quick: Annotated[bool, Word(help="Attack by PGD instead of AutoAttack: a first look, some points too kind.")] = (
+        False
+    )
     budget: Annotated[
         int | None,
         Word(
