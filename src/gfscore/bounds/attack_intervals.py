@@ -74,7 +74,7 @@ def attack_intervals(
     >>> rows = rng.permutation(400)[:100]
     >>> found = attack_intervals(truth, codes, 2, attacked=rows, outcomes=truth[rows])
     >>> found.estimates.round(2), found.lower, found.upper, found.worst_set
-    (array([0.27, 0.57]), array([0.185, 0.49 ]), array([0.345, 0.665]), array([0]))
+    (array([0.27, 0.57]), array([0.185, 0.485]), array([0.35, 0.67]), array([0]))
     """
     check_level(delta)
     if target not in TARGETS:

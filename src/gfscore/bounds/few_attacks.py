@@ -176,7 +176,7 @@ def place_bets(part: Spared) -> Bets:
     >>> truth, attacked = np.arange(160) < 80, attack_order(np.ones(160))[:50]
     >>> with_predictions = place_bets(Spared.of(truth, attacked, truth[attacked], size=200))
     >>> round(with_predictions.estimate, 3), with_predictions.ends(0.025, 0.025)
-    (0.399, (0.35, 0.45))
+    (0.399, (0.345, 0.455))
     >>> place_bets(Spared.of(np.full(160, 0.5), attacked, truth[attacked], size=200)).ends(0.025, 0.025)
     (0.275, 0.545)
     """
