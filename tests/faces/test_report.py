@@ -11,6 +11,7 @@ from measuring import faults
 import gfscore
 from gfscore import Options, Samples, audit_models, views
 from gfscore.outputs import report, robust_words, sentences
+from gfscore.outputs.report.class_table import headings
 from gfscore.outputs.report.key_sentences import key_sentences
 from gfscore.paper import published, published_audit
 from gfscore.results import Audit, CrossCheck, Metric
@@ -319,6 +320,10 @@ def look_at(audit, opened, open_page, artefact):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"  # never dark
     assert page.locator("button:visible, input:visible, details:visible").count() == 0
     for place, model in enumerate(audit.models):
+        printed_heads = page.locator(f"#m{place} table.classes thead th").evaluate_all(
+            "heads => heads.map(e => JSON.parse(getComputedStyle(e, '::after').content))"
+        )
+        assert printed_heads == list(headings(model))  # the text of the buttons that paper does not show
         shown = len(model.classes) if len(model.classes) <= 100 else 25
         lowest = [views.printable(entry.name) for entry in robust_words.by_robustness(model)[:shown]]
         assert column(page, 1, place) == lowest
@@ -366,9 +371,9 @@ def test_what_attacks_and_refuters_found_is_in_the_table_and_in_the_sentences(op
     why = page.locator(".why").text_content()
     assert "Under autoattack (Linf, eps = 0.1) 61.0 % [50.0 %, 70.0 %] of 40 samples keep their true class." in why
     assert "Radius reading refuted on 61.0 % of samples (40 tried, by bisection). There the model is fooled" in why
-    headings = page.locator("table.classes thead th").all_text_contents()
-    assert headings[1] == "radii refuted"
-    assert headings[4] == "accuracy under autoattack"
+    heads = page.locator("table.classes thead th").all_text_contents()
+    assert heads[1] == "radii refuted"
+    assert heads[4] == "accuracy under autoattack"
     assert column(page, 2)[0] == "61.0 % [50.0 %, 70.0 %]"
 
 
