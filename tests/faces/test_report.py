@@ -1,12 +1,15 @@
 """The report in a real browser: complete without script, readable on every screen and on paper, no name is markup."""
 
+import json
 import re
+from decimal import Decimal
 from functools import cache
 
 import numpy as np
 import pytest
 from many_models import many_models
 from measuring import faults
+from page_reading import Shown, numbers_shown, source
 
 import gfscore
 from gfscore import Options, Samples, audit_models, views
@@ -30,6 +33,7 @@ HOSTILE = [
 ]
 MODELS = ("north", "south", "west")
 SHOWN = 0.5e-3 + 1e-9  # a number with three digits, rounded once
+FEWER = "fewer than 100 samples"  # which classes have a shrunken score: no result
 MEGABYTES = 1e6
 PAPER = {"width": 680, "height": 1000}  # pixels of a sheet of A4 between its margins
 HEADINGS = re.compile(rb"/Dest \[\d+ 0 R /XYZ [\d.]+ ([\d.]+) ")  # of a printed page's outline: how high one stands
@@ -114,6 +118,35 @@ def test_everything_stands_without_scripts(open_page, opened, artefact):
     assert page.locator("table.heat tbody tr").count() == 3
     assert page.locator("button, input, select, details, .need-js:visible").count() == 0
     page.screenshot(path=artefact("page.png"), full_page=True)
+
+
+def unknown_numbers(page, audit: Audit, folder) -> list[Shown]:
+    """Numbers that the page shows and the audit's file does not hold where they should be."""
+    audit.save(folder / "audit.json")
+    file = json.loads((folder / "audit.json").read_text(), parse_float=Decimal, parse_int=Decimal)
+    made = audit.provenance
+    texts = [model.name for model in audit.models]
+    texts += [f"{name} {getattr(made, name)}" for name in ("gfscore", "python", "numpy", "scipy")]
+    shown = list(numbers_shown(page, [*texts, file["provenance"]["created"], FEWER]))
+    assert len(shown) > 800
+    return [each for each in shown if not each.is_one_of(source(each, file))]
+
+
+def test_every_number_is_one_of_the_file_rounded_once(open_page, opened, tmp_path):
+    audit = many_models(3, 10)
+    page = opened(audit, open_page(java_script_enabled=False))
+    assert unknown_numbers(page, audit, tmp_path) == []
+
+
+def test_a_number_that_is_not_in_the_file_would_be_seen(open_page, opened, tmp_path):
+    audit = many_models(3, 10)
+    first = audit.models[0]
+    changed = first.classes[0].model_copy(update={"score": first.classes[0].score + 0.002, "accuracy": 0.123})
+    wrong = first.model_copy(update={"classes": (changed, *first.classes[1:])})
+    page = opened(audit.model_copy(update={"models": (wrong, *audit.models[1:])}), open_page(java_script_enabled=False))
+    found = unknown_numbers(page, audit, tmp_path)
+    assert {(each.model, each.table, each.row) for each in found if each.table} == {(0, "classes", changed.name)}
+    assert {Decimal("0.123"), Decimal(f"{changed.score:.3f}")} <= {each.value for each in found}
 
 
 def test_the_page_runs_no_script_but_its_own(opened):
