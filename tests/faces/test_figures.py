@@ -18,6 +18,7 @@ from gfscore.jobs.plan import audit_radii
 from gfscore.outputs.figures import (
     FIGURES,
     SUFFIXES,
+    attack_agreement,
     class_heatmap,
     class_picker,
     disparity_bars,
@@ -32,10 +33,22 @@ from gfscore.outputs.figures import (
     save,
     side_by_side,
 )
+from gfscore.outputs.figures.attack_agreement import NAMED
 from gfscore.outputs.figures.model_ranks import Box, place_labels
 from gfscore.outputs.figures.style import TEXT_SIZE, width_of
 from gfscore.paper import published_audit
-from gfscore.results import Audit, Calibration, Curves, ModelAudit, Robustness, Rung
+from gfscore.results import (
+    AttackedPart,
+    Audit,
+    Calibration,
+    CrossCheck,
+    Curves,
+    FewAttacks,
+    Metric,
+    ModelAudit,
+    Robustness,
+    Rung,
+)
 from gfscore.temperature.curve import ALL_CLASSES, LOWEST_CLASSES
 
 TEMPERATURES = [0.1, 0.3, 1.0, 3.0, 10.0]
@@ -59,6 +72,28 @@ def with_temperatures(audit: Audit) -> Audit:
     if not any(model.robustness for model in models):
         models = [model.model_copy(update={"robustness": made_up_robustness(model)}) for model in models]
     return audit.model_copy(update={"models": tuple(models), "calibration": calibration})
+
+
+def complete(audit: Audit) -> Audit:
+    """The audit with all that some figure needs: temperatures, robust accuracies and an attack at the eps of these."""
+    full = with_temperatures(audit)
+    return full.model_copy(update={"models": tuple(map(made_up_attack, full.models))})
+
+
+def made_up_attack(model: ModelAudit) -> ModelAudit:
+    """The model attacked at the eps of its robust accuracies: a tenth less is left than they say."""
+    robust = model.robustness
+    if robust is None:
+        return model
+    left = [Metric(value=0.9 * part.value, interval=(0.8 * part.value, part.value)) for part in robust.headline.classes]
+    whole = Metric(value=0.9 * robust.headline.value, interval=(0.0, 1.0))
+    check = CrossCheck(
+        attack="autoattack", norm=robust.norm, eps=robust.eps, n=robust.n, accuracy=whole, delta=0.05, seconds={},
+        scores={}, agreement={},
+    )  # fmt: skip
+    pairs = zip(model.classes, left, strict=True)
+    classes = tuple(entry.model_copy(update={"attacked": share}) for entry, share in pairs)
+    return model.model_copy(update={"cross_check": check, "classes": classes})
 
 
 def made_up_robustness(model: ModelAudit, *, norm: str = "linf", n: int | None = None) -> Robustness:
@@ -132,7 +167,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "result"), CASES)
 def test_every_figure_can_be_seen_and_names_what_it_shows(name, result, results, tmp_path):
-    audit = with_temperatures(results[result])
+    audit = complete(results[result])
     chart = drawn(name, audit)
     picture = Image.open(io.BytesIO(written(chart, tmp_path / "figure.png"))).convert("L")
     assert 350 < picture.width < 1400
@@ -167,6 +202,8 @@ def expected_names(name: str, audit: Audit) -> list[str]:
         return [f"worst: {first.robustness.headline.worst}"[:18], "all samples"]
     if name == "robustness-models":
         return [f"{model.name}: "[:20] for model in audit.models if model.robustness is not None]
+    if name == "attacked":
+        return [highest[:12], lowest[:12]] if len(first.classes) <= NAMED else []
     if name in ("disparity", "robustness-rdi", "reranking", "noise"):
         return [top.name]
     return []
@@ -224,13 +261,13 @@ def test_one_model_is_not_warned_of_others(results):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_no_figure_takes_a_score_for_protection(name, results):
-    text = drawn(name, with_temperatures(results["zoo"])).to_json().lower()
+    text = drawn(name, complete(results["zoo"])).to_json().lower()
     assert not re.search(r"how robust|well protected|best protected|is better", text)
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_pages_work_offline(name, results, tmp_path):
-    audit = with_temperatures(results["zoo"])
+    audit = complete(results["zoo"])
     page = written(drawn(name, audit), tmp_path / "figure.html").decode()
     assert not re.search(r"""<(?:script|link|img|iframe)[^>]+(?:src|href)\s*=\s*["']?(?:https?:)?//""", page)
     assert "default-src 'none'" in page  # so that the browser refuses what the library might ask for
@@ -262,7 +299,7 @@ def test_hostile_names_are_text(name, tmp_path):
     rng = np.random.default_rng(0)
     labels = np.arange(120) % len(HOSTILE)
     samples = {model: Samples.of(rng.normal(0, 2, (120, 6)), labels, class_names=HOSTILE) for model in HOSTILE[:3]}
-    audit = with_temperatures(audit_models(samples))
+    audit = complete(audit_models(samples))
     chart = drawn(name, audit)
     page = written(chart, tmp_path / "figure.html").decode()
     assert page.count("<script>") == page.count("</script>") == 2
@@ -297,6 +334,8 @@ def test_results_without_what_a_figure_needs_say_so(results):
         "temperature": "there are no scores by temperature in this result. Run gfscore audit on the logits.",
         "robustness-models": "this figure compares robust accuracies of at least 2 models; this result has 1. "
         "Audit several with --model.",
+        "attacked": "this figure sets what radii predict against an attack, and this result lacks one of them. "
+        "Run gfscore check --autoattack --budget N.",
     }.items():
         with pytest.raises(ResultError) as caught:
             drawn(name, one)
@@ -306,6 +345,48 @@ def test_results_without_what_a_figure_needs_say_so(results):
     assert str(caught.value) == (
         "this result has no noise floor to draw. Run gfscore audit on the logits, which computes it."
     )
+
+
+class TestAttackAgreement:
+    """What radii predict against what an attack left: the points are the result's."""
+
+    def points(self, chart) -> list[tuple]:
+        spec = chart.to_dict()
+        (layer,) = (each for each in spec["layer"] if each["mark"]["type"] == "point")
+        rows = spec["datasets"][layer["data"]["name"]] if "name" in layer["data"] else layer["data"]["values"]
+        return [tuple(row[key] for key in ("name", "predicted", "attacked", "low", "high")) for row in rows]
+
+    def test_points_are_shares_of_the_result_at_the_eps_of_the_attack(self):
+        model = complete(few_samples(["m"])).model
+        predicted = [part.value for part in model.robustness.at(model.cross_check.eps).classes]
+        assert self.points(attack_agreement(model)) == [
+            (entry.name, share, entry.attacked.value, *entry.attacked.interval)
+            for entry, share in zip(model.classes, predicted, strict=True)
+        ]
+        assert "Lines: intervals of what the attack leaves; all hold together with probability 0.95." in notes(
+            attack_agreement(model)
+        )
+
+    def test_of_few_attacks_both_shares_stand_there(self):
+        model = complete(few_samples(["m"])).model
+        parts = tuple(
+            AttackedPart(
+                name=entry.name, n=5, right=4, attacked=2, mistaken=1, value=0.3, interval=(0.1, 0.6), predicted=p
+            )
+            for entry, p in zip(model.classes, (0.2, 0.4, 0.8), strict=True)
+        )
+        few = FewAttacks.model_construct(classes=parts)
+        spared = model.model_copy(update={"cross_check": model.cross_check.model_copy(update={"few": few})})
+        assert self.points(attack_agreement(spared)) == [
+            (entry.name, p, 0.3, 0.1, 0.6) for entry, p in zip(model.classes, (0.2, 0.4, 0.8), strict=True)
+        ]
+
+    @pytest.mark.parametrize("change", [{"norm": "l2"}, {"eps": 3 / 255}])
+    def test_radii_of_another_norm_or_eps_predict_nothing(self, change):
+        model = complete(few_samples(["m"])).model
+        other = model.model_copy(update={"cross_check": model.cross_check.model_copy(update=change)})
+        with pytest.raises(ResultError, match="and this result lacks one of them"):
+            attack_agreement(other)
 
 
 class TestRobustCurves:
@@ -488,7 +569,7 @@ def test_a_single_model_is_not_compared(result, results):
 def test_groups_are_not_called_classes(name, tmp_path):
     models = few_samples(["a", "b"]).models
     grouped = [model.model_copy(update={"partition": "group"}) for model in models]
-    audit = with_temperatures(few_samples(["a", "b"]).model_copy(update={"models": tuple(grouped)}))
+    audit = complete(few_samples(["a", "b"]).model_copy(update={"models": tuple(grouped)}))
     text = " ".join(re.findall(r">([^<]+)<", written(drawn(name, audit), tmp_path / "figure.svg").decode()))
     assert "group" in text
     assert "class" not in text
@@ -535,9 +616,10 @@ def test_the_command_draws_all_that_apply(results, tmp_path, capsys):
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert "heatmap.svg" in names
     assert "forest-Wu2020.svg" in names
-    assert len(names) == 17 + len(FIGURES) - 5  # a forest for each model; no noise floor, temperature or radii
+    assert len(names) == 17 + len(FIGURES) - 6  # a forest for each model; no noise floor, temperature, radii or attack
     assert "Left out: noise: this result has no noise floor" in printed
     assert "Left out: temperature of 17 models: there are no scores by temperature" in printed
+    assert "Left out: attacked of 17 models: this figure sets what radii predict against an attack" in printed
     assert printed.count("Written: ") == len(names)
 
 

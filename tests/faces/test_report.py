@@ -1,16 +1,20 @@
 """The report in a real browser: complete without script, readable on every screen and on paper, no name is markup."""
 
+import json
 import re
+from decimal import Decimal
 from functools import cache
 
 import numpy as np
 import pytest
 from many_models import many_models
 from measuring import faults
+from page_reading import Shown, numbers_shown, source
 
 import gfscore
 from gfscore import Options, Samples, audit_models, views
 from gfscore.outputs import report, robust_words, sentences
+from gfscore.outputs.report.class_table import headings
 from gfscore.outputs.report.key_sentences import key_sentences
 from gfscore.paper import published, published_audit
 from gfscore.results import Audit, CrossCheck, Metric
@@ -29,6 +33,7 @@ HOSTILE = [
 ]
 MODELS = ("north", "south", "west")
 SHOWN = 0.5e-3 + 1e-9  # a number with three digits, rounded once
+FEWER = "fewer than 100 samples"  # which classes have a shrunken score: no result
 MEGABYTES = 1e6
 PAPER = {"width": 680, "height": 1000}  # pixels of a sheet of A4 between its margins
 HEADINGS = re.compile(rb"/Dest \[\d+ 0 R /XYZ [\d.]+ ([\d.]+) ")  # of a printed page's outline: how high one stands
@@ -113,6 +118,35 @@ def test_everything_stands_without_scripts(open_page, opened, artefact):
     assert page.locator("table.heat tbody tr").count() == 3
     assert page.locator("button, input, select, details, .need-js:visible").count() == 0
     page.screenshot(path=artefact("page.png"), full_page=True)
+
+
+def unknown_numbers(page, audit: Audit, folder) -> list[Shown]:
+    """Numbers that the page shows and the audit's file does not hold where they should be."""
+    audit.save(folder / "audit.json")
+    file = json.loads((folder / "audit.json").read_text(), parse_float=Decimal, parse_int=Decimal)
+    made = audit.provenance
+    texts = [model.name for model in audit.models]
+    texts += [f"{name} {getattr(made, name)}" for name in ("gfscore", "python", "numpy", "scipy")]
+    shown = list(numbers_shown(page, [*texts, file["provenance"]["created"], FEWER]))
+    assert len(shown) > 800
+    return [each for each in shown if not each.is_one_of(source(each, file))]
+
+
+def test_every_number_is_one_of_the_file_rounded_once(open_page, opened, tmp_path):
+    audit = many_models(3, 10)
+    page = opened(audit, open_page(java_script_enabled=False))
+    assert unknown_numbers(page, audit, tmp_path) == []
+
+
+def test_a_number_that_is_not_in_the_file_would_be_seen(open_page, opened, tmp_path):
+    audit = many_models(3, 10)
+    first = audit.models[0]
+    changed = first.classes[0].model_copy(update={"score": first.classes[0].score + 0.002, "accuracy": 0.123})
+    wrong = first.model_copy(update={"classes": (changed, *first.classes[1:])})
+    page = opened(audit.model_copy(update={"models": (wrong, *audit.models[1:])}), open_page(java_script_enabled=False))
+    found = unknown_numbers(page, audit, tmp_path)
+    assert {(each.model, each.table, each.row) for each in found if each.table} == {(0, "classes", changed.name)}
+    assert {Decimal("0.123"), Decimal(f"{changed.score:.3f}")} <= {each.value for each in found}
 
 
 def test_the_page_runs_no_script_but_its_own(opened):
@@ -319,6 +353,10 @@ def look_at(audit, opened, open_page, artefact):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"  # never dark
     assert page.locator("button:visible, input:visible, details:visible").count() == 0
     for place, model in enumerate(audit.models):
+        printed_heads = page.locator(f"#m{place} table.classes thead th").evaluate_all(
+            "heads => heads.map(e => JSON.parse(getComputedStyle(e, '::after').content))"
+        )
+        assert printed_heads == list(headings(model))  # the text of the buttons that paper does not show
         shown = len(model.classes) if len(model.classes) <= 100 else 25
         lowest = [views.printable(entry.name) for entry in robust_words.by_robustness(model)[:shown]]
         assert column(page, 1, place) == lowest
@@ -366,9 +404,9 @@ def test_what_attacks_and_refuters_found_is_in_the_table_and_in_the_sentences(op
     why = page.locator(".why").text_content()
     assert "Under autoattack (Linf, eps = 0.1) 61.0 % [50.0 %, 70.0 %] of 40 samples keep their true class." in why
     assert "Radius reading refuted on 61.0 % of samples (40 tried, by bisection). There the model is fooled" in why
-    headings = page.locator("table.classes thead th").all_text_contents()
-    assert headings[1] == "radii refuted"
-    assert headings[4] == "accuracy under autoattack"
+    heads = page.locator("table.classes thead th").all_text_contents()
+    assert heads[1] == "radii refuted"
+    assert heads[4] == "accuracy under autoattack"
     assert column(page, 2)[0] == "61.0 % [50.0 %, 70.0 %]"
 
 

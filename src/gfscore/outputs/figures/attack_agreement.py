@@ -9,6 +9,7 @@ from gfscore import views
 from gfscore.errors import PLURALS, ResultError
 from gfscore.outputs import attack_words
 from gfscore.outputs.figures import style
+from gfscore.outputs.figures.model_ranks import point_labels
 from gfscore.results import Audit, ModelAudit
 
 SIDE = 340
@@ -44,14 +45,14 @@ def attack_agreement(result: Audit | ModelAudit) -> ChartType:
         base.mark_rule(color=style.SKY, strokeWidth=2).encode(y=alt.Y("low:Q", **axis), y2="high:Q"),
         base.mark_point(filled=True, size=60, opacity=1, color=style.BLUE).encode(y=y, tooltip=tooltip),
     ]
+    side = style.px(SIDE)
     if len(rows) <= NAMED:
-        halos: tuple[dict[str, Any], ...] = (style.HALO, {})
-        layers += [base.mark_text(align="left", dx=7, **halo).encode(y=y, text="name:N") for halo in halos]
+        named = [{"name": row["name"], "x": row["predicted"], "y": row["attacked"]} for row in rows]
+        layers += point_labels(named, (0, 1), (0, 1), size=(side, side))
     notes = [
         f"Each point is one of {len(rows):,} {PLURALS[model.partition]}; on the dashed line both agree.",
         f"Lines: intervals of what the attack leaves; all hold together with probability {1 - check.delta:g}.",
     ]
-    side = style.px(SIDE)
     chart = alt.layer(*layers).properties(width=side, height=side)
     title = f"What radii predict for each {model.partition}, and what the attack left"
     return style.frame(chart, title, notes, models=[model], width=side + 120, settings=False)

@@ -57,7 +57,7 @@ def robustness_disparity(result: Audit | ModelAudit) -> ChartType:
     bounded = [model for model in models if model.aggregate_interval or model.rdi.interval]
     notes = [*([style.intervals_note(bounded, "Grey lines")] if bounded else []), *sentences.no_order(models)]
     if len(table) <= LABELLED:
-        layers += _labels(table, x_domain, y_domain)
+        layers += point_labels(table, x_domain, y_domain, size=(style.px(WIDTH), HEIGHT))
     chart = alt.layer(*layers).properties(width=style.px(WIDTH), height=HEIGHT)
     return style.frame(
         chart, "Score of each model against its disparity", notes, models=models, width=style.px(WIDTH) + 60
@@ -78,11 +78,13 @@ def _padded_range(table: Sequence[dict[str, Any]], axis: str) -> list[float]:
     return [low - margin, high + margin]
 
 
-def _labels(table: Sequence[dict[str, Any]], x_domain: Sequence[float], y_domain: Sequence[float]) -> list[style.Part]:
-    """Names beside their points, and a thin line where a name had to move away."""
-    x_unit, y_unit = (x_domain[1] - x_domain[0]) / style.px(WIDTH), (y_domain[1] - y_domain[0]) / HEIGHT
+def point_labels(
+    table: Sequence[dict[str, Any]], x_domain: Sequence[float], y_domain: Sequence[float], *, size: tuple[int, int]
+) -> list[style.Part]:
+    """Names beside their points, in a chart of so many pixels; and a thin line where a name had to move away."""
+    x_unit, y_unit = (x_domain[1] - x_domain[0]) / size[0], (y_domain[1] - y_domain[0]) / size[1]
     points = [((row["x"] - x_domain[0]) / x_unit, (y_domain[1] - row["y"]) / y_unit, row["name"]) for row in table]
-    places = place_labels(points, style.px(WIDTH), HEIGHT)
+    places = place_labels(points, *size)
     rows = [
         {
             **{key: row[key] for key in ("name", "x", "y")},

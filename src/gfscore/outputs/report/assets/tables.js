@@ -30,6 +30,7 @@ function sortable(table, changed) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {
     const button = make("button", { type: "button" }, ...head.childNodes);
+    head.dataset.name = button.textContent; // what paper shows instead of the button
     head.replaceChildren(button);
     button.addEventListener("click", () => {
       const down = head.getAttribute("aria-sort") === "ascending";
