@@ -63,7 +63,7 @@ def _ask(subject: Subject) -> dict[str, Any]:
     with st.container(horizontal=True):
         if subject.model is not None:
             size = st.selectbox(
-                "Size of the attack", SIZES, index=len(SIZES) - 1, format_func=lambda size: f"{size}/255", width=200
+                "Against attacks up to", SIZES, index=len(SIZES) - 1, format_func=lambda size: f"{size}/255", width=200
             )
             how = st.selectbox("Slopes by", (BY_GRADIENTS, FORWARD), width=200)
             words |= {"eps": size / 255, "gradients": "yes" if how == BY_GRADIENTS else "no"}
