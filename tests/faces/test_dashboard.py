@@ -33,6 +33,8 @@ from gfscore.jobs.certify import certify_given, certify_lipschitz
 from gfscore.jobs.stages import audit_scores, band_of, score_samples
 from gfscore.outputs import robust_words
 from gfscore.outputs.escaping import JOINER, plain_text
+from gfscore.outputs.figures.compared_models import curve_notes
+from gfscore.outputs.figures.eps_views import curves_at_eps
 from gfscore.samples import Samples
 
 testing = pytest.importorskip("streamlit.testing.v1")
@@ -383,6 +385,19 @@ def test_the_slider_for_eps_moves_every_robust_number(tmp_path):
         whole = views.percent(rung.value)
         assert any(f"estimated {whole}" in text.value.replace("\\", "") for text in app.markdown)
     assert not app.exception
+
+
+def test_curves_have_bands_only_where_there_are_intervals_and_hidden_ones_are_named():
+    model = radius_audits()["first-order"].model
+    spec = curves_at_eps(model).to_dict()
+    area = next(layer for layer in spec["layer"] if layer["mark"]["type"] == "area")
+    sizes = {row["eps"] for row in spec["datasets"][area["data"]["name"]]}
+    assert len(sizes) == len(model.robustness.rungs)
+    assert 0 not in sizes
+    twin = model.model_copy(update={"name": "twin"})
+    assert f"The curves of {model.name} and twin are the same" in curve_notes([model, twin])
+    other = model.robustness.model_copy(update={"rungs": model.robustness.rungs[1:]})
+    assert "the same" not in curve_notes([model, twin.model_copy(update={"robustness": other})])
 
 
 def test_a_least_robust_accuracy_is_judged_by_intervals(tmp_path):

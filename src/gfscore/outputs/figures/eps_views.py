@@ -104,7 +104,8 @@ def curves_at_eps(model: ModelAudit) -> ChartType:
         layers.append(said.mark_text(**text).encode(color=color))
     chart = alt.layer(*layers).properties(width="container", height=HEIGHT)
     title = f"Robust accuracy of each {model.partition}, by the size of the attack"
-    note = f"By {robust_words.source_text(model)}. {robust_words.limits_text(found)} Bands: intervals. Circles: clean accuracy."
+    about = f"By {robust_words.source_text(model)}. {robust_words.limits_text(found)}"
+    note = f"{about} Bands: intervals. Circles: clean accuracy."
     return style.frame_text(chart, title, [note], width=TITLE_WIDTH, description=described(title, [model]))
 
 
