@@ -41,11 +41,15 @@ def show_repair_tab(subjects: dict[str, Subject]) -> None:
     words = _ask(subject)
     works: dict[Any, Work[Repair]] = st.session_state.setdefault(WORKS, {})
     wanted = (key, subject.number, tuple(words.items()))
-    if st.button("Find the trade-offs", type="primary"):
+
+    def start() -> None:
         for other in works.values():
             other.cancel()
         works.clear()
         works[wanted] = Work(lambda face: _repair(subject, words, face))
+
+    # called before the page runs: what runs above may run the page again, which would forget that it was pressed
+    st.button("Find the trade-offs", type="primary", on_click=start)
     work = works.get(wanted)
     if work is None:
         return
