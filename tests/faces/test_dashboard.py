@@ -37,6 +37,7 @@ from gfscore.outputs.figures.compared_models import curve_notes
 from gfscore.outputs.figures.eps_views import curves_at_eps
 from gfscore.samples import Samples
 
+streamlit = pytest.importorskip("streamlit")
 testing = pytest.importorskip("streamlit.testing.v1")
 T = TEMPERATURES[45]
 
@@ -520,6 +521,20 @@ def test_a_repair_is_slid_along_and_its_bias_downloaded(tmp_path):
         assert list(csv.reader(io.StringIO(bias_file(found, point).decode())))[1:] == [
             [name, repr(bias)] for name, bias in zip(found.class_names, point.bias, strict=True)
         ]
+    assert not app.exception
+
+
+@pytest.mark.parametrize(("tab", "kept"), [("Repair", "repairs"), ("Download", "prepared")])
+def test_what_was_pressed_is_kept_when_the_page_runs_again_by_itself(logits_file, monkeypatch, tab, kept):
+    app = opened(logits_file)
+    app.session_state["tab"] = tab
+    app.run()
+    again = [True]
+    monkeypatch.setattr("gfscore.dashboard.page._watch", lambda *_: again and again.pop() and streamlit.rerun())
+    monkeypatch.setattr("gfscore.dashboard.downloads.zip_figures", lambda *_: b"")  # not what is tested here
+    app.button[0].click().run()
+    assert not again
+    assert app.session_state[kept]
     assert not app.exception
 
 
