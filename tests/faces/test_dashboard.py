@@ -33,8 +33,11 @@ from gfscore.jobs.certify import certify_given, certify_lipschitz
 from gfscore.jobs.stages import audit_scores, band_of, score_samples
 from gfscore.outputs import robust_words
 from gfscore.outputs.escaping import JOINER, plain_text
+from gfscore.outputs.figures.compared_models import curve_notes
+from gfscore.outputs.figures.eps_views import curves_at_eps
 from gfscore.samples import Samples
 
+streamlit = pytest.importorskip("streamlit")
 testing = pytest.importorskip("streamlit.testing.v1")
 T = TEMPERATURES[45]
 
@@ -385,6 +388,19 @@ def test_the_slider_for_eps_moves_every_robust_number(tmp_path):
     assert not app.exception
 
 
+def test_curves_have_bands_only_where_there_are_intervals_and_hidden_ones_are_named():
+    model = radius_audits()["first-order"].model
+    spec = curves_at_eps(model).to_dict()
+    area = next(layer for layer in spec["layer"] if layer["mark"]["type"] == "area")
+    sizes = {row["eps"] for row in spec["datasets"][area["data"]["name"]]}
+    assert len(sizes) == len(model.robustness.rungs)
+    assert 0 not in sizes
+    twin = model.model_copy(update={"name": "twin"})
+    assert f"The curves of {model.name} and twin are the same" in curve_notes([model, twin])
+    other = model.robustness.model_copy(update={"rungs": model.robustness.rungs[1:]})
+    assert "the same" not in curve_notes([model, twin.model_copy(update={"robustness": other})])
+
+
 def test_a_least_robust_accuracy_is_judged_by_intervals(tmp_path):
     audit = radius_audits()["first-order"]
     audit.save(tmp_path / "audit.json")
@@ -505,6 +521,20 @@ def test_a_repair_is_slid_along_and_its_bias_downloaded(tmp_path):
         assert list(csv.reader(io.StringIO(bias_file(found, point).decode())))[1:] == [
             [name, repr(bias)] for name, bias in zip(found.class_names, point.bias, strict=True)
         ]
+    assert not app.exception
+
+
+@pytest.mark.parametrize(("tab", "kept"), [("Repair", "repairs"), ("Download", "prepared")])
+def test_what_was_pressed_is_kept_when_the_page_runs_again_by_itself(logits_file, monkeypatch, tab, kept):
+    app = opened(logits_file)
+    app.session_state["tab"] = tab
+    app.run()
+    again = [True]
+    monkeypatch.setattr("gfscore.dashboard.page._watch", lambda *_: again and again.pop() and streamlit.rerun())
+    monkeypatch.setattr("gfscore.dashboard.downloads.zip_figures", lambda *_: b"")  # not what is tested here
+    app.button[0].click().run()
+    assert not again
+    assert app.session_state[kept]
     assert not app.exception
 
 

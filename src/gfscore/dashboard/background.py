@@ -90,12 +90,15 @@ class Work(Generic[Made]):
         return self.found
 
 
-@st.fragment(run_every=SECONDS)
 def show_work(work: Work[Made], what: str, key: str) -> None:
     """A bar with a button to cancel, renewed by itself; the page runs again when a piece of the work is done."""
-    place = st.session_state.setdefault(f"place-{key}", work.face.place)
+    _look(work, what, key, work.face.place)
+
+
+@st.fragment(run_every=SECONDS)
+def _look(work: Work[Made], what: str, key: str, place: int) -> None:
+    """Look again and again, without the rest of the page, which has been drawn since the work was at ``place``."""
     if not work.is_running or work.face.place != place:
-        st.session_state[f"place-{key}"] = work.face.place
         st.rerun()
     st.progress(work.face.share, plain_text(f"{what}. {work.face.text}"))
     if work.face.cancelled.is_set():

@@ -13,14 +13,15 @@ from gfscore.outputs import report
 from gfscore.outputs.figures import FIGURES, SUFFIXES, draw_all, figure_bytes
 from gfscore.results import Audit, ModelAudit
 
-PREPARED = "prepared"  # key of the session
+PREPARED, ASKED = "prepared", "asked"  # keys of the session
 
 
 def show_downloads(models: Sequence[ModelAudit]) -> None:
     """Files are made when asked for, and kept in the session: a button that made its own would lose it in a rerun."""
     suffix = st.selectbox("Format of the figures", SUFFIXES, index=SUFFIXES.index(".svg"))
     wanted = (models, suffix)
-    if st.button("Prepare the files"):
+    st.button("Prepare the files", on_click=_ask)  # remembered: the page may run again before it comes to this
+    if st.session_state.pop(ASKED, False):
         with st.spinner("Writing the report and drawing the figures"):
             audit = result_of(models)
             files = {
@@ -35,6 +36,10 @@ def show_downloads(models: Sequence[ModelAudit]) -> None:
         return
     for label, (name, kind, content) in files.items():
         st.download_button(label, content, name, kind, on_click="ignore")
+
+
+def _ask() -> None:
+    st.session_state[ASKED] = True
 
 
 def zip_figures(audit: Audit, suffix: str) -> bytes:

@@ -41,11 +41,15 @@ def show_repair_tab(subjects: dict[str, Subject]) -> None:
     words = _ask(subject)
     works: dict[Any, Work[Repair]] = st.session_state.setdefault(WORKS, {})
     wanted = (key, subject.number, tuple(words.items()))
-    if st.button("Find the trade-offs", type="primary"):
+
+    def start() -> None:
         for other in works.values():
             other.cancel()
         works.clear()
         works[wanted] = Work(lambda face: _repair(subject, words, face))
+
+    # called before the page runs: what runs above may run the page again, which would forget that it was pressed
+    st.button("Find the trade-offs", type="primary", on_click=start)
     work = works.get(wanted)
     if work is None:
         return
@@ -63,7 +67,7 @@ def _ask(subject: Subject) -> dict[str, Any]:
     with st.container(horizontal=True):
         if subject.model is not None:
             size = st.selectbox(
-                "Size of the attack", SIZES, index=len(SIZES) - 1, format_func=lambda size: f"{size}/255", width=200
+                "Against attacks up to", SIZES, index=len(SIZES) - 1, format_func=lambda size: f"{size}/255", width=200
             )
             how = st.selectbox("Slopes by", (BY_GRADIENTS, FORWARD), width=200)
             words |= {"eps": size / 255, "gradients": "yes" if how == BY_GRADIENTS else "no"}

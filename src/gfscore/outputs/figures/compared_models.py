@@ -9,6 +9,7 @@ from altair.typing import ChartType
 from gfscore import views
 from gfscore.errors import ResultError
 from gfscore.outputs import robust_words, sentences
+from gfscore.outputs.escaping import shorten
 from gfscore.outputs.figures import style
 from gfscore.outputs.figures.class_rows import THRESHOLD_ROWS
 from gfscore.outputs.figures.eps_views import (
@@ -99,7 +100,19 @@ def curve_notes(models: Sequence[ModelAudit]) -> str:
     found = [model.robustness for model in models if model.robustness is not None]
     about = "; ".join(dict.fromkeys(robust_words.source_text(model) for model in models if model.robustness))
     bands = f" Bands: intervals; {robust_words.together_text(models)}." if len(found) <= BANDED else ""
-    return f"By {about}. {robust_words.limits_text(found[0])}{bands} Dotted: the size of the attack that is chosen."
+    dotted = " Dotted: the size of the attack that is chosen."
+    return f"By {about}. {robust_words.limits_text(found[0])}{bands}{dotted}{_covered(models)}"
+
+
+def _covered(models: Sequence[ModelAudit]) -> str:
+    """Which curves lie on each other, so that only the last of them is seen."""
+    alike: dict[Any, list[str]] = {}
+    for model in models:
+        if model.robustness is not None:
+            drawn = tuple((rung.eps, rung.whole.value, rung.lowest.value) for rung in model.robustness.rungs)
+            alike.setdefault(drawn, []).append(shorten(model.name))
+    groups = [" and ".join(names) for names in alike.values() if len(names) > 1]
+    return "".join(f" The curves of {names} are the same: only the last is seen." for names in groups)
 
 
 def compared_classes(

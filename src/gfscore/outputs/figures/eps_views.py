@@ -75,12 +75,17 @@ def curves_at_eps(model: ModelAudit) -> ChartType:
     main += points_of(worst, [*start, *((rung.eps, rung.classes[place]) for rung in found.rungs)], unit)
     kinds = [robust_words.WHOLE, worst]
     color = style.looks(
-        alt.Color, "name", [*kinds, others], (style.BLUE, style.VERMILION, style.GREY), legend=alt.Legend(**LEGEND)
+        alt.Color,
+        "name",
+        [*kinds, others],
+        (style.BLUE, style.VERMILION, style.GREY),
+        legend=alt.Legend(**LEGEND, symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1, symbolSize=350),
     )
     dash = style.looks(alt.StrokeDash, "name", [*kinds, others], ([1, 0], [7, 3], [1, 0]), legend=None)
     base = style.chart_of(main).encode(x=x, color=color)
     layers = [_rest(found, place, unit, others, x, color)]
-    layers.append(base.mark_area(opacity=0.16).encode(y=share_axis("low:Q"), y2="high:Q"))
+    bands = style.chart_of([row for row in main if row["eps"]]).encode(x=x, color=color)  # clean accuracy has none here
+    layers.append(bands.mark_area(opacity=0.16).encode(y=share_axis("low:Q"), y2="high:Q"))
     layers.append(base.mark_line(strokeWidth=2.5).encode(y=share_axis(), strokeDash=dash, tooltip=curve_tips()))
     layers.append(eps_rule([found], unit, x))
     heads = [
@@ -94,10 +99,13 @@ def curves_at_eps(model: ModelAudit) -> ChartType:
     for row, above in zip(heads, (True, False), strict=True):
         side = "right" if found.eps > max(rung.eps for rung in found.rungs) / 2 else "left"
         text = {"align": side, "dx": -7 if side == "right" else 7, "dy": -10 if above else 13, "fontWeight": "bold"}
-        layers.append(style.chart_of([row]).mark_text(**text).encode(x=x, y=share_axis(), text="text:N", color=color))
+        said = style.chart_of([row]).encode(x=x, y=share_axis(), text="text:N")
+        layers.append(said.mark_text(**text, stroke="white", strokeWidth=4))  # lines of other classes run below it
+        layers.append(said.mark_text(**text).encode(color=color))
     chart = alt.layer(*layers).properties(width="container", height=HEIGHT)
     title = f"Robust accuracy of each {model.partition}, by the size of the attack"
-    note = f"By {robust_words.source_text(model)}. {robust_words.limits_text(found)} Circles: clean accuracy."
+    about = f"By {robust_words.source_text(model)}. {robust_words.limits_text(found)}"
+    note = f"{about} Bands: intervals. Circles: clean accuracy."
     return style.frame_text(chart, title, [note], width=TITLE_WIDTH, description=described(title, [model]))
 
 
