@@ -70,7 +70,7 @@ def drive(page: Any, url: str) -> None:
     size = page.get_by_role("slider", name="Size of the attack")
     size.focus()
     size.press("End")
-    take(page, "model", 1450)
+    take(page, "model", 1435)
     page.get_by_role("tab", name="Compare models").click()
     page.get_by_text("What changes from one model to another").wait_for(timeout=PATIENCE)
     page.locator("canvas").first.wait_for(timeout=PATIENCE)  # the charts come after their headings
@@ -87,11 +87,11 @@ def drive_others(browser: Any, url: str) -> None:
     dark = browser.new_context(color_scheme="dark", viewport={"width": WIDTH, "height": 1000}).new_page()
     dark.goto(url)
     dark.get_by_text("Worst class:").wait_for(timeout=PATIENCE)
-    take(dark, "dark", 945)
+    take(dark, "dark", 952)
     phone = browser.new_context(viewport={"width": PHONE, "height": 1000}).new_page()
     phone.goto(url)
     phone.get_by_text("Worst class:").wait_for(timeout=PATIENCE)
-    take(phone, "phone", 1480, PHONE)
+    take(phone, "phone", 1492, PHONE)
 
 
 def main() -> None:

@@ -35,7 +35,9 @@ STYLE = """<style>
 .gfscore-line { display: inline-block; width: 1.6rem; vertical-align: middle; margin-right: -1.25rem; }
 .gfscore-line + span { display: inline-block; width: 1.3rem; }
 [data-testid="stMetricLabel"] * { white-space: normal !important; }
-@media (prefers-color-scheme: dark) { [data-baseweb="tag"] * { color: #111 !important; fill: #111; } }
+@media (prefers-color-scheme: dark) {
+  :is([data-tag], [data-baseweb="tag"], [data-testid="stBaseButton-primary"]) * { color: #111 !important; }
+}
 @media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding-inline: 1rem; } }
 </style>"""
 
