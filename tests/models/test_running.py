@@ -14,7 +14,7 @@ from scipy.special import expit, softmax
 
 from gfscore import SCORE_MAX, Audit, Options, audit, audit_models, read_samples
 from gfscore.cli.main import run
-from gfscore.dashboard.numbers import zoo_subjects
+from gfscore.dashboard.subjects import zoo_subjects
 from gfscore.engines.local import measured
 from gfscore.inputs.data import load_data
 from gfscore.inputs.models import load_model, shims

@@ -25,6 +25,7 @@ READ = {
     "inputs",
     "label_names",
     "logits",
+    "note",
     "paths",
     "pilot",
     "policy",

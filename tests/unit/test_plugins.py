@@ -298,7 +298,7 @@ def test_the_dashboard_offers_the_score_and_has_a_card_of_the_metric(logits):
     path = str(Path("m.npz").resolve())
     app = testing.AppTest.from_function(_dashboard, kwargs={"paths": [path]}, default_timeout=60).run()
     names = ["cat", "dog", "owl"]
-    for score, title in (("great", "GREAT score"), ("above-even", "confidence above even")):
+    for score, title in (("great", "GREAT score"), ("above-even", "Confidence above even")):
         app.selectbox(key="score").set_value(score).run()
         assert not app.exception
         cards = {card.label.replace("\\", ""): card.value for card in app.metric}

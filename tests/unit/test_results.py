@@ -206,8 +206,8 @@ def test_results_do_what_people_ask_of_them_in_a_notebook(sound, two_models, tmp
     assert "attack" not in sound.plot().to_json()  # of logits, whose scores are all there is
     assert sound.report(tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
     assert sound.report(str(tmp_path / "a.md")).read_text().startswith("#")
-    with pytest.raises(gfscore.GFScoreError, match=r"cannot be written as 'a.pdf'. End its name in .html or .md"):
-        sound.report(tmp_path / "a.pdf")
+    with pytest.raises(gfscore.GFScoreError, match=r"cannot be written as 'a.txt'. End its name in .html, .md or .pdf"):
+        sound.report(tmp_path / "a.txt")
 
 
 def test_a_picture_leads_with_robust_accuracy_where_it_is_known(sound, tmp_path, monkeypatch):

@@ -19,9 +19,9 @@ def repair_by_temperature(folder):
     return [*ON_DIGITS, "--method", "temperature"]
 
 
-@case("method 'faal' is not known. Choose bias.")
+@case("method 'magic' is not known. Choose bias, faal, coda, wat, frl, cfa, bat, csr, dafa, at or trades.")
 def repair_by_an_unknown_method(folder):
-    return [*ON_DIGITS, "--method", "faal"]
+    return [*ON_DIGITS, "--method", "magic"]
 
 
 @case("--eps is about attacks, which take the model itself. Say the model and --data.")
