@@ -1,10 +1,26 @@
 """Accuracy under an attack that most samples were spared: estimates, bounds, and what they cost."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from gfscore.results.base_result import Interval, Metric, Result, Share
+
+AttackedFirst = Annotated[
+    int,
+    Field(
+        ge=0,
+        description="samples with radii near or below eps, which met APGD-CE before any was drawn; not of the budget",
+    ),
+]
+Fallen = Annotated[
+    int,
+    Field(
+        ge=0,
+        description="of the rightly classified ones, those that APGD-CE, the first of AutoAttack's four attacks, broke "
+        "before any was drawn for all four: they do not stand, and are not attacked again",
+    ),
+]
 
 
 class AttackedPart(Result):
@@ -35,17 +51,8 @@ class FewAttacks(Result):
     budget: int = Field(ge=1, description="samples that might be attacked")
     attacked: int = Field(ge=0, description="samples that were: whole blocks, as far as the budget reaches")
     right: int = Field(ge=0, description="samples that could be: those rightly classified")
-    attacked_first: int = Field(
-        default=0,
-        ge=0,
-        description="samples with radii near or below eps, which met APGD-CE before any was drawn; not of the budget",
-    )
-    fallen: int = Field(
-        default=0,
-        ge=0,
-        description="of the rightly classified ones, those that APGD-CE, the first of AutoAttack's four attacks, broke "
-        "before any was drawn for all four: they do not stand, and are not attacked again",
-    )
+    attacked_first: AttackedFirst = 0
+    fallen: Fallen = 0
     n: int = Field(ge=1, description="samples that it is about")
     block: int = Field(ge=1, description="samples attacked together")
     from_store: int = Field(default=0, ge=0, description="of those attacked, how many an earlier run had attacked")
@@ -69,17 +76,8 @@ class RefereeSize(Result):
     eps: float = Field(gt=0)
     attacked: int = Field(ge=0, description="samples that it took")
     right: int = Field(ge=0, description="samples that could be attacked: those rightly classified")
-    attacked_first: int = Field(
-        default=0,
-        ge=0,
-        description="samples with radii near or below eps, which met APGD-CE before any was drawn; not of the budget",
-    )
-    fallen: int = Field(
-        default=0,
-        ge=0,
-        description="of the rightly classified ones, those that APGD-CE, the first of AutoAttack's four attacks, broke "
-        "before any was drawn for all four: they do not stand, and are not attacked again",
-    )
+    attacked_first: AttackedFirst = 0
+    fallen: Fallen = 0
     mistaken: int = Field(ge=0, description="of those attacked, how many came out otherwise than predicted")
     without_predictions: int | None = Field(
         default=None,
