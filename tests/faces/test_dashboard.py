@@ -1,6 +1,7 @@
 """The dashboard's script run by Streamlit's own test driver, without a browser."""
 
 import csv
+import gc
 import io
 import json
 import math
@@ -8,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import weakref
 import zipfile
 from dataclasses import replace
 from threading import Event
@@ -455,15 +457,47 @@ def test_audits_can_be_uploaded_and_each_logits_file_has_its_own_kind(logits_fil
     assert not app.exception
 
 
-def test_what_was_computed_goes_with_the_upload(logits_file):
+def test_nothing_of_an_upload_is_left_when_it_is_removed(logits_file):
     app = opened(logits_file)
     app.file_uploader[0].set_value([("mine.npz", npz(samples_of(seed=5)), "application/zip")]).run()
     (found,) = app.session_state["uploads"].values()
-    kept = found[0].kept
+    kept, samples = found[0].kept, weakref.ref(found[0].samples.logits)
     assert kept.made
+    del found
+    slider(app, "Temperature T").set_value(T).run()
+    for tab in ("Compare models", "Download", "Repair", "One model"):
+        app.session_state["tab"] = tab
+        app.run()
+        if tab == "Repair":
+            app.button[0].click().run()
+            (work,) = app.session_state["repairs"].values()
+            work.thread.join(120)
     app.file_uploader[0].set_value([]).run()
     assert app.session_state["uploads"] == {}
     assert not kept.made
+    assert not app.session_state["repairs"]
+    gc.collect()
+    assert samples() is None  # without another run of the page
+    assert not app.exception
+
+
+def test_a_repair_ends_with_its_upload(logits_file, monkeypatch):
+    def waits(_subject, _words, face: Watched) -> None:
+        while True:
+            face.step()
+            time.sleep(0.001)
+
+    monkeypatch.setattr("gfscore.dashboard.repair_tab._repair", waits)
+    app = opened(logits_file)
+    app.file_uploader[0].set_value([("mine.npz", npz(samples_of(seed=5)), "application/zip")]).run()
+    app.session_state["tab"] = "Repair"
+    app.run()
+    app.button[0].click().run()
+    (work,) = app.session_state["repairs"].values()
+    assert work.is_running
+    app.file_uploader[0].set_value([]).run()
+    work.thread.join(20)
+    assert not work.is_running
 
 
 def test_work_can_be_cancelled_and_says_how_far_it_is():

@@ -10,7 +10,7 @@ from gfscore import views
 from gfscore.dashboard.charts import DARK, is_dark, show_chart, show_or_explain, small
 from gfscore.dashboard.numbers import Settings, audit_at, compare_at, result_of
 from gfscore.dashboard.one_model import ends_of
-from gfscore.dashboard.subjects import Subject, kind_of
+from gfscore.dashboard.subjects import Subject, kind_of, names_of
 from gfscore.errors import GFScoreError
 from gfscore.jobs.audit import robust_verdicts, verdicts
 from gfscore.outputs import robust_words, sentences
@@ -50,7 +50,7 @@ def choose_models(subjects: dict[str, Subject], settings: Settings, box: str, *,
     keys = list(subjects)
     alike = [key for key in keys if kinds[key] == kinds[keys[0]]]
     wanted = st.multiselect(
-        "Models", keys, default=alike[:COMPARED], key=box, format_func=lambda key: shorten(subjects[key].name)
+        "Models", keys, default=alike[:COMPARED], key=box, format_func=names_of(subjects).__getitem__
     )
     if not wanted:
         st.info("Choose at least one model.")
@@ -146,9 +146,9 @@ def _show_legend(looks: Sequence[ModelLook]) -> None:
 def show_change(subjects: dict[str, Subject], settings: Settings) -> None:
     """Two boxes to choose from, and what changes between the two: on the same samples where both have them."""
     st.markdown("**What changes from one model to another**")
-    keys = list(subjects)
+    keys, called = list(subjects), names_of(subjects).__getitem__
     old, new = (
-        column.selectbox(label, keys, index, key=key, format_func=lambda key: shorten(subjects[key].name))
+        column.selectbox(label, keys, index, key=key, format_func=called)
         for index, (column, label, key) in enumerate(zip(st.columns(2), ("From", "To"), ("from", "to"), strict=True))
     )
     if old == new:
