@@ -62,6 +62,13 @@ def samples_of(n_classes=4, n=50, seed=0, **names) -> Samples:
     return Samples.of(rng.normal(0, 1, (labels.size, n_classes)) + lift, labels, **names)
 
 
+def uneven() -> Samples:
+    """Of four classes, one of which is far ahead: a bias can help the others."""
+    rng, labels = np.random.default_rng(0), np.arange(1200) % 4
+    lift = np.array([3, 1.5, 1.2, 0.8])[labels][:, None] * np.eye(4)[labels]
+    return Samples.of(rng.normal(0, 1, (1200, 4)) + lift, labels)
+
+
 def npz(samples: Samples) -> bytes:
     buffer = io.BytesIO()
     np.savez(buffer, logits=samples.logits, labels=samples.labels, class_names=np.array(samples.class_names))
@@ -534,9 +541,7 @@ def test_a_job_that_fails_says_so_where_it_is_looked_at():
 
 
 def test_a_repair_is_slid_along_and_its_bias_downloaded(tmp_path):
-    rng, labels = np.random.default_rng(0), np.arange(1200) % 4
-    logits = rng.normal(0, 1, (1200, 4)) + np.array([3, 1.5, 1.2, 0.8])[labels][:, None] * np.eye(4)[labels]
-    np.savez(tmp_path / "net.npz", logits=logits, labels=labels)
+    (tmp_path / "net.npz").write_bytes(npz(uneven()))
     app = opened(tmp_path / "net.npz")
     app.session_state["tab"] = "Repair"
     app.run()
