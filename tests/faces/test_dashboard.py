@@ -16,6 +16,7 @@ from threading import Event
 
 import numpy as np
 import pytest
+from many_models import EPS, many_models
 
 import gfscore
 from gfscore import views
@@ -32,6 +33,7 @@ from gfscore.dashboard.zoo_radii import ZooRadii
 from gfscore.errors import FileError
 from gfscore.jobs.audit import verdicts
 from gfscore.jobs.certify import certify_given, certify_lipschitz
+from gfscore.jobs.compare import compare_audits
 from gfscore.jobs.stages import audit_scores, band_of, score_samples
 from gfscore.outputs import robust_words
 from gfscore.outputs.escaping import JOINER, plain_text
@@ -318,6 +320,32 @@ def test_models_are_compared_side_by_side(tmp_path):
     app.multiselect[0].unselect(app.multiselect[0].value[0]).run()
     assert list(app.dataframe[0].value["model"]) == ["two"]
     assert warning not in [text.value for text in app.text]  # nothing beside it
+    assert not app.exception
+
+
+def test_pictures_that_compare_say_whom_they_leave_out_and_tables_what_they_are_about(logits_file, tmp_path):
+    many_models(2, 10).save(tmp_path / "audit.json")
+    app = opened(tmp_path / "audit.json", logits_file)
+    app.session_state["tab"] = "Compare models"
+    app.run()
+    texts = [text.value for text in app.text]
+    assert "Not in this picture, as their robust accuracy is not known: net." in texts
+    found = compare_audits(*many_models(2, 10).models)
+    titles = [text.replace("\\", "") for text in app.markdown.values]
+    assert titles[-2:] == ["**Robust accuracy at eps = 2/255, in percent**", "**Mean GREAT score**"]
+    robust, scores = (table.value for table in list(app.dataframe)[1:3])
+    assert list(robust["verdict"]) == [entry.verdict for entry in found.robustness[0].classes]
+    assert list(robust["to"]) == [100 * entry.new for entry in found.robustness[0].classes]
+    assert list(scores["to"]) == [entry.new for entry in found.classes]
+    slider(app, "Size of the attack, eps (Linf)").set_value(EPS[0]).run()
+    assert "**Robust accuracy at eps = 0.5/255, in percent**" in [
+        text.replace("\\", "") for text in app.markdown.values
+    ]
+    gfscore.audit_models({"plain": samples_of()}).save(tmp_path / "plain" / "audit.json")
+    app = opened(logits_file, tmp_path / "plain")
+    app.session_state["tab"] = "Compare models"
+    app.run()
+    assert "Not in this picture, as they have no classes of net: plain." in [text.value for text in app.text]
     assert not app.exception
 
 

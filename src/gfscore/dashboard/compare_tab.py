@@ -1,5 +1,6 @@
 """Several models side by side: a table, pictures with one legend, and what changes from one to another."""
 
+import math
 from collections.abc import Callable, Sequence
 from html import escape
 
@@ -24,7 +25,7 @@ from gfscore.outputs.figures.compared_models import (
     curve_notes,
     model_looks,
 )
-from gfscore.results import Audit, ModelAudit
+from gfscore.results import Audit, ClassChange, ModelAudit
 
 COMPARED = 8  # models at first
 COMPARING: tuple[Callable[[Audit], ChartType], ...] = (
@@ -35,7 +36,8 @@ COMPARING: tuple[Callable[[Audit], ChartType], ...] = (
     class_heatmap,
 )
 # A line and a mark for each model, in its colour; it stays in sight while the pictures move below it.
-LEGEND = '<div class="gfscore-legend" role="list" aria-label="Models, in all pictures below">{entries}</div>'
+# With many models it is moved within its own frame, which the keyboard must then reach.
+LEGEND = '<div class="gfscore-legend" role="list" {more} aria-label="Models, in all pictures below">{entries}</div>'
 ENTRY = (
     '<span role="listitem"><span class="gfscore-line" style="border-top: 2px {line} {color}"></span>'
     '<span aria-hidden="true" style="color: {color}">{mark}</span> {name}</span>'
@@ -156,7 +158,7 @@ def _show_legend(looks: Sequence[ModelLook]) -> None:
         )
         for look in looks
     ]
-    st.html(LEGEND.format(entries="".join(entries)))
+    st.html(LEGEND.format(entries="".join(entries), more='tabindex="0"' if len(looks) > COMPARED else ""))
 
 
 def show_change(subjects: dict[str, Subject], settings: Settings) -> None:
@@ -177,19 +179,32 @@ def show_change(subjects: dict[str, Subject], settings: Settings) -> None:
         return
     for text in (found.reason, found.hidden, *(flag.message for flag in found.flags)):
         if text:
-            st.text(shorten(text, 1000))
-    digits = views.digits_of(subjects[old].score)
-    rows = [
-        {
-            found.partition: shorten(entry.name),
-            "from": entry.old,
-            "to": entry.new,
-            "change": entry.change.value,
-            **ends_of(entry.change.interval, digits),
-            "verdict": entry.verdict,
-        }
-        for entry in found.classes
-    ]
+            st.text(shorten(sentences.begin(text), 1000))
+    for change in found.robustness[:1]:  # that of the size on the slider
+        at = f"eps = {views.eps_text(change.eps, change.norm)}"
+        _show_changes(f"Robust accuracy at {at}, in percent", found.partition, change.classes, times=100, digits=1)
+    score = subjects[old].score
+    title = f"Mean {views.score_name(score)}"
+    _show_changes(title, found.partition, found.classes, times=1, digits=views.digits_of(score))
+
+
+def _show_changes(title: str, partition: str, classes: Sequence[ClassChange], *, times: int, digits: int) -> None:
+    """What changes of each class, with its interval."""
+    st.markdown(f"**{plain_text(title)}**")
+    rows = []
+    for entry in classes:
+        low, high = entry.change.interval or (math.nan, math.nan)
+        ends = None if entry.change.interval is None else (times * low, times * high)
+        rows.append(
+            {
+                partition: shorten(entry.name),
+                "from": times * entry.old,
+                "to": times * entry.new,
+                "change": None if entry.change.value is None else times * entry.change.value,
+                **ends_of(ends, digits),
+                "verdict": entry.verdict,
+            }
+        )
     shown = st.column_config.NumberColumn(format=f"%.{digits}f")
     columns = dict.fromkeys(("from", "to", "change", "lower", "upper"), shown)
     st.dataframe(rows, hide_index=True, column_config=columns)
