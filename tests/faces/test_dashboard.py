@@ -20,6 +20,7 @@ from many_models import EPS, many_models
 
 import gfscore
 from gfscore import views
+from gfscore.assemble import at_eps
 from gfscore.cli.main import run
 from gfscore.dashboard import serving
 from gfscore.dashboard.background import Watched, Work
@@ -329,7 +330,7 @@ def test_pictures_that_compare_say_whom_they_leave_out_and_tables_what_they_are_
     app.session_state["tab"] = "Compare models"
     app.run()
     texts = [text.value for text in app.text]
-    assert "Not in this picture, as their robust accuracy is not known: net." in texts
+    assert "Not in the picture above: net, as their robust accuracy is not known." in texts
     found = compare_audits(*many_models(2, 10).models)
     titles = [text.replace("\\", "") for text in app.markdown.values]
     assert titles[-2:] == ["**Robust accuracy at eps = 2/255, in percent**", "**Mean GREAT score**"]
@@ -341,11 +342,31 @@ def test_pictures_that_compare_say_whom_they_leave_out_and_tables_what_they_are_
     assert "**Robust accuracy at eps = 0.5/255, in percent**" in [
         text.replace("\\", "") for text in app.markdown.values
     ]
-    gfscore.audit_models({"plain": samples_of()}).save(tmp_path / "plain" / "audit.json")
-    app = opened(logits_file, tmp_path / "plain")
+    assert not app.exception
+
+
+def test_robust_accuracies_against_different_attacks_are_not_set_side_by_side(tmp_path):
+    same = many_models(2, 10).models
+    smaller = at_eps(same[1].model_copy(update={"name": "smaller"}), EPS[0])
+    found = same[0].robustness.model_copy(update={"norm": "l2"})
+    other = same[0].model_copy(update={"name": "other", "robustness": found})
+    strange = many_models(1, 12).models[0].model_copy(update={"name": "strange"})
+    audit = many_models(2, 10).model_copy(update={"models": (*same, smaller, other, strange)})
+    audit.save(tmp_path / "audit.json")
+    app = opened(tmp_path)
     app.session_state["tab"] = "Compare models"
     app.run()
-    assert "Not in this picture, as they have no classes of net: plain." in [text.value for text in app.text]
+    texts = "\n".join(text.value for text in app.text)
+    assert "in this table are not comparable, as the attacks differ: a network of some length, 0" in texts
+    assert "; smaller at 0.5/255 (Linf)" in texts
+    assert "Not in the picture above: other, as their radii are of another norm or kind." in texts
+    assert "Not in the picture above: smaller, as they were audited at another size of the attack" in texts
+    assert f"Not in the picture above: strange, as they have no classes of {same[0].name}." in texts
+    app.multiselect[0].set_value([key for key in app.multiselect[0].value if key[-1] in "012"]).run()
+    slider(app, "Size of the attack, eps (Linf)").set_value(EPS[2]).run()
+    texts = "\n".join(text.value for text in app.text)
+    assert "not comparable" not in texts
+    assert "Not in the picture" not in texts
     assert not app.exception
 
 

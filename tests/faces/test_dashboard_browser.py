@@ -278,7 +278,7 @@ def test_uploads_work_and_bad_ones_are_sentences(page, zoo, tmp_path, artefact):
     assert page.locator('img[src="x"], a[href*="evil"]').count() == 0
     assert class_box(page).input_value() == HOSTILE[0]
     press(page, "Threshold τ", "End")
-    page.get_by_text(f"the lowest has {HOSTILE[0]}").wait_for()
+    page.get_by_text(f"{HOSTILE[0]} has the lowest").wait_for()
     page.set_viewport_size({"width": 1400, "height": 2100})  # a list at the edge is closed by scrolling
     settled(page)
     for name in HOSTILE[1:]:

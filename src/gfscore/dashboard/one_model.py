@@ -111,7 +111,7 @@ def _show_verdicts(model: ModelAudit, settings: Settings, robust: Judged, scored
 def _show_verdict(model: ModelAudit, judged: tuple[str, Sequence[str]], below: str, sure: str, worst: str) -> None:
     overall, verdicts = judged
     counts = {kind: [str(verdict) for verdict in verdicts].count(kind) for kind in BOXES}
-    lowest = f"the lowest has {plain_text(worst)}"
+    lowest = f"{plain_text(worst)} has the lowest"
     sentence = {
         "PASS": f"{below.replace('some', 'no', 1)} {sure}.",
         "FAIL": f"{below} {sure}; {lowest}.",
