@@ -393,6 +393,7 @@ def test_nothing_is_judged_before_a_threshold_is_chosen(logits_file):
     app = opened(logits_file)
     assert not any(word in sentences(app) for word in ("PASS", "FAIL", "UNDECIDED"))
     assert any(text.value.startswith("No verdict yet: move the threshold") for text in app.text)
+    assert any(text.value.startswith("This result has no robust accuracy, which takes the model.") for text in app.text)
     assert not any("verdict" in table.value for table in app.dataframe)
     slider(app, "Threshold τ").set_value(0.01).run()
     assert "**PASS**" in sentences(app)

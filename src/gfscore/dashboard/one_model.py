@@ -32,6 +32,8 @@ def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settin
     if model.robustness is not None:
         st.markdown(f"**{plain_text(sentences.begin(robust_words.whole_text(model)))}.**")
         st.text(f"Worst {model.partition}: {robust_words.worst_text(model, named=shorten)}")
+    elif subject.model is None and model.score.temperature is not None:  # of the zoo it comes, certificates have theirs
+        st.text(sentences.begin(robust_words.NONE_HERE))
     by = _ask_order(subject, model)
     least, threshold = settings.least, settings.threshold(model)
     robust = None if least is None else audits.robust_verdicts(model, least)
