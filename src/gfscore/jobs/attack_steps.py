@@ -9,7 +9,7 @@ import numpy as np
 
 from gfscore.arrays import IntArray
 from gfscore.attacks import Refuter, ScoredRun, refute
-from gfscore.attacks.cross_check import attacks_on
+from gfscore.attacks.under_attack import attacks_on
 from gfscore.engines.local import measured, score_first_order
 from gfscore.inputs.data import random_rows
 from gfscore.jobs.options import Options
