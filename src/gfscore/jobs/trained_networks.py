@@ -23,7 +23,7 @@ from gfscore.results import Flag
 from gfscore.scores import FirstOrder
 from gfscore.training import Recipe
 from gfscore.training.checkpoints import checkpoint_path
-from gfscore.training.networks import run_of, trainable_copy, weights_hash, with_weights
+from gfscore.training.networks import Retrained, run_of, trainable_copy, weights_hash, with_weights
 from gfscore.training.trained import Trained
 from gfscore.training.trainer import EXTRA, PURPOSE, Trainer
 
@@ -43,7 +43,8 @@ class Network:
 
     def on(self, run: Run) -> Run:
         """The network, with its bias, on the data of a run."""
-        return run_of(run, with_weights(self.module, self.module.state_dict(), self.bias), self.name)
+        trained = Retrained(name=self.name, weights=self.module.state_dict(), bias=self.bias)
+        return run_of(run, self.module, trained)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
