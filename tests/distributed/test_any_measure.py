@@ -248,6 +248,11 @@ def test_every_job_runs_on_one_cluster_and_finds_the_same(tmp_path, monkeypatch)
     assert len(drivers) == 1
 
 
+def _said(text):
+    """A word of the command line as Python has it."""
+    return int(text) if text.isdecimal() else text if text.isalpha() else float(text)
+
+
 def _plain(repair):
     """A repair without when and where."""
     return repair.model_copy(update={"provenance": None})

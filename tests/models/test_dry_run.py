@@ -182,6 +182,12 @@ class TestCommands:
             ("certify --method smoothing --n 20", ["logits", "votes"]),
             ("certify --method lipschitz", ["logits"]),
             ("check --method bisection --samples 2", ["logits", "refuters"]),
+            pytest.param("check --autoattack --quick --eps 0.1 --budget 20", ["logits", "radii", "PGD"], marks=attacks),
+            pytest.param("gate --robust-accuracy 0.3@2/255 --referee pgd", ["logits", "radii", "PGD"], marks=attacks),
+            pytest.param("repair --samples 8", ["logits", "slopes"], marks=with_gradients),
+            pytest.param(
+                "repair --samples 8 --attack pgd --attacked 2", ["logits", "slopes", "PGD, twice"], marks=attacks
+            ),
             pytest.param("check --autoattack --quick --eps 0.1 --samples 2", ["logits", "radii", "PGD"], marks=attacks),
         ],
     )

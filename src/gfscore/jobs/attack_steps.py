@@ -89,7 +89,7 @@ def budget_steps(
 def judging_steps(run: Run, rows: IntArray, attack: SizedAttack, networks: int) -> Step:
     """The attack that judges some networks by the same images."""
     assault, name = attack.assault, {"pgd": "PGD", "apgd": "APGD", "autoattack": "AutoAttack"}[attack.attack]
-    what = f"{name} of {networks}"
+    what = f"{name}, {'twice' if networks == 2 else f'{networks} times'}"
     if assault.quick:
         return pgd_step(run, rows, assault, seed=attack.seed, times=networks, what=what)
     foreseen = Foreseen(run=run, rows=rows, assault=assault)

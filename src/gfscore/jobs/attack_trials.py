@@ -28,7 +28,12 @@ from gfscore.scores import FirstOrder
 ATTACKED_TOGETHER = 250
 APGD_STEPS, FAB_STEPS, SQUARE_QUERIES = 100, 100, 5000  # of standard AutoAttack
 LOOKS = {"apgd-ce": 10, "apgd-t": 15, "fab-t": 15, "square": 15}  # at what still stands, and starts
-PART = 25  # a trial does one of so many steps of the attacks that take long
+PARTS = {
+    "apgd-ce": 10,
+    "apgd-t": 50,
+    "fab-t": 50,
+    "square": 50,
+}  # a trial does one of so many steps: images matter more
 OF_GRADIENT = 1 / 3  # of the time of a gradient: that of a forward pass
 REACH = 4.0  # times the size of the attack that radii of a trial may reach, at least
 
@@ -176,7 +181,7 @@ def autoattack_step(
         largest = count * (once[0] + others[0]), count * (once[1] + others[1])
         if most or (not rest and foreseen.is_known and n is None):
             return Amount(work=count, forward=largest[0], backward=largest[1], are="at most")
-        ends = largest if rest and stand is None else None
+        ends = largest if largest != tuple(expected) else None
         return Amount(work=count, forward=expected[0], backward=expected[1], are="estimated", most=ends)
 
     images = len(rows) if n is None else n
@@ -188,6 +193,7 @@ def autoattack_step(
         amount=amount,
         bytes_written=0,
         together=ATTACKED_TOGETHER,
+        stored=None if n is None else 0,
     )
 
 
@@ -227,6 +233,7 @@ def pgd_step(
         amount=amount,
         bytes_written=0,
         together=ATTACKED_TOGETHER,
+        stored=None if n is None else 0,
     )
 
 
@@ -242,7 +249,7 @@ def _timed(part: Run, rows: IntArray, assault: Assault, attack: str, n_classes: 
     targets, module, watch = _targets(part, rows, assault), part.differentiable(), Stopwatch()
     settings: dict[str, Any] = {"n_classes": n_classes, "seed": seed, "parts": (attack,)}
     with counting(module, watch), watch.running():
-        autoattack(targets, module, part.model.layout, share=1 if attack == FIRST[0] else PART, **settings)
+        autoattack(targets, module, part.model.layout, share=PARTS[attack], **settings)
     forward, backward = part_passes(attack, n_classes)
     done = watch.backward + OF_GRADIENT * (watch.forward - watch.backward)
     scale = (backward + OF_GRADIENT * (forward - backward)) / max(done, 1.0)

@@ -67,6 +67,7 @@ class Step:
     bytes_written: int
     held: int = 0  # bytes of arrays that the run holds at once
     together: int = 2048  # images of a piece of a trial, at most
+    stored: int | None = None  # images of which it is stored; None: all but ``rows``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
