@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from made_results import complete
-from many_models import many_models
 
 import gfscore
 from gfscore.jobs.plan import audit_radii
@@ -15,6 +14,7 @@ from gfscore.outputs.figures import FIGURES, figure_bytes
 from gfscore.outputs.figures.paper_figures import COLUMN, PAGE, POINTS_PER_INCH, for_paper
 from gfscore.outputs.figures.rank_lines import rank_lines
 from gfscore.outputs.figures.repair_figures import repair_arrows, repair_frontier, training_curves
+from many_models import many_models
 
 LEAST_POINTS, TALLEST = 7.0, 9.0  # points of letters, inches of a figure
 ROUNDING = 0.01  # a figure's size is written with four digits
@@ -112,7 +112,7 @@ def test_ranks_of_a_leaderboard_fit_into_a_column():
 def test_pictures_of_a_repair_can_be_read(width):
     rng, labels = np.random.default_rng(0), np.arange(1200) % 4
     logits = rng.normal(0, 1, (1200, 4)) + np.array([3, 1.5, 1.2, 0.8])[labels][:, None] * np.eye(4)[labels]
-    result = gfscore.repair((logits, labels))
+    result = gfscore.repair(logits, labels)
     shares = [(0.9, 0.5, 0.4 + place / 50, 0.3 + place / 20) for place in range(9)]
     curves = [SimpleNamespace(number=place, robust=shares[place]) for place in range(1, 9)]
     training = SimpleNamespace(start_robust=shares[0], curves=curves, chosen=5, held_n=400)
