@@ -16,7 +16,6 @@ from threading import Event
 
 import numpy as np
 import pytest
-from many_models import EPS, many_models
 
 import gfscore
 from gfscore import views
@@ -41,6 +40,7 @@ from gfscore.outputs.escaping import JOINER, plain_text
 from gfscore.outputs.figures.compared_models import curve_notes
 from gfscore.outputs.figures.eps_views import curves_at_eps
 from gfscore.samples import Samples
+from many_models import EPS, many_models
 
 streamlit = pytest.importorskip("streamlit")
 testing = pytest.importorskip("streamlit.testing.v1")
