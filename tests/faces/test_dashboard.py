@@ -599,6 +599,8 @@ def test_a_repair_is_slid_along_and_its_bias_downloaded(tmp_path):
     app.button[0].click().run()
     next(iter(app.session_state["repairs"].values())).thread.join(120)
     app.run()
+    assert sentences(app).count("Logits show no slopes") == 1  # said once, not by the result again
+    assert "logits show no slopes" not in sentences(app)
     found = next(iter(app.session_state["repairs"].values())).result()
     points = sorted({*found.frontier, found.chosen}, key=lambda point: (-point.mean, point.worst))
     for place in (0, len(points) - 1):

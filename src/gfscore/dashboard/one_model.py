@@ -66,7 +66,7 @@ def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settin
     _show_verdicts(model, settings, robust, scored)
     _show_cards(model)
     for flag in model.flags:
-        st.warning(plain_text(flag.message))
+        st.warning(plain_text(sentences.begin(flag.message)))
     columns = {"robust enough": robust, "verdict": scored}
     _show_table(model, {name: found[1] for name, found in columns.items() if found}, table_key, follow_table)
     _show_more(subject, model, settings)
