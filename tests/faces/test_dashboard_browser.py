@@ -255,7 +255,7 @@ def test_models_compare_and_downloads_work(page, zoo, standard, artefact):
     audit = Audit.from_json(taken("Result (JSON)"))
     wanted = gfscore.audit(standard.logits, standard.labels, temperature=TEMPERATURES[42]).model
     assert audit.rdi.value == pytest.approx(wanted.rdi.value, abs=1e-12)
-    press(page, "Least robust accuracy, %", "ArrowRight")  # the script runs again
+    press(page, "Threshold τ", "ArrowRight")  # the script runs again
     report = taken("Report (HTML)").decode()
     assert report.startswith("<!DOCTYPE html>")
     assert "standard" in report
