@@ -160,7 +160,7 @@ def source(name: str) -> Audit:
     if name == "attacked":
         return gfscore.check("zoo:trades", "zoo:digits", autoattack=True, norm="l2", eps=0.5, budget=ATTACKED)
     if name == "made":
-        many = many_models(5, 1000, 5)
+        many = many_models(5, 1000, 8, weakest=2.5, permutations=99)
         models = tuple(map(with_attack, many.models))
         return many.model_copy(update={"models": models, "calibration": calibrated(1000).calibration})
     return published_audit(name)
@@ -170,7 +170,7 @@ def calibrated(k: int) -> Audit:
     """An audit of random logits with a calibration."""
     rng, labels = np.random.default_rng(3), np.repeat(np.arange(k), 5)
     strength = rng.uniform(0.5, 6, k)[labels, None] * np.eye(k)[labels]
-    return gfscore.audit((rng.normal(0, 1, (len(labels), k)) + strength, labels), calibrate="classes")
+    return gfscore.audit(rng.normal(0, 1, (len(labels), k)) + strength, labels, calibrate="classes")
 
 
 def shrink(path: Path) -> None:

@@ -389,6 +389,14 @@ def test_a_share_of_radii_stands_in_every_form_of_the_report(radii):
     assert "gfscore_robust_accuracy" in report.model_card(radii)
 
 
+def test_of_two_classes_the_other_one_is_named():
+    model = many_models(1, 2).models[0]
+    worst = model.robustness.headline.worst
+    (other,) = {entry.name for entry in model.classes} - {worst}
+    assert set(model.robustness.headline.worst_set) == {worst, other}
+    assert key_sentences([model])[2].endswith(f"robust accuracy, but the data cannot tell it from “{other}”.")
+
+
 class TestTheBestWorstClass:
     """Of several models the best worst class is named, and how many others the intervals do not tell it from."""
 
@@ -397,7 +405,7 @@ class TestTheBestWorstClass:
         [
             ([(0.5, 0.6), (0.1, 0.2), (0.2, 0.49)], "."),
             ([(0.5, 0.6), (0.1, 0.5), (0.2, 0.4)], ", which the intervals do not tell from that of 1 other model."),
-            ([(0.3, 0.6), (0.1, 0.5), (0.2, 0.4)], ", which the intervals do not tell from that of 2 other models."),
+            ([(0.3, 0.6), (0.1, 0.5), (0.2, 0.4)], ", which the intervals do not tell from that of any other model."),
         ],
     )
     def test_it_is_not_sold_as_better_than_those_it_cannot_be_told_from(self, ends, said):

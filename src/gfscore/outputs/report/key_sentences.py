@@ -81,6 +81,8 @@ def _candidates(others: Sequence[str], total: int, parts: str, sure: str) -> str
     """How sure it is that a class is the worst."""
     if not others:
         return f", and no other can be worst, {sure}"
+    if total == 2:
+        return f", but the data cannot tell it from {others[0]}"
     if len(others) + 1 == total:
         return f", but the data cannot tell it from any other of the {total:,} {parts}"
     if len(others) <= FEW:
@@ -176,4 +178,5 @@ def _not_told_from(best: ModelAudit, known: Sequence[tuple[ModelAudit, Robustnes
     near = sum(end is not None and end[1] >= mine[0] for model, end in ends.items() if model != id(best))
     if not near:
         return ""
-    return f", which the intervals do not tell from that of {near:,} other {'model' if near == 1 else 'models'}"
+    others = "1 other model" if near == 1 else f"{near:,} other models" if near < len(ends) - 1 else "any other model"
+    return f", which the intervals do not tell from that of {others}"
