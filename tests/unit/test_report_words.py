@@ -415,6 +415,19 @@ class TestTheBestWorstClass:
         ]
         assert key_sentences(models)[2].endswith(f"robust accuracy{said}")
 
+    def test_where_all_are_equal_none_is_the_best(self):
+        models = [with_lowest(each, 0.0, (0.0, 0.1)) for each in many_models(3, 3).models]
+        said = key_sentences(models)[2]
+        assert said.startswith("The worst class of every model has 0.0 % robust accuracy; in 2 of 3 models it is “")
+        assert "best" not in said
+
+
+def test_long_names_above_columns_differ_where_the_names_do():
+    """Networks in the columns, as classes have the longer names: what tells them apart is at their ends."""
+    page = report.html(many_models(3, 12))
+    heads = re.findall(r'<th scope="col"><span>([^<]+)</span></th>', page)
+    assert heads == [f"a network …e length, {place}" for place in range(3)]
+
 
 def with_lowest(model: ModelAudit, share: float, end: tuple[float, float]) -> ModelAudit:
     """The model with this robust accuracy in all classes, at every eps."""

@@ -130,7 +130,7 @@ def _numbers(
         return f'<td class="s{page_charts.shade(share)}">{text}</td>'
 
     def head(text: str) -> str:
-        return f'<th scope="col"><span>{as_html(page_charts.cut(text, HEAD))}</span></th>'
+        return f'<th scope="col"><span>{as_html(page_charts.cut_middle(text, HEAD))}</span></th>'
 
     tall = len(models) <= NARROW < len(classes)
     if max(len(models), len(classes)) <= NARROW:  # the longer names stand where they can be read
