@@ -28,7 +28,7 @@ ATTACKED = 100  # images
 MADE = "random numbers, no networks"
 SOURCES = {
     "zoo": "the eight networks of the zoo on their test images",
-    "attacked": f"one of them after AutoAttack on {ATTACKED} images, which bounds what it leaves of all",
+    "attacked": f"one of them after `gfscore check --autoattack --quick --budget {ATTACKED}`, which attacks by PGD",
     "cifar10": "17 networks, the numbers published with the GF-Score paper",
     "imagenet": "5 networks on 1,000 classes, the numbers published with the GF-Score paper",
     "made": f"5 models on 1,000 classes: {MADE}",
@@ -158,7 +158,9 @@ def source(name: str) -> Audit:
         with tempfile.TemporaryDirectory() as store:
             return audit_zoo([TEST], RunOptions(store=Path(store)))
     if name == "attacked":
-        return gfscore.check("zoo:trades", "zoo:digits", autoattack=True, norm="l2", eps=0.5, budget=ATTACKED)
+        return gfscore.check(
+            "zoo:trades", "zoo:digits", autoattack=True, quick=True, norm="l2", eps=0.5, budget=ATTACKED
+        )
     if name == "made":
         many = many_models(5, 1000, 8, weakest=2.5, permutations=99)
         models = tuple(map(with_attack, many.models))
