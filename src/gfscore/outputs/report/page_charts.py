@@ -104,16 +104,6 @@ def cut(text: str, limit: int = NAME) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-def cut_middle(text: str, limit: int) -> str:
-    """A name where there is little room: its beginning and its end, as names of versions differ there.
-
-    >>> cut_middle("a network of some length, 3", 22)
-    'a network …e length, 3'
-    """
-    text, end = views.printable(text), limit // 2
-    return text if len(text) <= limit else f"{text[: limit - end - 1]}…{text[-end:]}"
-
-
 def dot(x: float, y: float, look: str) -> str:
     """A point that keeps its shape."""
     return f'<circle class="{look}" cx="{100 * x:.2f}%" cy="{TOP + HEIGHT * (1 - y):.1f}" r="4.5"/>'
