@@ -27,7 +27,7 @@ from gfscore.outputs.figures.class_polygons import radar
 from gfscore.outputs.figures.class_rows import PICKED, class_picker, forest, side_by_side
 from gfscore.outputs.figures.disparity import Radii, disparity_bars, lorenz, noise_floor, rdi_concentration
 from gfscore.outputs.figures.model_ranks import class_vulnerability, place_labels, reranking, robustness_disparity
-from gfscore.outputs.figures.paper_figures import for_paper
+from gfscore.outputs.figures.paper_figures import for_paper, with_short_names
 from gfscore.outputs.figures.robust_curves import robust_curves, robust_models
 from gfscore.results import Audit, ModelAudit
 from gfscore.storage import atomic_file
@@ -155,7 +155,8 @@ def draw_all(
                 if inches is None:
                     chart = figure.draw(subject, **given)
                 else:
-                    chart, scale, _ = for_paper(partial(figure.draw, subject, **given), inches=inches, font=font)
+                    drawn = partial(figure.draw, with_short_names(subject, inches), **given)
+                    chart, scale, _ = for_paper(drawn, inches=inches, font=font)
             except ResultError as error:
                 reason = str(error)
             yield Drawn(name=name, stem=stem, shows=figure.shows, chart=chart, reason=reason, scale=scale)
