@@ -205,6 +205,8 @@ def test_classes_alternate_in_what_is_held_out():
         ({"lr": -1.0}, "lr -1.0 is no rate of learning. Give a number above 0, such as 0.003."),
         ({"epochs": 0}, "epochs is 0. Give 1 or more."),
         ({"eps": 0.0}, "eps 0 is not the size of an attack."),
+        ({"beta": 2.0}, "beta weighs a divergence, and the loss of at has none. Leave it out."),
+        ({"method": "trades", "beta": 0.0}, "beta 0 weighs nothing. Give a number above 0, such as 6."),
     ],
 )
 def test_recipes_that_cannot_be_are_refused(words, told):
@@ -222,3 +224,12 @@ def test_costs_are_known_before_a_run():
     assert passes("csr") == 4000  # an attack before the epoch, too
     assert passes("bat") == 13000  # ten steps, and passes at three points
     assert passes("at", inner="pgd10") == 11000
+
+
+def test_patience_lasts_most_of_a_run():
+    recipe = Recipe(method="wat", norm="linf", eps=0.1, epochs=60, beta=2.0)
+    assert recipe.waits == 45
+    assert Recipe(method="wat", norm="linf", eps=0.1, epochs=4).waits == 10
+    assert Recipe(method="wat", norm="linf", eps=0.1, epochs=4, patience=3).waits == 3
+    plain = recipe.of_method("at")
+    assert (plain.method, plain.epochs, plain.beta) == ("at", 60, None)
