@@ -98,6 +98,9 @@ def test_a_module_in_memory_is_left_as_it_is(there):
     before = copy.deepcopy(net.state_dict())
     found = gfscore.repair(net, (images, labels), method="faal", folder="out", **HOW)
     assert found.gained, found.reason
+    no_bias = [flag for flag in found.flags if flag.code == "no_bias"]
+    assert bool(found.frontier) is any(found.bias)  # no frontier is drawn where no bias was found
+    assert bool(no_bias) is not any(found.bias)
     assert net.training
     for name, each in net.state_dict().items():
         assert torch.equal(each, before[name]), name
