@@ -112,7 +112,7 @@ def test_wat_is_hedge_over_the_classes_and_their_mean(drawn):
 def test_frl_raises_multipliers_by_its_rule(drawn):
     batch, held = drawn
     strategy, own = STRATEGIES["frl"](K), {"clean": np.zeros(K), "boundary": np.zeros(K), "margin": np.zeros(K)}
-    for _ in range(6):
+    for _ in range(40):
         strategy.after_epoch(held, held)
         for name, step in (("clean", 0.05), ("boundary", 0.1), ("margin", 0.2)):
             error = 1 - held.clean_accuracy if name == "clean" else held.boundary_error
@@ -120,6 +120,7 @@ def test_frl_raises_multipliers_by_its_rule(drawn):
                 own[name][k] = max(0.0, own[name][k] + step * (error[k] - sum(error) / K - 0.07))
             if sum(own[name]) > 0.5:
                 own[name] = own[name] * 0.5 / sum(own[name])
+    assert own["margin"].sum() == pytest.approx(0.5)  # what multipliers may sum to is reached
     terms, u = strategy.terms(batch), 1 / K
     for i, label in enumerate(batch.labels):
         for name, weights in (("clean", terms.clean), ("boundary", terms.boundary)):
