@@ -69,7 +69,8 @@ def choose_and_judge(choosing: RepairPart, judging: RepairPart | None, how: Barg
     if before.mean() < LEAST_MEAN:
         return replace(nothing, nothing="nothing to redistribute")
     bounds = bounds_of(contests, keep_mean=how.keep_mean, max_loss=how.max_loss, n_classes=n_classes)
-    choice = choose_bias(contests, bounds, seed=seed)
+    tell = face.bar(choosing.source.name, "trade-offs", "searches")
+    choice = choose_bias(contests, bounds, seed=seed, tell=tell)
     chosen = choice.chosen
     found = replace(nothing, chosen=chosen, frontier=choice.frontiers[0], clean_frontier=choice.frontiers[-1])
     if chosen.worst <= before.worst:

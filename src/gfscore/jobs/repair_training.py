@@ -88,7 +88,7 @@ def _train_all(
         return trained, network, []
     plain = trained
     if recipe.method != PLAIN:
-        plain = train_network(parts, training.recipe(PLAIN, recipe.norm, recipe.eps, recipe.seed), face)
+        plain = train_network(parts, recipe.of_method(PLAIN), face)
     weights = {PLAIN: (plain.weights, len(plain.epochs))}
     if recipe.method != PLAIN:
         weights["average"] = (plain.best, plain.chosen)

@@ -33,7 +33,7 @@ def plan_training(
     n_audit = min(MEASURED, counts[2] if judge is None else judge, run.n_samples)
     found = [training_step(run, recipe, counts[0], min(counts[1], MEASURED))]
     if training.with_baselines and recipe.method != "at":
-        plain = Recipe(**{**asdict(recipe), "method": "at"})
+        plain = recipe.of_method("at")
         found.append(training_step(run, plain, counts[0], min(counts[1], MEASURED)))
     radius = FirstOrder(norm=recipe.norm, eps=recipe.eps, seed=how.seed)
     networks = 2 + (2 if len(found) > 1 else 1 if training.with_baselines else 0)
