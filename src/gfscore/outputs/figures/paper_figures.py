@@ -7,13 +7,12 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-import vl_convert
 from altair.typing import ChartType
 
+from gfscore.outputs.figures.conversion import POINTS_PER_INCH, to_svg
 from gfscore.outputs.figures.style import TEXT_SIZE, Look, drawn_as
 
 COLUMN, PAGE = 3.25, 6.75  # inches
-POINTS_PER_INCH = 72
 FONT = "Liberation Serif, Times New Roman, Times, serif"
 TEXT_POINTS = 8.0  # of the letters of a figure, at least where there is room
 LEAST_SHARE = 0.2  # of the usual width, below which nothing can be read in it
@@ -49,5 +48,5 @@ def for_paper(draw: Callable[[], ChartType], *, inches: float = COLUMN, font: st
 
 def width_of(chart: ChartType) -> float:
     """How many pixels a chart takes across, with all that stands around it."""
-    found = WIDTH.search(str(vl_convert.vegalite_to_svg(chart.to_json())))
+    found = WIDTH.search(to_svg(chart.to_json()))
     return 1.0 if found is None else float(found[1])
