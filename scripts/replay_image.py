@@ -1,9 +1,9 @@
 """Follow the Containerfile in a folder that holds a Debian, for machines on which no engine builds images.
 
 ``python scripts/replay_image.py ROOT [demo --out /work/demo ...]``, as root: ROOT is what debootstrap made of the
-release that the base image rests on, with pip and ``python``. Every COPY and RUN is done there, then the HEALTHCHECK and the
-given words of gfscore as the user of the image, without any network. What this does not show: layers, the base image
-itself, and how an engine starts it.
+release that the base image rests on, with a ``python`` of its own (``chroot ROOT python3 -m venv /usr/local``).
+Every COPY and RUN is done there, then the HEALTHCHECK and the given words of gfscore as the user of the image, without
+any network. What this does not show: layers, the base image itself, and how an engine starts it.
 """
 
 import os
