@@ -182,7 +182,9 @@ class TestCommands:
             ("certify --method smoothing --n 20", ["logits", "votes"]),
             ("certify --method lipschitz", ["logits"]),
             ("check --method bisection --samples 2", ["logits", "refuters"]),
-            pytest.param("check --autoattack --quick --eps 0.1 --samples 2", ["logits", "radii", "PGD"], marks=attacks),
+            pytest.param(
+                "check --autoattack --quick --eps 0.1 --samples 2", ["logits", "radii", "APGD, 20 steps"], marks=attacks
+            ),
         ],
     )
     def test_every_command_that_runs_a_model_plans(self, said, measures, capsys, tmp_path):

@@ -9,7 +9,7 @@ from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.errors import OptionError
 from gfscore.inputs.models.biased import biased_module
 from gfscore.measures import Run
-from gfscore.measures.sized_attacks import LEAST_CLASSES, STANDARD, autoattack, load_library, pgd
+from gfscore.measures.sized_attacks import LEAST_CLASSES, STANDARD, autoattack, load_library, quick_attack
 from gfscore.measures.targets import Targets
 
 
@@ -18,7 +18,7 @@ class AttackKind(StrEnum):
 
     AUTOATTACK = "autoattack"  # standard: APGD-CE, targeted APGD, targeted FAB, Square
     APGD = "apgd"  # its first two attacks, which find nearly all that it finds at a tenth of its cost
-    PGD = "pgd"  # quick, and kinder
+    PGD = "pgd"  # Auto-PGD for a few steps: quick, and a little kinder
 
     @classmethod
     def named(cls, name: str) -> "AttackKind":
@@ -71,7 +71,7 @@ class SizedAttack:
         )
         remarks: tuple[str, ...] = ()
         if self.attack is AttackKind.PGD:
-            witnesses = pgd(targets, module, seed=self.seed)
+            witnesses = quick_attack(targets, module, seed=self.seed)
         else:
             parts = STANDARD[:2] if self.attack is AttackKind.APGD else STANDARD
             layout = run.model.layout

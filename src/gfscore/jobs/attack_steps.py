@@ -18,7 +18,7 @@ from gfscore.jobs.steps import known_correct, missing_rows, module_of, radii_ste
 from gfscore.jobs.trials import Amount, Step, Stopwatch, Tried
 from gfscore.measures import Assault, Logits, Run
 from gfscore.measures.attacks import NOBODY
-from gfscore.measures.sized_attacks import TARGET_CLASSES, autoattack, pgd
+from gfscore.measures.sized_attacks import TARGET_CLASSES, autoattack, quick_attack
 from gfscore.measures.slopes import Gradients
 from gfscore.scores import FirstOrder
 
@@ -50,7 +50,7 @@ def attack_steps(
             found.append(radii_step(run, FirstOrder(norm=assault.norm), Gradients.YES, rows))
         rows, images = _left_to_attack(run, rows, assault, options.seed)
     if assault is not None:
-        step = (_pgd if assault.quick else _autoattack)(run, rows, options, assault)
+        step = (_quick if assault.quick else _autoattack)(run, rows, options, assault)
         found.append(step if budget is not None else replace(step, images=images))
     return found
 
@@ -123,7 +123,7 @@ def _refuters(run: Run, rows: IntArray, options: Options, methods: list[Refuter]
     return _step(run, rows, "refuters", measure)
 
 
-def _pgd(run: Run, rows: IntArray, options: Options, assault: Assault) -> Step:
+def _quick(run: Run, rows: IntArray, options: Options, assault: Assault) -> Step:
     def measure(part: Run, watch: Stopwatch) -> None:
         subject = _scored(part, options)
         correct = np.flatnonzero(subject.local.values > 0)
@@ -131,9 +131,9 @@ def _pgd(run: Run, rows: IntArray, options: Options, assault: Assault) -> Step:
         if watch.correct:
             targets = subject.targets(correct, np.full(len(correct), assault.eps), assault.norm)
             with _counting(part.differentiable(), watch), watch.running():
-                pgd(targets, part.differentiable(), seed=options.seed)
+                quick_attack(targets, part.differentiable(), seed=options.seed)
 
-    return _step(run, rows, "PGD", measure)
+    return _step(run, rows, "APGD, 20 steps", measure)
 
 
 def _autoattack(run: Run, rows: IntArray, options: Options, assault: Assault) -> Step:
