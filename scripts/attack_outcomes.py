@@ -85,7 +85,7 @@ class Outcomes:
         return image in self.seen[size][stage] or (
             downwards
             and any(
-                image in self.seen[other][stage] and not self.is_broken(image, other)
+                image in self.seen[other][stage] and self.broken[other].get(image) != stage
                 for other in self.sizes
                 if other > size
             )

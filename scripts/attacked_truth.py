@@ -38,10 +38,10 @@ L2_FIRST, L2_SIZES = 200, (0.25, 0.5)
 L2_NETWORKS = ("cnn_a_adv", "conv_small_pgd", "sgd_8px", "vit_pgd_2_3_16")
 FEW_FIRST, FEW_SIZE = {"cnn_a_adv": 2000, "cnn_a_mix": 2000, "conv_small_pgd": 2000, "sgd_8px": 1000}, 2
 QUICK_STEPS = 20
-TOGETHER = 60  # images attacked at once, after which the outcomes are kept
+TOGETHER = 150  # images attacked at once, at most, after which the outcomes are kept; a part of those of LAST
 CHEAP = ("cnn_a_adv", "cnn_a_mix", "conv_small_pgd", "sgd_8px", "base_kw", "vit_pgd_2_3_16", "wide_kw")
 DEAR = ("resnet20", "resnet56", "ehanw_resnet20_pgd")  # networks; the last has most images that stand
-PARTS = {"resnet20": 24, "resnet56": 12, "ehanw_resnet20_pgd": 24}  # images of the dear ones in a part
+PARTS = {"resnet20": 30, "resnet56": 12, "ehanw_resnet20_pgd": 24}  # images of the dear ones in a part
 
 
 def mixed(run: Run) -> Any:
