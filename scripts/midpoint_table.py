@@ -117,17 +117,17 @@ def table(norm: str) -> Iterator[str]:
 
 
 def what_was_attacked() -> str:
-    """A sentence on how far the two dearer attacks came."""
+    """Sentences on how far the dearer attacks came."""
     found = [Outcomes.load(KEPT / "linf" / f"{name.removeprefix('cifar_')}.json", LINF_SIZES) for name in TEN]
     seen = sum(len(set().union(*(each.seen[size][LAST[1]] for size in LINF_SIZES))) for each in found)
-    broken = sum(by in LAST for each in found for of_size in each.broken.values() for by in of_size.values())
-    whole = [each.path.stem for each in found if not _unseen(each)]
-    rest = [each.path.stem for each in found if _unseen(each)]
+    broken = [sum(by == stage for each in found for of in each.broken.values() for by in of.values()) for stage in LAST]
+    rest = [f"`{each.path.stem}`" for each in found if _unseen(each)]
+    whole = f"All four attacks came to their end on {len(found) - len(rest)} of the {len(found)} networks" + (
+        f" (not on {', '.join(rest)})" if rest else ""
+    )
     return (
-        f"FAB and Square saw {seen:,} images and broke {broken} of them that both APGD had left. All four attacks are "
-        f"complete on {len(whole)} of {len(found)} networks"
-        + (f", not on {', '.join(f'`{n}`' for n in rest)}" * bool(rest))
-        + "."
+        f"{whole}. Both of the last saw {seen:,} images that APGD had left: FAB broke {broken[0]} of them, and Square "
+        f"{broken[1]} that FAB had left."
     )
 
 
