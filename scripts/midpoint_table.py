@@ -7,7 +7,7 @@ test set and ten networks that others trained; that needs the extra ``gradients`
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,18 +116,24 @@ def table(norm: str) -> Iterator[str]:
         )
 
 
+def seen_last(names: Sequence[str]) -> tuple[int, tuple[int, ...]]:
+    """How many images of some networks both FAB and Square saw, and how many each of them broke."""
+    found = [Outcomes.load(KEPT / "linf" / f"{name}.json", LINF_SIZES) for name in names]
+    seen = sum(len(set().union(*(each.seen[size][LAST[0]] for size in LINF_SIZES))) for each in found)
+    by = [stage for each in found for of_size in each.broken.values() for stage in of_size.values()]
+    return seen, tuple(by.count(stage) for stage in LAST)
+
+
 def what_was_attacked() -> str:
     """Sentences on how far the dearer attacks came."""
-    found = [Outcomes.load(KEPT / "linf" / f"{name.removeprefix('cifar_')}.json", LINF_SIZES) for name in TEN]
-    seen = sum(len(set().union(*(each.seen[size][LAST[1]] for size in LINF_SIZES))) for each in found)
-    broken = [sum(by == stage for each in found for of in each.broken.values() for by in of.values()) for stage in LAST]
-    rest = [f"`{each.path.stem}`" for each in found if _unseen(each)]
-    whole = f"All four attacks came to their end on {len(found) - len(rest)} of the {len(found)} networks" + (
-        f" (not on {', '.join(rest)})" if rest else ""
-    )
+    names = [name.removeprefix("cifar_") for name in TEN]
+    rest = [f"`{name}`" for name in names if _unseen(Outcomes.load(KEPT / "linf" / f"{name}.json", LINF_SIZES))]
+    seen, (by_fab, by_square) = seen_last(names)
     return (
-        f"{whole}. Both of the last saw {seen:,} images that APGD had left: FAB broke {broken[0]} of them, and Square "
-        f"{broken[1]} that FAB had left."
+        f"All four attacks came to their end on {len(names) - len(rest)} of the {len(names)} networks"
+        + (f" (not on {' and '.join(rest)})" if rest else "")
+        + f". FAB saw {seen:,} images that both APGD had left and broke {by_fab} of them; "
+        f"Square broke {by_square} more."
     )
 
 

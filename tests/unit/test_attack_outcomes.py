@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from attack_outcomes import KEPT, STAGES, Outcomes, as_ranges, from_ranges
-from attacked_truth import LINF_SIZES, last_attacks
-from midpoint_table import CASES, kept_radii, table, what_was_attacked
+from attacked_truth import FEW_FIRST, LINF_SIZES, last_attacks
+from midpoint_table import CASES, kept_radii, seen_last, table, what_was_attacked
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -81,6 +81,11 @@ def test_the_docs_print_what_is_kept(norm):
     assert "\n".join(lines) in text
     if norm == "linf":
         assert what_was_attacked() in text
+        seen, (by_fab, by_square) = seen_last(list(FEW_FIRST))
+        words = (
+            f"FAB saw {seen:,} that both APGD had left within 4/255, and broke {by_fab}; Square broke {by_square} more"
+        )
+        assert words in (DOCS / "few_attacks.md").read_text(encoding="utf-8")
 
 
 def test_no_attack_is_said_to_have_broken_what_it_has_not_seen():
