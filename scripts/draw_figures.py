@@ -1,20 +1,173 @@
-"""Draw the figures of ``docs/figures.md``: ``python scripts/draw_figures.py``.
+"""Draw the figures of ``docs/figures.md`` and of the gallery: ``python scripts/draw_figures.py [NAME...]``.
 
-The zoo is run as in ``gfscore demo``; the paper's models are drawn from its published numbers.
+The zoo is run as in ``gfscore demo``; the paper's models are drawn from its published numbers. Neither has all that a
+figure of 1,000 classes may need: what they lack is drawn from a result made of random numbers, and the gallery says so.
 """
 
+import sys
 import tempfile
+from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 from PIL import Image
 
+import gfscore
 from gfscore.jobs.experiments import TEST, audit_zoo
 from gfscore.jobs.options import RunOptions
 from gfscore.jobs.plan import audit_radii
+from gfscore.outputs import figures
 from gfscore.outputs.figures import FIGURES, save
 from gfscore.paper import published_audit
+from gfscore.results import Audit
+from many_models import many_models, with_attack
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "figures"
+MADE = "random numbers, no networks"
+SOURCES = {
+    "zoo": "the eight networks of the zoo on their test images",
+    "attacked": "one of them after AutoAttack on 300 images",
+    "cifar10": "17 networks, the numbers published with the GF-Score paper",
+    "imagenet": "5 networks on 1,000 classes, the numbers published with the GF-Score paper",
+    "made": f"5 models on 1,000 classes: {MADE}",
+}
+
+
+class Picture(NamedTuple):
+    """A figure of the gallery: how it is drawn, and from what."""
+
+    stem: str  # of its file; its kind, of many classes with the number of them
+    source: str
+    line: str  # of Python that draws it
+    alt: str
+
+    @property
+    def kind(self) -> str:
+        """The name by which the command knows the figure."""
+        return self.stem.removesuffix("-1000").removesuffix("-10")
+
+    @property
+    def command(self) -> str:
+        """What draws the picture outside of Python."""
+        return f"gfscore figures {self.source} --only {self.kind}"
+
+
+PICTURES = (
+    Picture(
+        "robustness", "zoo", 'robust_curves(zoo["trades"])', "Ten lines fall as attacks grow; digit 8 is the lowest"
+    ),
+    Picture(
+        "robustness-1000", "made", "robust_curves(made.models[0])", "A band of 1,000 classes, the whole and the worst"
+    ),
+    Picture("robustness-models", "zoo", "robust_models(zoo)", "Eight networks: standard and scaled fall fastest"),
+    Picture("robustness-models-1000", "made", "robust_models(made)", "Five models, all samples and the worst class"),
+    Picture("forest", "zoo", 'forest(zoo["trades"])', "Ten digits by score with intervals; three may be the worst"),
+    Picture(
+        "forest-1000", "imagenet", "forest(imagenet.models[0])", "A rising curve of 1,000 scores, both ends by name"
+    ),
+    Picture("heatmap", "cifar10", "class_heatmap(cifar10)", "Seventeen models by ten classes; cats are the darkest"),
+    Picture("heatmap-1000", "imagenet", "class_heatmap(imagenet)", "Five models by 1,000 classes, both ends by name"),
+    Picture("disparity", "zoo", "disparity_bars(zoo)", "Bars of five metrics of eight networks"),
+    Picture("disparity-1000", "imagenet", "disparity_bars(imagenet)", "Bars of five metrics of five networks"),
+    Picture("robustness-rdi", "cifar10", "robustness_disparity(cifar10)", "Seventeen points: RDI rises with the score"),
+    Picture(
+        "robustness-rdi-1000", "imagenet", "robustness_disparity(imagenet)", "Five points: RDI rises with the score"
+    ),
+    Picture("reranking", "cifar10", "reranking(cifar10)", "Places of 17 models by score and by FP-GREAT"),
+    Picture("reranking-1000", "imagenet", "reranking(imagenet)", "Places of 5 models by score and by FP-GREAT"),
+    Picture("lorenz-10", "cifar10", "lorenz(cifar10)", "Lorenz curves over ten classes near the diagonal"),
+    Picture("lorenz", "imagenet", "lorenz(imagenet)", "Lorenz curves over 1,000 classes far below the diagonal"),
+    Picture("noise", "zoo", "noise_floor(zoo)", "RDI and NRGC beside grey bars of what chance gives"),
+    Picture("noise-1000", "made", "noise_floor(made)", "RDI and NRGC of five models beside what chance gives"),
+    Picture("vulnerability", "cifar10", "class_vulnerability(cifar10)", "Cat is the worst of 13 models, dog of 4"),
+    Picture(
+        "vulnerability-1000", "imagenet", "class_vulnerability(imagenet)", "The classes that are an end of a model"
+    ),
+    Picture("radar", "cifar10", "radar(cifar10)", "Ten axes, three models as polygons"),
+    Picture("radar-1000", "imagenet", "radar(imagenet)", "Six lowest and six highest classes of three models"),
+    Picture(
+        "concentration", "cifar10", "rdi_concentration(cifar10, audit_radii(cifar10))", "The bound falls with samples"
+    ),
+    Picture(
+        "concentration-1000",
+        "imagenet",
+        "rdi_concentration(imagenet, audit_radii(imagenet))",
+        "With 50 a class it is wide",
+    ),
+    Picture(
+        "attacked", "attacked", "attack_agreement(attacked)", "Ten digits near the diagonal of prediction and attack"
+    ),
+    Picture(
+        "attacked-1000", "made", "attack_agreement(made.models[0])", "1,000 points a tenth below the diagonal, as made"
+    ),
+    Picture("calibration", "zoo", "calibration_curve(zoo)", "The objective rises towards low temperatures"),
+    Picture("calibration-1000", "made", "calibration_curve(made)", "The objective of a calibration over 1,000 classes"),
+    Picture("temperature", "zoo", 'temperature_curves(zoo["standard"])', "Scores of ten digits fall with temperature"),
+    Picture("temperature-1000", "made", "temperature_curves(made.models[0])", "The 20 lowest of 1,000 classes fall"),
+)
+
+
+def draw(line: str, audits: dict[str, Audit]) -> Any:
+    """The chart that a line of the gallery makes, which finds the figures and the results by their names."""
+    return eval(line, {**vars(figures), "audit_radii": audit_radii, **audits})
+
+
+def page() -> str:
+    """The gallery as a page in Markdown."""
+    parts = [INTRODUCTION.format(sources="\n".join(f"- `{name}`: {text}." for name, text in SOURCES.items()))]
+    for kind, figure in FIGURES.items():
+        parts.append(f"## `{kind}`\n\nShows {figure.shows}.\n")
+        for picture in PICTURES:
+            if picture.kind == kind:
+                made = f" Made: {MADE}." if picture.source == "made" else ""
+                parts.append(
+                    f"![{picture.alt}](images/figures/{picture.stem}.png)\n\nFrom `{picture.source}`.{made}\n\n"
+                    f"```console\n$ {picture.command}\n```\n\n```python\n{picture.line}\n```\n"
+                )
+    return "\n".join(parts)
+
+
+INTRODUCTION = """\
+# Gallery
+
+Every kind of figure, of ten classes and of 1,000, with the command that draws it and the line of Python that does.
+What each means is in [Figures](figures.md). The lines need
+
+```python
+from gfscore.jobs.plan import audit_radii
+from gfscore.outputs.figures import *
+from gfscore.paper import published_audit
+from gfscore.results import Audit
+
+zoo = Audit.load("zoo/audit.json")  # gfscore demo --out zoo
+cifar10, imagenet = published_audit("cifar10"), published_audit("imagenet")
+```
+
+and commands a folder with an `audit.json`, such as `imagenet.save("imagenet/audit.json")` fills. The results are
+
+{sources}
+"""
+
+
+@cache
+def sources() -> dict[str, Audit]:
+    """The results that the pictures are drawn from."""
+    with tempfile.TemporaryDirectory() as store:
+        zoo = audit_zoo([TEST], RunOptions(store=Path(store)))
+    attacked = gfscore.check("zoo:trades", "zoo:digits", autoattack=True, norm="l2", eps=0.5, budget=300)
+    many = many_models(5, 1000, 5)
+    models = tuple(map(with_attack, many.models))
+    made = many.model_copy(update={"models": models, "calibration": calibrated(1000).calibration})
+    published = {name: published_audit(name) for name in ("cifar10", "imagenet")}
+    return {"zoo": zoo, "attacked": attacked, "made": made, **published}
+
+
+def calibrated(k: int) -> Audit:
+    """An audit of random logits with a calibration."""
+    rng, labels = np.random.default_rng(3), np.repeat(np.arange(k), 5)
+    strength = rng.uniform(0.5, 6, k)[labels, None] * np.eye(k)[labels]
+    return gfscore.audit((rng.normal(0, 1, (len(labels), k)) + strength, labels), calibrate="classes")
 
 
 def shrink(path: Path) -> None:
@@ -22,36 +175,16 @@ def shrink(path: Path) -> None:
     Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)
 
 
-def main() -> None:
-    """One picture of each kind, small enough for a page."""
-    with tempfile.TemporaryDirectory() as store:
-        zoo = audit_zoo([TEST], RunOptions(store=Path(store)))
-    cifar10, imagenet = published_audit("cifar10"), published_audit("imagenet")
-    pictures = {
-        "robustness": (zoo["trades"], {}),
-        "robustness-models": (zoo, {}),
-        "forest": (zoo["trades"], {}),
-        "forest-1000": (imagenet.models[0], {}),
-        "heatmap": (cifar10, {}),
-        "heatmap-1000": (imagenet, {}),
-        "disparity": (zoo, {}),
-        "robustness-rdi": (cifar10, {}),
-        "reranking": (cifar10, {}),
-        "lorenz": (imagenet, {}),
-        "noise": (zoo, {}),
-        "vulnerability": (cifar10, {}),
-        "radar": (cifar10, {}),
-        "concentration": (cifar10, {"radii": audit_radii(cifar10)}),
-        "calibration": (zoo, {}),
-        "temperature": (zoo["standard"], {"calibration": zoo.calibration}),
-    }
-    for name, (result, numbers) in pictures.items():
-        path = FOLDER / f"{name}.png"
-        save(FIGURES[name.removesuffix("-1000")].draw(result, **numbers), path, scale=1.5)
+def main(names: list[str]) -> None:
+    """One picture of each kind and size, small enough for a page; or those that are named."""
+    wanted = [picture for picture in PICTURES if not names or picture.stem in names]
+    for picture in wanted:
+        path = FOLDER / f"{picture.stem}.png"
+        save(draw(picture.line, sources()), path, scale=1.5)
         shrink(path)
     total = sum(path.stat().st_size for path in FOLDER.glob("*.png"))
-    print(f"{len(pictures)} figures in {FOLDER.name}/, {total / 1e6:.2f} MB")
+    print(f"{len(wanted)} figures in {FOLDER.name}/, {total / 1e6:.2f} MB with the others")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

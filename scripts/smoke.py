@@ -27,7 +27,7 @@ COMMANDS = (  # words, and the exit codes that are right
     ("store list --store store", {0}),
     ("store verify --store store", {0}),
     ("calibrate trades.safetensors standard.safetensors --objective classes", {0}),
-    (f"certify --model zoo:noise {SMALL} --n0 10 --out certified", {0}),
+    (f"certify --method smoothing --sigma 0.25 --n 100 --model zoo:noise {SMALL} --out certified", {0}),
     ("gate trades.safetensors --wcr 0.01 --out gate", {0, 1, 3}),
     ("compare standard.safetensors trades.safetensors", {0}),
     (f"check --model zoo:trades {SMALL} --out checked", {0}),

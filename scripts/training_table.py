@@ -29,24 +29,26 @@ from gfscore.training.trainer import Trainer
 
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))
 PLANTED = 8  # the digit with few training images
-FEW, MANY, REST = 50, 300, 400  # images of that digit that train, of each other one, and of all that select or judge
-DIGITS = {"norm": "l2", "eps": 0.5, "epochs": 10, "lr": 0.01, "batch": 64}
+FEW, MANY = 25, 150  # images of that digit that train, and of each other one
+SELECT, JUDGE = 50, 200  # of every digit
+DIGITS = {"norm": "l2", "eps": 0.5, "epochs": 20, "lr": 0.02, "batch": 64, "beta": 1.0}
 CIFAR = {"norm": "linf", "eps": 2 / 255, "epochs": 3, "lr": 0.003, "batch": 128}
-CIFAR_IMAGES = {"train": 300, "rest": 200}  # of each class: half of the rest selects, half judges
+CIFAR_IMAGES = {"train": 300, "select": 100, "judge": 100}  # of each class
 BOUNDS = {"keep_mean": 0.02, "max_loss": 0.1}
 FAIR = [name for name, strategy in STRATEGIES.items() if strategy.is_class_fair]
 
 
 def draw_digits(folder: Path, seed: int) -> dict[str, Path]:
-    """Digits of the zoo's generator in two files: few of the planted digit train, as many of each select and judge."""
-    data = load_data("generator:zoo", n_per_class=MANY + REST, seed=seed)
+    """Digits of the zoo's generator in three files: few of the planted digit train, all alike select and judge."""
+    data = load_data("generator:zoo", n_per_class=MANY + SELECT + JUDGE, seed=seed)
     images, labels = data.images(slice(0, len(data.labels))), data.labels
     place = np.zeros(len(labels), dtype=np.int64)
     for label in range(10):
         place[labels == label] = np.arange(int((labels == label).sum()))
     trains = (place < MANY) & ((labels != PLANTED) | (place < FEW))
     found = {}
-    for name, rows in (("train", trains), ("test", place >= MANY)):
+    selects = (place >= MANY) & (place < MANY + SELECT)
+    for name, rows in (("train", trains), ("select", selects), ("judge", place >= MANY + SELECT)):
         found[name] = folder / f"digits-{name}-{seed}.npz"
         np.savez(found[name], images=images[rows], labels=labels[rows])
     return found
@@ -75,16 +77,16 @@ def plant(folder: Path, files: dict[str, Path], seed: int) -> Path:
 
 
 def cifar_files(folder: Path, realdata: Path, seed: int) -> dict[str, Path]:
-    """Images of the CIFAR-10 test set, of which the network has seen none, in two files."""
+    """Images of the CIFAR-10 test set, of which the network has seen none, in three files."""
     with np.load(realdata / "cifar10_test.npz") as stored:
         names = list(stored)
         images, labels = (stored[name] for name in (names[0], names[1]))
-    rng, found = np.random.default_rng([seed, 10]), {"train": [], "test": []}
+    rng, found = np.random.default_rng([seed, 10]), {name: [] for name in CIFAR_IMAGES}
+    ends = np.cumsum(list(CIFAR_IMAGES.values()))
     for label in range(10):
-        rows = rng.permutation(np.flatnonzero(labels == label))
-        first, rest = CIFAR_IMAGES["train"], CIFAR_IMAGES["rest"]
-        found["train"].append(rows[:first])
-        found["test"].append(rows[first : first + rest])
+        parts = np.split(rng.permutation(np.flatnonzero(labels == label)), ends)
+        for name, rows in zip(found, parts, strict=False):  # the last part is left
+            found[name].append(rows)
     paths = {}
     for name, rows in found.items():
         paths[name] = folder / f"cifar-{name}-{seed}.npz"
@@ -100,12 +102,15 @@ def repaired(
     name, _, then = method.partition("+")
     common = {"norm": settings["norm"], "eps": settings["eps"], "seed": seed, **BOUNDS, **words}
     if name == "bias":
-        return gfscore.repair(model, str(files["test"]), method="bias", **common)
+        return gfscore.repair(model, str(files["select"]), judge_data=str(files["judge"]), method="bias", **common)
     training = {key: settings[key] for key in ("epochs", "lr", "batch")}
+    if STRATEGIES[name].default_beta is not None and "beta" in settings:
+        training["beta"] = settings["beta"]
     return gfscore.repair(
         model,
-        str(files["test"]),
+        str(files["select"]),
         train_data=str(files["train"]),
+        judge_data=str(files["judge"]),
         method=name,
         then=then or "none",
         baselines="none",
@@ -119,7 +124,8 @@ def row_of(found: Repair, planted: str | None, seconds: float) -> dict[str, Any]
     judged, clean = found.decisive, next((each for each in found.judged if each.measure == "clean"), None)
     if judged is None or clean is None:
         return {"gained": False, "reason": found.reason, "seconds": seconds}
-    weak = next((part for part in judged.parts if part.name == planted), None)
+    named = found.choice.weakest if planted is None else planted  # else the weakest by the images that select
+    weak = next(part for part in judged.parts if part.name == named)
     return {
         "gained": found.gained,
         "worst": [judged.worst_before.value, judged.worst_after.value],
@@ -129,7 +135,7 @@ def row_of(found: Repair, planted: str | None, seconds: float) -> dict[str, Any]
         "mean_change": judged.change.interval,
         "clean": [clean.before, clean.after],
         "paid": len(judged.of("paid")),
-        "weak": None if weak is None else [weak.before.value, weak.after.value, *(weak.change.interval or ())],
+        "weak": [weak.before.value, weak.after.value, *(weak.change.interval or ())],
         "epoch": None if found.training is None else found.training.chosen,
         "flags": [flag.code for flag in found.flags],
         "seconds": seconds,

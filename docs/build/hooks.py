@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 sys.path += [str(ROOT / "scripts"), str(Path(__file__).parent)]
 from warm import warm_commands  # noqa: E402
 
+import draw_figures  # noqa: E402
 import notebooks  # noqa: E402
 
 BENCHMARKS = ("results.md", "first_result.md", "attacks.md", "ray_engine.md")  # what `make bench` wrote last
@@ -54,6 +55,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {
         "cli.md": _cli_page(),
         "schema.md": _schema_page(),
+        "gallery.md": draw_figures.page(),  # of pictures that are drawn already: the build draws none
         "notebook.md": notebooks.markdown(notebooks.read()["cells"]),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(),
         "reproduction.md": markdown_page([reproduce(dataset) for dataset in DATASETS]),

@@ -1,25 +1,14 @@
 """Audit how evenly a classifier's robustness is spread over its classes, without attacks."""
 
-import importlib
-import typing
+from importlib import import_module as _import_module
 
 from gfscore.__about__ import __version__
-from gfscore.errors import GFScoreError
-from gfscore.metrics.formulas import (
-    atkinson,
-    atkinson_adjusted_mean,
-    fp_great,
-    fp_great_curve,
-    generalised_entropy,
-    nrgc,
-    rdi,
-    theil,
-    wcr,
-)
-from gfscore.results import Audit, Comparison, GateResult, Leaderboard, ModelAudit, Repair
-from gfscore.samples import Samples
 
-if typing.TYPE_CHECKING:
+TYPE_CHECKING = False  # typing's own takes as long to import as all the rest here
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gfscore.errors import GFScoreError
     from gfscore.inputs.logits_files import read_samples
     from gfscore.jobs.audit import audit, audit_models
     from gfscore.jobs.calibrate import calibrate
@@ -34,52 +23,41 @@ if typing.TYPE_CHECKING:
     from gfscore.jobs.repair import repair
     from gfscore.jobs.sources import samples_of
     from gfscore.jobs.stream import StreamingAudit
+    from gfscore.metrics.formulas import (
+        atkinson,
+        atkinson_adjusted_mean,
+        fp_great,
+        fp_great_curve,
+        generalised_entropy,
+        nrgc,
+        rdi,
+        theil,
+        wcr,
+    )
+    from gfscore.results import Audit, Comparison, GateResult, Leaderboard, ModelAudit, Repair
+    from gfscore.samples import Samples
     from gfscore.scores import SCORE_MAX, local_scores
 
-
-def _later(module: str, name: str) -> typing.Any:
-    """A function that is imported when it is first called."""
-
-    def call(*given: typing.Any, **words: typing.Any) -> typing.Any:
-        return getattr(importlib.import_module(module), name)(*given, **words)
-
-    return call
-
-
-_NOTEBOOK = "gfscore.outputs.notebook"
-for _kind, _name in ((ModelAudit, "model"), (Audit, "audit"), (GateResult, "gate"), (Comparison, "comparison")):
-    _kind.show_as(text=_later(_NOTEBOOK, f"{_name}_text"), html=_later(_NOTEBOOK, f"{_name}_html"))
-Repair.show_as(
-    text=_later("gfscore.outputs.repair_text", "repair_text"),
-    apply=_later("gfscore.inputs.models.biased", "apply_repair"),
-)
-for _kind in (ModelAudit, Audit):
-    _kind.show_as(plot=_later(_NOTEBOOK, "plot"))
-Leaderboard.show_as(
-    text=_later("gfscore.outputs.leaderboard_text", "board_text"),
-    html=_later("gfscore.outputs.leaderboard_text", "board_html"),
-    plot=_later("gfscore.outputs.figures.rank_lines", "rank_lines"),
-)
-Audit.show_as(
-    report=_later(_NOTEBOOK, "write_report"),
-    gate=_later("gfscore.jobs.gate", "gate"),
-    compare=_later("gfscore.jobs.compare", "compare"),
-)
-
-# What runs models is imported when it is asked for: it takes a second, and most commands need little of it.
+# Everything is imported when it is asked for: a command has to listen to Ctrl-C before its libraries are loaded, and
+# most commands and programs need few of them.
+_FORMULAS = ("atkinson", "atkinson_adjusted_mean", "fp_great", "fp_great_curve", "generalised_entropy", "nrgc", "rdi")
+_RESULTS = ("Audit", "Comparison", "GateResult", "Leaderboard", "ModelAudit", "Repair")
+_JOBS = ("calibrate", "certify", "check", "compare", "gate", "leaderboard", "plan", "repair")
 _LATE = {
     **dict.fromkeys(("audit", "audit_models"), "gfscore.jobs.audit"),
     "audit_first_order": "gfscore.jobs.given_gradients",
-    **{
-        name: f"gfscore.jobs.{name}"
-        for name in ("calibrate", "certify", "check", "compare", "gate", "leaderboard", "plan", "repair")
-    },
+    **{name: f"gfscore.jobs.{name}" for name in _JOBS},
+    **dict.fromkeys((*_FORMULAS, "theil", "wcr"), "gfscore.metrics.formulas"),
+    **dict.fromkeys(_RESULTS, "gfscore.results"),
     **dict.fromkeys(("SCORE_MAX", "local_scores"), "gfscore.scores"),
     **dict.fromkeys(("Options", "RunOptions"), "gfscore.jobs.options"),
+    "GFScoreError": "gfscore.errors",
+    "Samples": "gfscore.samples",
     "StreamingAudit": "gfscore.jobs.stream",
     "read_samples": "gfscore.inputs.logits_files",
     "samples_of": "gfscore.jobs.sources",
 }
+_ROOMS = ("errors", "metrics", "results", "samples")  # without an import of their own, as in gfscore.errors.FileError
 
 __all__ = [
     "SCORE_MAX",
@@ -121,12 +99,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> typing.Any:
+def __getattr__(name: str) -> "Any":
+    if name in _ROOMS:
+        return _import_module(f"gfscore.{name}")
     if name not in _LATE:
         raise AttributeError(f"module 'gfscore' has no attribute {name!r}")
-    found = globals()[name] = getattr(importlib.import_module(_LATE[name]), name)
+    found = globals()[name] = getattr(_import_module(_LATE[name]), name)
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE})
+    return sorted({*globals(), *_LATE, *_ROOMS})

@@ -273,7 +273,7 @@ def test_the_written_graph_gives_the_decisions_of_the_trained_network(tmp_path):
     from gfscore.inputs.data import load_data
     from gfscore.inputs.models import load_model
     from gfscore.measures import Run
-    from gfscore.training.networks import run_of, trainable_copy, with_weights, write_graph
+    from gfscore.training.networks import Retrained, run_of, trainable_copy, write_graph
 
     digits = Run(model=load_model("zoo:trades"), data=load_data("zoo:digits"))
     module, bias = trainable_copy(digits), np.linspace(-2, 2, 10)
@@ -283,7 +283,7 @@ def test_the_written_graph_gives_the_decisions_of_the_trained_network(tmp_path):
     inputs = digits.inputs(slice(0, 200))
     session = onnxruntime.InferenceSession(tmp_path / "repaired.onnx")
     found = session.run(None, {session.get_inputs()[0].name: inputs})[0]
-    there = run_of(digits, with_weights(module, module.state_dict(), bias), "trained")
+    there = run_of(digits, module, Retrained(name="trained", weights=module.state_dict(), bias=bias))
     expected = there.logits_of(there.pixels(slice(0, 200)))
     assert found == pytest.approx(expected, rel=1e-4, abs=1e-4)
     assert session.get_inputs()[0].name == digits.model.input
@@ -298,7 +298,6 @@ def test_the_written_graph_gives_the_decisions_of_the_trained_network(tmp_path):
         (["--train-data", "zoo:digits"], "--train-data trains, and --method bias trains nothing. Leave it out."),
         (["--method", "at", "--then", "temperature"], "--then 'temperature' is not known. Choose bias or none."),
         (["--method", "at", "--gradients", "no"], "--method at trains by gradients. Leave --gradients out."),
-        (["--method", "at", "--engine", "ray"], "training runs on this machine, and --engine says where models run."),
         (["--method", "at", "--inner", "cw"], "inner attack 'cw' is not known. Choose nfgsm, or pgd with its steps"),
     ],
 )

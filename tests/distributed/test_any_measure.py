@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,8 +22,10 @@ from gfscore.engines.ray import one_cluster
 from gfscore.engines.workers import Job, ShardWorker, Work
 from gfscore.inputs.probes import to_bytes
 from gfscore.measures import Assault, Attacks, Logits, RadiusSums, Slopes, Sums, Votes
+from gfscore.measures.boundary import BoundaryOfRows
+from gfscore.measures.changes import make_changes, pack_changes
 from gfscore.measures.rival_slopes import RivalSlopes
-from gfscore.measures.row_lists import ListMeasure, LogitsOfRows, SlopesOfRows
+from gfscore.measures.row_lists import ListMeasure, LogitsOfRows, SlopesOfRows, SteepestOfRows
 from gfscore.measures.sending import from_plain, to_plain
 from gfscore.measures.summary_files import SUM
 from gfscore.samples import Samples
@@ -56,7 +58,9 @@ def answered(of, measure, rows, tmp_path):
     probe = to_bytes(of.check().probe).hex()
     job = Job(model=SPECS[0], data=SPECS[1], parts=of.parts(), probe=probe, measure=to_plain(measure))
     asked = (rows.start, rows.stop) if isinstance(rows, slice) else rows.tolist()
-    answer = worker_of(tmp_path).answer(json.loads(json.dumps(asdict(job))), 0, asked, measure.payload(rows))
+    said, content = job.message()
+    there = {**json.loads(json.dumps(said)), "content": content}
+    answer = worker_of(tmp_path).answer(there, 0, asked, measure.payload(rows))
     assert answer.error == ""
     return measure.from_bytes(answer.content)
 
@@ -68,6 +72,7 @@ def measures(of, samples):
     attack = Attacks.of(Assault(norm="linf", eps=0.1, quick=True), [[3, 9, 20], [31, 12]], block=2)
     strong = Attacks.of(Assault(norm="linf", eps=0.1), [[3, 9, 20]], block=2, remarks=True)
     radii = np.full(of.n_samples, 0.4)
+    biased = Attacks.of(Assault(norm="linf", eps=0.1, quick=True), [[3, 9, 20]], block=2, bias=tuple(range(10)))
     towards = np.stack([np.arange(0, 40, 4), samples.logits.argmax(axis=1)[::4]])
     tried = {"norm": "l2", "seed": 3, "activation": "softmax", "temperature": 1.0, "radii": radii}
     return {
@@ -82,9 +87,12 @@ def measures(of, samples):
         "sums of radii": (RadiusSums(how=estimated, ladder=(2 / 255,), gradients=False, per_class=2), FEW),
         "attacks": (attack, slice(2, 4)),
         "AutoAttack and its remarks": (strong, slice(0, 2)),
+        "attacks on a biased model": (biased, slice(0, 2)),
         "logits of rows": (LogitsOfRows(), IN_ANY_ORDER),
         "estimated slopes of rows": (SlopesOfRows(how=estimated), IN_ANY_ORDER),
         "slopes of rows by gradients": (SlopesOfRows(how=FirstOrder(norm="linf"), gradients=True), IN_ANY_ORDER),
+        "a look at the boundary": (BoundaryOfRows(how=FirstOrder(norm="linf")), IN_ANY_ORDER),
+        "the steepest place": (SteepestOfRows(), IN_ANY_ORDER[:4]),
         "bisection": (Tries(methods=(Refuter.BISECTION,), towards=towards, **tried), IN_ANY_ORDER),
         "premise": (Tries(methods=(Refuter.PREMISE,), **tried), IN_ANY_ORDER),
     }
@@ -102,11 +110,12 @@ def numbers(part):
 NAMES = (
     *("logits", "sums", "votes", "estimated slopes", "slopes of some rows", "slopes by gradients"),
     *("rival slopes", "rival slopes by gradients", "sums of radii", "attacks", "AutoAttack and its remarks"),
-    *("logits of rows", "estimated slopes of rows", "slopes of rows by gradients", "bisection", "premise"),
+    *("attacks on a biased model", "logits of rows", "estimated slopes of rows", "slopes of rows by gradients"),
+    *("a look at the boundary", "the steepest place", "bisection", "premise"),
 )
 GRADIENTS = (
     *("slopes by gradients", "rival slopes by gradients", "slopes of rows by gradients"),
-    *("attacks", "AutoAttack and its remarks", "premise"),
+    *("attacks", "AutoAttack and its remarks", "attacks on a biased model", "a look at the boundary", "premise"),
 )
 
 
@@ -122,6 +131,48 @@ def test_a_worker_finds_what_this_process_finds(of, samples, tmp_path, monkeypat
         assert one.dtype == other.dtype
         assert np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
     assert any(np.isfinite(values).any() for values in numbers(ours) if values.dtype.kind == "f" or len(values))
+
+
+@pytest.mark.skipif(find_spec("onnx2torch") is None, reason="the extra gradients is not installed")
+def test_a_worker_makes_the_changes_of_a_run_again(of, tmp_path, monkeypatch):
+    """A trained network, with a bias, on some rows: known by its weights, and refused where they are others."""
+    pytest.importorskip("torch")
+    from gfscore.training.networks import Retrained, run_of, trainable_copy
+    from gfscore.training.parts import PartOfRun
+
+    monkeypatch.chdir(tmp_path)
+    part = PartOfRun(run=of, rows=np.array([1, 4, 7, 8, 20, 33])).as_run()
+    module = trainable_copy(part)
+    for each in module.inner.parameters():
+        each.data.mul_(1.2)
+    trained = Retrained(name="trained", weights=module.state_dict(), bias=np.linspace(-1, 1, 10))
+    there = run_of(part, module, trained)
+    assert [type(change).__name__ for change in there.changes] == ["RowsTaken", "Retrained"]
+    changes, content = pack_changes(there.changes)
+    probe = to_bytes(there.check().probe).hex()
+    job = Job(
+        model=SPECS[0],
+        data=SPECS[1],
+        parts=there.parts(),
+        probe=probe,
+        measure=to_plain(Logits()),
+        changes=changes,
+        content=content,
+    )
+    said, beside = job.message()
+    worker = worker_of(tmp_path)
+    plain = {**json.loads(json.dumps(said)), "content": beside}
+    for _ in range(2):  # the second time it is there already
+        answer = worker.answer(plain, 0, (0, 6), b"")
+        assert answer.error == ""
+        assert np.array_equal(Logits().from_bytes(answer.content), Logits().compute(there, slice(0, 6)))
+    assert len(worker._changed) == 1
+    others = replace(trained, bias=np.zeros(10))
+    plain["content"] = pack_changes([*part.changes, others])[1]
+    plain["changes"] = pack_changes([*part.changes, others])[0]
+    assert "model zoo:trades is not the same here" in worker.answer(plain, 0, (0, 6), b"").error
+    with pytest.raises(TypeError, match="is no change of a run"):
+        make_changes(of, [{"kind": "gfscore.measures.logits:Logits", "said": {}, "size": 0}], b"")
 
 
 def test_all_measures_are_looked_at(of, samples):
@@ -166,6 +217,7 @@ def everything(**how):
         gfscore.certify(model=pair[0], data=pair[1], method="smoothing", n=60, n0=20, permutations=0, **said).models,
         gfscore.check(*pair, method=["bisection"], samples=2, permutations=0, **said).models,
         gfscore.compare("zoo:trades", "zoo:noise", data=pair[1], radii="all", gradients="no", **said).classes,
+        gfscore.certify(model=pair[0], data=pair[1], method="lipschitz", permutations=0, **said).models,
         _untimed(gfscore.check(*pair, autoattack=True, quick=True, eps=0.1, samples=3, permutations=0, **said)),
         gfscore.gate(*pair, wcr=0.2, adaptive=True, **said).models,
         gfscore.gate(*pair, class_robust_accuracy=["*=0.2@2/255"], adaptive=True, gradients="no", **said).models,
@@ -194,6 +246,43 @@ def test_every_job_runs_on_one_cluster_and_finds_the_same(tmp_path, monkeypatch)
     assert any(each.content == "attacked" for each in Store(tmp_path / "theirs").entries())
     assert "Ray: 2 workers" in told
     assert len(drivers) == 1
+
+
+def _said(text):
+    """A word of the command line as Python has it."""
+    return int(text) if text.isdecimal() else text if text.isalpha() else float(text)
+
+
+def _plain(repair):
+    """A repair without when and where."""
+    return repair.model_copy(update={"provenance": None})
+
+
+@pytest.mark.skipif(
+    any(find_spec(name) is None for name in ("foolbox", "onnx", "onnx2torch", "pyautoattack", "ray")),
+    reason="needs extras",
+)
+@pytest.mark.parametrize(
+    ("method", "judged"), [("bias", "first-order"), ("at --epochs 1 --lr 0.01 --baselines none", "midpoint")]
+)
+def test_repairs_are_judged_on_a_cluster_as_here(tmp_path, monkeypatch, method, judged):
+    """Bias and training are chosen in the command; logits, slopes and attacks, before and after, run on workers."""
+    monkeypatch.chdir(tmp_path)
+    name, *more = method.split()
+    words = {
+        word[2:]: said if said.isalpha() else int(said) if said.isdecimal() else float(said)
+        for word, said in zip(more[::2], more[1::2], strict=True)
+    }
+    words |= {"method": name, "norm": "l2", "eps": 0.5, "attack": "pgd", "attacked": 4, "delta": 0.5}
+    words |= {"n_per_class": 60, "seed": 1, "threads": 1, "max_loss": 0.4, "keep_mean": 0.2}
+    theirs = gfscore.repair("zoo:trades", "generator:zoo", engine="ray", workers=2, store=tmp_path / "theirs", **words)
+    ours = gfscore.repair("zoo:trades", "generator:zoo", store=tmp_path / "ours", **words)
+    assert [each.measure for each in ours.judged] == ["pgd", judged, "clean"]
+    assert _plain(theirs) == _plain(ours)
+    assert files(tmp_path / "theirs") == files(tmp_path / "ours")
+    attacked = [each.recipe for each in Store(tmp_path / "theirs").entries() if each.content == "attacked"]
+    assert len(attacked) == 2  # before and after: of one network with and without a bias, or of two networks
+    assert len({each.model for each in attacked}) == (1 if name == "bias" else 2)
 
 
 def test_what_is_in_memory_cannot_be_opened_by_workers(tmp_path):
@@ -233,6 +322,15 @@ CASES = {
     ),
     "AutoAttack without a budget": Case(
         ("check", *ZOO, "--n-per-class", "12", "--autoattack", "--eps", "0.15", "--samples", "12"),
+        "??/*/shard-*",
+        least=1,
+    ),
+    "attacks that judge a repair": Case(
+        (
+            *("repair", "zoo:trades", "--data", "generator:zoo", "--seed", "1", "--n-per-class", "100"),
+            *("--norm", "l2", "--eps", "0.5", "--max-loss", "0.4", "--keep-mean", "0.2", "--delta", "0.5"),
+            *("--attack", "apgd", "--attacked", "30"),
+        ),
         "??/*/shard-*",
         least=1,
     ),

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -45,7 +45,7 @@ def worker(tmp_path, **changed):
 
 def asked(of, job, *shards):
     """What a worker says to some shards of a job, which goes through JSON on its way."""
-    plain = json.loads(json.dumps(asdict(job)))
+    plain = json.loads(json.dumps(job.message()[0]))
     return [of.answer(plain, shard, SHARDS[shard], b"") for shard in shards]
 
 

@@ -10,6 +10,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from gfscore.paper import published_audit
+from gfscore.results import Audit
+
 ARTEFACTS = Path(__file__).parents[1] / "artefacts"  # screenshots and printed pages, for people to look at
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 AT_HOME = {"", "127.0.0.1", "::1", "localhost"}  # a file, a data URL or this machine
@@ -100,3 +103,15 @@ def accessibility() -> Callable[..., list[str]]:
         ]
 
     return violations
+
+
+@pytest.fixture(scope="session")
+def zoo(demo: Any) -> Audit:
+    """The audit that the demo writes."""
+    return Audit.load(demo.folder / "audit.json")
+
+
+@pytest.fixture(scope="session")
+def results(zoo: Audit) -> dict[str, Audit]:
+    """That of the zoo, and the paper's: 17 models on 10 classes, 5 on 1,000."""
+    return {"zoo": zoo, "cifar10": published_audit("cifar10"), "imagenet": published_audit("imagenet")}

@@ -1,6 +1,7 @@
 """The dashboard's script run by Streamlit's own test driver, without a browser."""
 
 import csv
+import gc
 import io
 import json
 import math
@@ -8,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import weakref
 import zipfile
 from dataclasses import replace
 from threading import Event
@@ -58,6 +60,13 @@ def samples_of(n_classes=4, n=50, seed=0, **names) -> Samples:
     labels = np.arange(n_classes * n) % n_classes
     lift = np.linspace(1, 5, n_classes)[labels, None] * np.eye(n_classes)[labels]
     return Samples.of(rng.normal(0, 1, (labels.size, n_classes)) + lift, labels, **names)
+
+
+def uneven() -> Samples:
+    """Of four classes, one of which is far ahead: a bias can help the others."""
+    rng, labels = np.random.default_rng(0), np.arange(1200) % 4
+    lift = np.array([3, 1.5, 1.2, 0.8])[labels][:, None] * np.eye(4)[labels]
+    return Samples.of(rng.normal(0, 1, (1200, 4)) + lift, labels)
 
 
 def npz(samples: Samples) -> bytes:
@@ -455,15 +464,47 @@ def test_audits_can_be_uploaded_and_each_logits_file_has_its_own_kind(logits_fil
     assert not app.exception
 
 
-def test_what_was_computed_goes_with_the_upload(logits_file):
+def test_nothing_of_an_upload_is_left_when_it_is_removed(logits_file):
     app = opened(logits_file)
     app.file_uploader[0].set_value([("mine.npz", npz(samples_of(seed=5)), "application/zip")]).run()
     (found,) = app.session_state["uploads"].values()
-    kept = found[0].kept
+    kept, samples = found[0].kept, weakref.ref(found[0].samples.logits)
     assert kept.made
+    del found
+    slider(app, "Temperature T").set_value(T).run()
+    for tab in ("Compare models", "Download", "Repair", "One model"):
+        app.session_state["tab"] = tab
+        app.run()
+        if tab == "Repair":
+            app.button[0].click().run()
+            (work,) = app.session_state["repairs"].values()
+            work.thread.join(120)
     app.file_uploader[0].set_value([]).run()
     assert app.session_state["uploads"] == {}
     assert not kept.made
+    assert not app.session_state["repairs"]
+    gc.collect()
+    assert samples() is None  # without another run of the page
+    assert not app.exception
+
+
+def test_a_repair_ends_with_its_upload(logits_file, monkeypatch):
+    def waits(_subject, _words, face: Watched) -> None:
+        while True:
+            face.step()
+            time.sleep(0.001)
+
+    monkeypatch.setattr("gfscore.dashboard.repair_tab._repair", waits)
+    app = opened(logits_file)
+    app.file_uploader[0].set_value([("mine.npz", npz(samples_of(seed=5)), "application/zip")]).run()
+    app.session_state["tab"] = "Repair"
+    app.run()
+    app.button[0].click().run()
+    (work,) = app.session_state["repairs"].values()
+    assert work.is_running
+    app.file_uploader[0].set_value([]).run()
+    work.thread.join(20)
+    assert not work.is_running
 
 
 def test_work_can_be_cancelled_and_says_how_far_it_is():
@@ -500,9 +541,7 @@ def test_a_job_that_fails_says_so_where_it_is_looked_at():
 
 
 def test_a_repair_is_slid_along_and_its_bias_downloaded(tmp_path):
-    rng, labels = np.random.default_rng(0), np.arange(1200) % 4
-    logits = rng.normal(0, 1, (1200, 4)) + np.array([3, 1.5, 1.2, 0.8])[labels][:, None] * np.eye(4)[labels]
-    np.savez(tmp_path / "net.npz", logits=logits, labels=labels)
+    (tmp_path / "net.npz").write_bytes(npz(uneven()))
     app = opened(tmp_path / "net.npz")
     app.session_state["tab"] = "Repair"
     app.run()

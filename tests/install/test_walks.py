@@ -48,7 +48,7 @@ def without_extras(tmp_path_factory):
     """The command of this environment, in which the extras are as if they were not there."""
     folder = tmp_path_factory.mktemp("default-install")
     hidden = f"import sys\nfor name in {EXTRAS!r}:\n    sys.modules[name] = None\n"
-    (folder / "gfscore").write_text(f"{hidden}from gfscore.cli import main\nsys.exit(main())\n")
+    (folder / "gfscore").write_text(f"{hidden}from gfscore.__main__ import main\nsys.exit(main())\n")
     return [sys.executable, str(folder / "gfscore")]
 
 

@@ -15,7 +15,7 @@ from gfscore.cli.main import run as command
 from gfscore.engines.local import measured, summed
 from gfscore.errors import OptionError
 from gfscore.inputs.models import CallableModel
-from gfscore.jobs import attack_steps, trials
+from gfscore.jobs import attack_trials, trials
 from gfscore.jobs.calling import SILENT, Planned
 from gfscore.jobs.dry_run import plan_run
 from gfscore.jobs.options import Options, RunOptions
@@ -183,6 +183,18 @@ class TestCommands:
             ("certify --method lipschitz", ["logits"]),
             ("check --method bisection --samples 2", ["logits", "refuters"]),
             pytest.param(
+                "check --autoattack --quick --eps 0.1 --budget 20", ["logits", "radii", "APGD, 20 steps"], marks=attacks
+            ),
+            pytest.param(
+                "gate --robust-accuracy 0.3@2/255 --referee pgd", ["logits", "radii", "APGD, 20 steps"], marks=attacks
+            ),
+            pytest.param("repair --samples 8", ["logits", "slopes"], marks=with_gradients),
+            pytest.param(
+                "repair --samples 8 --attack pgd --attacked 2",
+                ["logits", "slopes", "APGD, 20 steps, twice"],
+                marks=attacks,
+            ),
+            pytest.param(
                 "check --autoattack --quick --eps 0.1 --samples 2", ["logits", "radii", "APGD, 20 steps"], marks=attacks
             ),
         ],
@@ -293,10 +305,10 @@ def test_passes_of_autoattack_are_at_most_what_is_said():
         radii=np.array([1 / 255]),
         norm="linf",
     )
-    with attack_steps._counting(module, watch):
+    with attack_trials.counting(module, watch):
         autoattack(targets, module, "NCHW", n_classes=10)
-    assert watch.backward == attack_steps.autoattack_passes(10)[1]
-    assert watch.forward == pytest.approx(attack_steps.autoattack_passes(10)[0], rel=0.01)
+    assert watch.backward == attack_trials.autoattack_passes(10)[1]
+    assert watch.forward == pytest.approx(attack_trials.autoattack_passes(10)[0], rel=0.01)
 
 
 @pytest.mark.long

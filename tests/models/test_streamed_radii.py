@@ -16,7 +16,7 @@ from gfscore.inputs.models import CallableModel, load_model
 from gfscore.jobs import radius_trust
 from gfscore.judge import radius_flags
 from gfscore.judge.robust_accuracy import eps_ladder
-from gfscore.measures import RadiusSums, Run, boundary, radii
+from gfscore.measures import RadiusSums, Run, radii
 from gfscore.measures.summary_files import _metadata, summary_from_bytes, summary_to_bytes
 from gfscore.scores import FirstOrder, Norm, RadiusCounts
 from gfscore.storage.store import Store
@@ -106,14 +106,13 @@ def test_a_stream_of_radii_has_the_scores_of_the_audit_that_holds_everything(tmp
 @with_gradients
 @pytest.mark.parametrize("words", [{}, {"score": "first-order", "norm": "l2"}, {"radii": 30}])
 def test_a_stream_doubts_radii_by_the_samples_that_the_other_audit_looks_at(tmp_path, monkeypatch, words):
-    real, seen = boundary.look_at_rows, []
+    real, seen = radius_trust._look, []
 
     def looking(*arguments):
         seen.append(real(*arguments))
         return seen[-1]
 
-    for module in (boundary, radius_trust):
-        monkeypatch.setattr(module, "look_at_rows", looking)
+    monkeypatch.setattr(radius_trust, "_look", looking)
     monkeypatch.setattr(radius_flags, "MOST_STILL_RIGHT", -1.0)
     monkeypatch.setattr(radius_flags, "LEAST_SPREAD", 2.0)
     whole, streamed = audits(tmp_path, **words)

@@ -86,6 +86,23 @@ def test_a_band_is_a_third_wider_than_intervals_at_one_temperature():
     assert 1.1 < np.mean(ratios) < 1.45
 
 
+def test_a_temperature_takes_the_two_nodes_beside_it_alone():
+    samples = made(3, 60)
+    band, whole = temperature_band(samples), temperature_band(samples)
+    assert not band.known
+    means = class_profile(samples, scores_at(samples, 1.3)).scores
+    found = band.intervals(1.3, means, fairness_weight=0.5)
+    first, second = sorted(band.known)
+    assert second == first + 1
+    assert band.places[first] <= np.log(1.3) <= band.places[second]
+    for temperature in np.geomspace(0.01, 10, 500):  # all of them: nothing depends on which came first
+        whole.intervals(temperature, means, fairness_weight=0.5)
+    assert len(whole.known) == len(whole.places)
+    again = whole.intervals(1.3, means, fairness_weight=0.5)
+    assert (found.lower == again.lower).all()
+    assert (found.upper == again.upper).all()
+
+
 def test_other_methods_and_targets_have_bands_too():
     samples = made(3, 60)
     means = class_profile(samples, scores_at(samples, 1.3)).scores

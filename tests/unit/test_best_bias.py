@@ -179,6 +179,27 @@ def test_what_is_chosen_lies_on_both_frontiers_and_they_keep_what_it_keeps(seed)
             assert losses[1 - against].mean() <= 0.02 + 1e-9
 
 
+def test_a_search_says_how_far_it_is_and_can_be_ended_anywhere():
+    contests, _ = made_up(0, n=60, n_classes=5)
+    bounds, told = bounds_of(contests, keep_mean=0.02, max_loss=0.1, n_classes=5), []
+    choice = choose_bias(contests, bounds, tell=lambda done, total: told.append((done, total)))
+    assert told == sorted(told)
+    assert told[0] == (0, told[0][1])
+    assert told[-1][0] == told[-1][1]
+    assert len(told) > 10 * told[-1][1]  # within a search, too
+    assert (choice.chosen.bias == choose_bias(contests, bounds).chosen.bias).all()
+
+    class EndedError(Exception):
+        pass
+
+    def end(done: int, _total: int) -> None:
+        if done == told[-1][1] // 2:
+            raise EndedError
+
+    with pytest.raises(EndedError):
+        choose_bias(contests, bounds, tell=end)
+
+
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 1.0, 3.0, 20.0]))
 @settings(max_examples=30, deadline=None)
 def test_the_gradient_of_the_smooth_loss_is_what_small_steps_find(seed, fairness):

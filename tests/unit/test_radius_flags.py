@@ -65,7 +65,7 @@ def test_a_network_has_its_boundary_about_where_it_is_predicted():
     run = Run(model=load_model("zoo:standard", threads=1), data=load_data("zoo:digits"))
     logits = run.logits_of(run.pixels(slice(0, 900)))
     samples = Samples.of(logits, run.data.labels)
-    looks = [look_at_boundary(run, samples, FirstOrder(norm=norm), None) for norm in ("l2", "linf", "l2")]
+    looks = [look_at_boundary(run, samples, FirstOrder(norm=norm)) for norm in ("l2", "linf", "l2")]
     assert 30 < len(looks[0].spread) < 100
     np.testing.assert_array_equal(looks[0].still_right, looks[2].still_right)  # the same samples again
     for look in looks:

@@ -1,5 +1,7 @@
 """What the report says in words, as Markdown, and to the Hugging Face hub."""
 
+import re
+
 import numpy as np
 import pytest
 import yaml
@@ -9,7 +11,9 @@ from gfscore import Options, Samples, audit_models, views
 from gfscore.jobs.given_gradients import audit_first_order
 from gfscore.outputs import report, robust_words, sentences
 from gfscore.outputs.report import report_words as words
+from gfscore.outputs.report.key_sentences import key_sentences
 from gfscore.results import Audit, Claim, CrossCheck, Flag, Metric, ModelAudit
+from many_models import many_models
 
 HOSTILE = [
     "a|b",
@@ -106,6 +110,7 @@ class TestRobustAccuracyFirst:
         rung = model.robustness.headline
         worst = f"{rung.worst}: {views.share_text(rung.lowest)}".replace("<b>", "&lt;b&gt;")
         whole = views.share_text(rung.whole)
+        page = re.sub(r"</?span[^>]*>", "", page)  # which keep numbers whole
         assert f'<td data-l="robust at 0.11">{whole}</td><td data-l="worst class">{worst}</td>' in page
         assert '<th scope="col">robust at 0.11</th><th scope="col">worst class</th>' in page
         assert '<td data-l="robust at 0.11">–</td><td data-l="worst class">–</td>' in page
@@ -382,3 +387,30 @@ def test_a_share_of_radii_stands_in_every_form_of_the_report(radii):
     for entry in model.classes:
         assert f"<td>{views.share_text(entry.robust_accuracy)}<svg" in page
     assert "gfscore_robust_accuracy" in report.model_card(radii)
+
+
+class TestTheBestWorstClass:
+    """Of several models the best worst class is named, and how many others the intervals do not tell it from."""
+
+    @pytest.mark.parametrize(
+        ("ends", "said"),
+        [
+            ([(0.5, 0.6), (0.1, 0.2), (0.2, 0.49)], "."),
+            ([(0.5, 0.6), (0.1, 0.5), (0.2, 0.4)], ", which the intervals do not tell from that of 1 other model."),
+            ([(0.3, 0.6), (0.1, 0.5), (0.2, 0.4)], ", which the intervals do not tell from that of 2 other models."),
+        ],
+    )
+    def test_it_is_not_sold_as_better_than_those_it_cannot_be_told_from(self, ends, said):
+        models = [
+            with_lowest(each, share, end)
+            for each, share, end in zip(many_models(3, 3).models, (0.55, 0.15, 0.3), ends, strict=True)
+        ]
+        assert key_sentences(models)[2].endswith(f"robust accuracy{said}")
+
+
+def with_lowest(model: ModelAudit, share: float, end: tuple[float, float]) -> ModelAudit:
+    """The model with this robust accuracy in all classes, at every eps."""
+    metric = Metric(value=share, interval=end)
+    found = model.robustness
+    rungs = tuple(rung.model_copy(update={"classes": (metric,) * len(rung.classes)}) for rung in found.rungs)
+    return model.model_copy(update={"robustness": found.model_copy(update={"rungs": rungs})})

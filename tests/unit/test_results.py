@@ -115,7 +115,7 @@ def test_every_result_is_documented():
 
 
 def test_a_model_shows_its_fields_where_nobody_has_words_for_them(result, monkeypatch):
-    monkeypatch.setattr(gfscore.ModelAudit, "_shown", {})
+    monkeypatch.setattr("gfscore.results.shown_by.FUNCTIONS", {})
     assert repr(result.model).startswith("ModelAudit(name='model'")
     assert result.model._repr_html_().startswith("<pre>ModelAudit(name=&#x27;model&#x27;")
     with pytest.raises(ResultError, match="ModelAudit has nothing that makes its plot"):

@@ -2,28 +2,25 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gfscore.arrays import BoolArray, FloatArray, IntArray
+from gfscore.arrays import FloatArray, IntArray
 from gfscore.attacks.claims import shares
 from gfscore.attacks.refuting import ScoredRun
-from gfscore.engines.local import score_first_order, shard_by_shard
+from gfscore.attacks.under_attack import attack_all
+from gfscore.engines.local import score_first_order
 from gfscore.errors import naming
 from gfscore.inputs.data import random_rows
-from gfscore.measures import Assault, Attacks, Run
-from gfscore.measures.attack_remarks import tell
-from gfscore.measures.attacks import NOBODY
+from gfscore.measures import Assault
 from gfscore.measures.slopes import Gradients
 from gfscore.ranking import agreement
 from gfscore.results import AttackAgreements, AttackFreeScores, CrossCheck, Flag, ModelAudit
 from gfscore.score_titles import FIRST_ORDER
 from gfscore.scores import FirstOrder, LocalScores, great_scores
 from gfscore.views import radius_text
-
-TOGETHER = 50  # samples attacked together: all of them are, so that none is in vain; few enough to lose, and to spread
 
 Progress = Callable[[int, int], None]  # samples done, and how many there will be
 
@@ -49,7 +46,7 @@ def with_cross_check(
     correct, seconds = rows[subject.local.predicted[rows] == labels[rows]], dict[str, float]()
     with naming(audited.name):
         subject.run.differentiable()  # what has no gradients is refused before anything is measured
-        attacked = _attack(subject.run, correct, assault, seed, bar("attacks"))
+        attacked = attack_all(subject.run, correct, assault, seed=seed, progress=bar("attacks"))
         if attacked.seconds is not None:
             seconds[assault.name] = attacked.seconds
         scores, first_order = _scores(subject, rows, assault, seconds, bar("radii"))
@@ -75,38 +72,6 @@ def with_cross_check(
     flags = tuple(Flag(code="autoattack", message=f"AutoAttack remarks: {told}.") for told in attacked.remarks)
     classes = tuple(entry.model_copy(update={"attacked": by_class.get(entry.name)}) for entry in audited.classes)
     return audited.model_copy(update={"cross_check": found, "classes": classes, "flags": audited.flags + flags})
-
-
-def attacks_on(rows: IntArray, assault: Assault, seed: int) -> Attacks:
-    """The attacks on all of some rows that the model gets right, as they are kept in a store."""
-    return Attacks.of(assault, [rows], seed=seed, block=TOGETHER, remarks=not assault.quick)
-
-
-class _Attacked(NamedTuple):
-    """What came out for samples that the model gets right."""
-
-    standing: BoolArray  # (n,)
-    remarks: tuple[str, ...]
-    seconds: float | None  # None where some was known before, or others computed it: no time to compare
-
-
-def _attack(run: Run, rows: IntArray, assault: Assault, seed: int, progress: Progress) -> _Attacked:
-    """Attack some rows, a block at a time, by whatever computes for the run; what the store has is not done again."""
-    measure = attacks_on(rows, assault, seed)
-    blocks = range(len(measure.places) // TOGETHER)
-    found, started, known = list[FloatArray](), time.perf_counter(), run.engine is not None
-    progress(0, len(rows))
-    with shard_by_shard(run, measure, sure=blocks) as give:
-        for block in blocks:
-            part, was_known = give(block)
-            found.append(part)
-            known |= was_known
-            progress(min((block + 1) * TOGETHER, len(rows)), len(rows))
-    seconds = None if known else time.perf_counter() - started
-    whole = np.concatenate([np.zeros((0, measure.columns(run))), *found])
-    filled = np.array(measure.places, dtype=np.int64) != NOBODY
-    remarks = tell(whole[::TOGETHER, 1:].astype(np.float64), len(rows)) if measure.remarks else ()
-    return _Attacked(whole[filled, 0] == 1, remarks, seconds)
 
 
 def _scores(

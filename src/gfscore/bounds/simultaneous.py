@@ -293,16 +293,14 @@ def average_interval(
 def _mean_and_aggregate(
     found: PartBounds, shares: FloatArray, ends: Ends, alpha: float | None, failure_rate: float
 ) -> tuple[Interval, Interval]:
-    """Of the class mean and of the mean with ``shares``: one interval at the level of both where they are the same.
-
-    Whether they are depends on counts or given weights alone, not on the scores.
-    """
+    """Of the class mean and of the mean with ``shares``; one at the level of both where they are always the same."""
     equal = np.full(len(shares), 1.0 / len(shares))
-    if np.array_equal(equal, shares):
-        both = average_interval("the class mean", found, equal, ends, alpha and 2 * alpha, failure_rate)
-        return both, both
-    class_mean = average_interval("the class mean", found, equal, ends, alpha, failure_rate)
-    return class_mean, average_interval("the aggregate", found, shares, ends, alpha, failure_rate)
+    same = np.array_equal(equal, shares)  # which has nothing to do with the scores
+    class_mean, aggregate = (
+        average_interval(what, found, weights, ends, 2 * alpha if same and alpha else alpha, failure_rate)
+        for what, weights in (("the class mean", equal), ("the aggregate", shares))
+    )
+    return class_mean, aggregate
 
 
 def _nrgc(found: PartBounds, ends: Ends, alpha: float | None, failure_rate: float) -> Interval | None:

@@ -89,10 +89,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
     0 done or PASS, 1 FAIL, 2 unusable input or usage, 3 UNDECIDED, 4 failed inside, 130 interrupted.
     """
-    screens.prepare()
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored, as behind nohup
+    listens = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not where it is ignored, as behind nohup
+    if listens:
         signal.signal(signal.SIGINT, _interrupt)
-    sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
+    screens.prepare()
+    code = run(sys.argv[1:] if arguments is None else list(arguments))
+    if listens:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what remains is to leave, and the code is known
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:

@@ -53,13 +53,13 @@ class Work(Generic[Made]):
         self.found: Made | None = None
         self.error: GFScoreError | None = None
         self.failure: Exception | None = None
-        self.job = job
-        self.thread = Thread(target=self._run, daemon=True, name="gfscore dashboard work")
+        # the job is the thread's, which forgets it at its end: it may hold the samples of a model
+        self.thread = Thread(target=self._run, args=(job,), daemon=True, name="gfscore dashboard work")
         self.thread.start()
 
-    def _run(self) -> None:
+    def _run(self, job: Callable[[Watched], Made]) -> None:
         try:
-            self.found = self.job(self.face)
+            self.found = job(self.face)
         except CancelledError:
             pass
         except GFScoreError as error:
@@ -104,4 +104,4 @@ def _look(work: Work[Made], what: str, key: str, place: int) -> None:
     if work.face.cancelled.is_set():
         st.text("Stopping at the next step.")
     else:
-        st.button("Cancel", key=f"cancel-{key}", on_click=work.cancel)
+        st.button("Cancel", key=f"cancel-{key}", on_click=work.face.cancelled.set)

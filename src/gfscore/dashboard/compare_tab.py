@@ -10,8 +10,8 @@ from gfscore import views
 from gfscore.dashboard.charts import DARK, is_dark, show_chart, show_or_explain, small
 from gfscore.dashboard.numbers import Settings, audit_at, compare_at, result_of
 from gfscore.dashboard.one_model import ends_of
-from gfscore.dashboard.subjects import Subject, kind_of
-from gfscore.errors import GFScoreError
+from gfscore.dashboard.subjects import Subject, kind_of, names_of
+from gfscore.errors import PLURALS, GFScoreError
 from gfscore.jobs.audit import robust_verdicts, verdicts
 from gfscore.outputs import robust_words, sentences
 from gfscore.outputs.escaping import plain_text, shorten
@@ -50,7 +50,7 @@ def choose_models(subjects: dict[str, Subject], settings: Settings, box: str, *,
     keys = list(subjects)
     alike = [key for key in keys if kinds[key] == kinds[keys[0]]]
     wanted = st.multiselect(
-        "Models", keys, default=alike[:COMPARED], key=box, format_func=lambda key: shorten(subjects[key].name)
+        "Models", keys, default=alike[:COMPARED], key=box, format_func=names_of(subjects).__getitem__
     )
     if not wanted:
         st.info("Choose at least one model.")
@@ -74,8 +74,9 @@ def show_comparison(subjects: dict[str, Subject], settings: Settings) -> None:
     _show_table(models, settings)
     for note in sentences.no_order(models):
         st.text(note)
-    looks, robust = model_looks([shorten(model.name) for model in models]), any(model.robustness for model in models)
+    looks = model_looks([shorten(model.name) for model in models])
     _show_legend(looks)
+    robust = [each for each in zip(models, looks, strict=True) if each[0].robustness is not None]
     if robust:
         try:
             curves = [compared_curves(models, looks, of) for of in ("whole", "lowest")]
@@ -85,20 +86,35 @@ def show_comparison(subjects: dict[str, Subject], settings: Settings) -> None:
             small(curve_notes(models))
         except GFScoreError as error:  # of different norms
             st.text(str(error))
-    known = all(model.robustness for model in models)
-    threshold = settings.least if known else settings.threshold(models[0])
-    show_chart(compared_classes(models, looks, robust=known, threshold=threshold), stretch=True)
+    if robust:
+        measured, theirs = zip(*robust, strict=True)
+        show_chart(compared_classes(measured, theirs, robust=True, threshold=settings.least), stretch=True)
+    else:
+        show_chart(compared_classes(models, looks, robust=False, threshold=settings.threshold(models[0])), stretch=True)
+    _show_left_out(models, [model for model, _ in robust] or models)
     more = st.expander("More pictures: scores, disparity, ranks, chance", key="more-compared", on_change="rerun")
     if more.open:
         with more:
             chosen = [subjects[key] for key in st.session_state["compared"]]
             audit = result_of([audit_at(subject, settings, noise=True)[0] for subject in chosen])
-            if known:
+            if robust:
                 show_chart(
                     compared_classes(models, looks, robust=False, threshold=settings.threshold(models[0])), stretch=True
                 )
             for draw in COMPARING:
                 show_or_explain(draw, audit)
+
+
+def _show_left_out(models: Sequence[ModelAudit], drawn: Sequence[ModelAudit]) -> None:
+    """Which models of the legend are not in the picture of the classes, and why."""
+    without = [shorten(model.name) for model in models if model not in drawn]
+    if without:
+        st.text(f"Not in this picture, as their robust accuracy is not known: {', '.join(without)}.")
+    rows = {entry.name for entry in drawn[0].classes}
+    others = [shorten(model.name) for model in drawn if rows.isdisjoint(entry.name for entry in model.classes)]
+    if others:
+        what = PLURALS[drawn[0].partition]
+        st.text(f"Not in this picture, as they have no {what} of {shorten(drawn[0].name)}: {', '.join(others)}.")
 
 
 def _show_table(models: Sequence[ModelAudit], settings: Settings) -> None:
@@ -146,9 +162,9 @@ def _show_legend(looks: Sequence[ModelLook]) -> None:
 def show_change(subjects: dict[str, Subject], settings: Settings) -> None:
     """Two boxes to choose from, and what changes between the two: on the same samples where both have them."""
     st.markdown("**What changes from one model to another**")
-    keys = list(subjects)
+    keys, called = list(subjects), names_of(subjects).__getitem__
     old, new = (
-        column.selectbox(label, keys, index, key=key, format_func=lambda key: shorten(subjects[key].name))
+        column.selectbox(label, keys, index, key=key, format_func=called)
         for index, (column, label, key) in enumerate(zip(st.columns(2), ("From", "To"), ("from", "to"), strict=True))
     )
     if old == new:

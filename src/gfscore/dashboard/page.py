@@ -12,13 +12,13 @@ from gfscore.dashboard.compare_tab import choose_models, show_change, show_compa
 from gfscore.dashboard.downloads import show_downloads
 from gfscore.dashboard.numbers import Settings, audit_at
 from gfscore.dashboard.one_model import show_model
-from gfscore.dashboard.repair_tab import show_repair_tab
-from gfscore.dashboard.subjects import Stamp, Subject, file_subjects, stamps_of, tell_apart, zoo_subjects
+from gfscore.dashboard.repair_tab import forget_repairs, show_repair_tab
+from gfscore.dashboard.subjects import Stamp, Subject, file_subjects, names_of, stamps_of, tell_apart, zoo_subjects
 from gfscore.dashboard.uploads import MODEL, uploads
 from gfscore.dashboard.zoo_radii import ZooRadii
 from gfscore.errors import GFScoreError
 from gfscore.inputs.data import load_data
-from gfscore.outputs.escaping import plain_text, shorten
+from gfscore.outputs.escaping import plain_text
 
 LOOKS = 5  # seconds between two looks at the files that are open
 # A picture that is wider than its column, as on a phone, is moved within its own frame instead of being cut; the legend
@@ -52,6 +52,7 @@ def show(paths: Sequence[str] = (), data: str | None = None) -> None:
         opened, uploaded = _open(tuple(paths), data), uploads(files)
         named = tell_apart([*opened, *uploaded])
         subjects = [*reversed(named[len(opened) :]), *named[: len(opened)]]  # the newest upload first
+        forget_repairs(subjects)
         if not subjects:
             st.info("Nothing is open. Upload an audit or logits, or start gfscore dashboard with the path of an audit.")
             return
@@ -67,7 +68,7 @@ def _show_tabs(subjects: dict[str, Subject], settings: Settings) -> None:
     one, several, repaired, take = st.tabs(names, key="tab", on_change="rerun")
     if one.open:
         with one:
-            key = st.selectbox("Model", keys, key=MODEL, format_func=lambda key: shorten(subjects[key].name))
+            key = st.selectbox("Model", keys, key=MODEL, format_func=names_of(subjects).__getitem__)
             show_model(subjects[key], *audit_at(subjects[key], settings), settings)
     if several.open:
         with several:

@@ -2,6 +2,8 @@
 
 import csv
 import io
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -9,7 +11,7 @@ import streamlit as st
 from gfscore import views
 from gfscore.dashboard.background import Watched, Work, show_work
 from gfscore.dashboard.charts import show_chart, small
-from gfscore.dashboard.subjects import DIGITS, Subject
+from gfscore.dashboard.subjects import DIGITS, Subject, names_of
 from gfscore.errors import GFScoreError
 from gfscore.jobs.repair import repair
 from gfscore.outputs.escaping import plain_text, shorten
@@ -23,7 +25,9 @@ LOGITS_ALONE = (
 SIZES = (2, 4, 8, 16)  # 255ths
 BY_GRADIENTS, FORWARD = "gradients", "forward passes alone"
 LOSSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
-WORKS = "repairs"  # key of the session: the latest repair of each model
+WORKS, ASKED = "repairs", "repair asked"  # keys of the session: the latest repair, and one to begin
+Wanted = tuple[str, int, tuple[tuple[str, Any], ...]]  # key and number of the model, and what the repair may cost
+Works = dict[Wanted, Work[Repair]]
 
 
 def show_repair_tab(subjects: dict[str, Subject]) -> None:
@@ -36,20 +40,18 @@ def show_repair_tab(subjects: dict[str, Subject]) -> None:
     if not keys:
         st.info("These are stored audits, which hold no samples. Open logits, or start gfscore dashboard alone.")
         return
-    key = st.selectbox("Model to repair", keys, key="repaired", format_func=lambda key: shorten(subjects[key].name))
+    key = st.selectbox("Model to repair", keys, key="repaired", format_func=names_of(subjects).__getitem__)
     subject = subjects[key]
     words = _ask(subject)
-    works: dict[Any, Work[Repair]] = st.session_state.setdefault(WORKS, {})
+    works: Works = st.session_state.setdefault(WORKS, {})
     wanted = (key, subject.number, tuple(words.items()))
-
-    def start() -> None:
+    # remembered: what runs above may run the page again, which would forget that it was pressed
+    st.button("Find the trade-offs", type="primary", on_click=_remember, args=(wanted,))
+    if st.session_state.pop(ASKED, None) == wanted:
         for other in works.values():
             other.cancel()
         works.clear()
-        works[wanted] = Work(lambda face: _repair(subject, words, face))
-
-    # called before the page runs: what runs above may run the page again, which would forget that it was pressed
-    st.button("Find the trade-offs", type="primary", on_click=start)
+        works[wanted] = Work(partial(_repair, subject, words))
     work = works.get(wanted)
     if work is None:
         return
@@ -59,6 +61,18 @@ def show_repair_tab(subjects: dict[str, Subject]) -> None:
         st.text("It was cancelled.")
     else:
         _show_result(work, key)
+
+
+def forget_repairs(subjects: Sequence[Subject]) -> None:
+    """Stop and forget repairs of models that are no longer open: each holds the samples of its model."""
+    works: Works = st.session_state.get(WORKS, {})
+    known = {(subject.key, subject.number) for subject in subjects}
+    for wanted in [wanted for wanted in works if wanted[:2] not in known]:
+        works.pop(wanted).cancel()
+
+
+def _remember(wanted: Wanted) -> None:
+    st.session_state[ASKED] = wanted
 
 
 def _ask(subject: Subject) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from pathlib import Path
@@ -19,6 +19,7 @@ from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.robustness import FoundRadii
 from gfscore.jobs.sources import Source, run_models
 from gfscore.jobs.stages import asked_score
+from gfscore.outputs.escaping import shorten
 from gfscore.results import Audit, ModelAudit, RunInfo, ScoreInfo
 from gfscore.samples import Samples
 
@@ -219,6 +220,14 @@ def _stored(path: Path) -> list[Subject]:
         Subject(name=model.name, key=f"{path.resolve()}#{position}", source=str(path), stored=model)
         for position, model in enumerate(Audit.load(path).models)
     ]
+
+
+def names_of(subjects: Mapping[str, Subject]) -> dict[str, str]:
+    """What each model is called in a box, by key.
+
+    A box must not look into the models: the session keeps what formats its entries after a model was closed.
+    """
+    return {key: shorten(subject.name) for key, subject in subjects.items()}
 
 
 def tell_apart(subjects: Sequence[Subject]) -> list[Subject]:

@@ -47,7 +47,8 @@ def uploads(place: DeltaGenerator) -> list[Subject]:
         for key in known.keys() - now.keys():  # what is no longer there is forgotten, with all that was computed of it
             for subject in known[key]:
                 subject.kept.clear()
-        st.session_state[UPLOADS] = now
+        known.clear()  # not another dictionary: until its next run the session would keep this one too
+        known.update(now)
         return [subject for found in now.values() for subject in found]
 
 

@@ -193,7 +193,8 @@ class Pool:
                 driver = self._started()
                 if filling.number is None:
                     filling.number = next(self._jobs)
-                    driver.send({"job": filling.number, "says": asdict(filling.job)})
+                    says, content = filling.job.message()
+                    driver.send({"job": filling.number, "says": says}, content)
                 part, number = filling.todo[0], next(self._numbers)
                 rows, payload = filling.message(part)
                 filling.todo.popleft()

@@ -19,6 +19,7 @@ from gfscore.engines.workers import Job
 from gfscore.errors import ModelError, naming
 from gfscore.inputs.probes import to_bytes
 from gfscore.measures import Measure, RowMeasure, Run, Sums
+from gfscore.measures.changes import pack_changes
 from gfscore.measures.row_lists import ListMeasure
 from gfscore.measures.sending import to_plain
 from gfscore.summaries import Look, Summary
@@ -140,9 +141,16 @@ class OnRay:
         return replace(run, gpu=self.pool.cluster.gpus_per_actor > 0, engine=None)
 
     def _job(self, run: Run, measure: Any) -> Job:
-        probe = to_bytes(run.check().probe).hex()
-        specs = {"model": str(self.model), "data": str(self.data)}
-        return Job(**specs, parts=run.parts(), probe=probe, measure=to_plain(measure))
+        changes, content = pack_changes(run.changes)
+        return Job(
+            model=str(self.model),
+            data=str(self.data),
+            parts=run.parts(),
+            probe=to_bytes(run.check().probe).hex(),
+            measure=to_plain(measure),
+            changes=changes,
+            content=content,
+        )
 
     def _filling(
         self,

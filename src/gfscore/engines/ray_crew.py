@@ -129,7 +129,7 @@ class Crew:
                 case {"task": number, "job": job, "rows": rows}:
                     self.waiting.append(Task(number=number, job=job, rows=_rows(rows), payload=payload))
                 case {"job": number, "says": says}:
-                    self.jobs[number] = self.ray.put(says)
+                    self.jobs[number] = self.ray.put({**says, "content": payload})
         return True
 
     def _hire(self) -> None:

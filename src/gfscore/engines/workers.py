@@ -1,11 +1,13 @@
 """What a worker of a cluster does: opens models and data by their specs, and computes measures of some rows."""
 
+import hashlib
 import os
 import socket
 import tempfile
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from gfscore.engines.local import compute_shard
 from gfscore.errors import GFScoreError, ModelError, OptionError, RunError
 from gfscore.inputs.probes import GPU_TOLERANCE, TOLERANCE, distance, from_bytes
 from gfscore.measures import Run
+from gfscore.measures.changes import make_changes
 from gfscore.measures.sending import from_plain
 
 KEPT = 4  # models and data sets that a worker holds at once
@@ -34,6 +37,14 @@ class Job:
     parts: Mapping[str, Any]  # as :meth:`Run.parts` gives them where the run was started
     probe: str  # what the model makes of a few images there, in hexadecimal digits
     measure: Mapping[str, Any]  # as :func:`~gfscore.measures.sending.to_plain` gives it
+    changes: list[Any] = field(default_factory=list)  # made to the run, as pack_changes gives them
+    content: bytes = b""  # of these
+
+    def message(self) -> tuple[dict[str, Any], bytes]:
+        """Plain values, for JSON, and what goes beside them."""
+        said = asdict(self)
+        content: bytes = said.pop("content")
+        return said, content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +96,7 @@ class ShardWorker:
             os.chdir(self.work.folder)
         limit_threads(self.work.how.threads)
         self._loader = Loader(self.work.how, models=KEPT, data=KEPT)
+        self._changed = OrderedDict[Any, Run]()  # runs with changes, the last few
 
     def ready(self) -> bool:
         """Whether it is there: yes."""
@@ -103,7 +115,7 @@ class ShardWorker:
         return Answer(content=content, halved=halved)
 
     def _compute(self, job: Job, rows: slice | IntArray, payload: bytes) -> tuple[bytes, int]:
-        run = self._loader.open(job.model, job.data)
+        run = self._open(job)
         self._check(job, run)
         measure = from_plain(job.measure, run, rows, payload)
         if isinstance(rows, slice):
@@ -112,6 +124,18 @@ class ShardWorker:
         part = measure.compute(run, rows)
         run.refuse_changed()
         return measure.to_bytes(part), 0  # nobody stores it
+
+    def _open(self, job: Job) -> Run:
+        """The run of a job, with its changes, of which the last few are kept: a network with other weights is large."""
+        run = self._loader.open(job.model, job.data)
+        if not job.changes:
+            return run
+        key = (job.model, job.data, repr(job.changes), hashlib.sha256(job.content).digest())
+        if key not in self._changed:
+            self._changed[key] = make_changes(run, job.changes, job.content)
+            if len(self._changed) > KEPT:
+                self._changed.popitem(last=False)
+        return self._changed[key]
 
     @contextmanager
     def _counted(self, job: Job, task: int, rows: slice | IntArray) -> Iterator[None]:

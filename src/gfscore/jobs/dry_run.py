@@ -86,11 +86,15 @@ def _measure(run: Run, step: Step) -> PlannedMeasure:
     tried = try_out(run, step)
     amount = step.amount(tried)
     seconds, low, high, cpu = tried.seconds(amount.work)
+    most: dict[str, float] = {}
+    if amount.most is not None:
+        most = dict(zip(("most_forward_passes", "most_backward_passes"), amount.most, strict=True))
+        most["most_seconds"] = tried.most_seconds(amount.work)
     return PlannedMeasure.model_validate(
         {
             "what": step.what,
             "images": step.images,
-            "stored": step.images - len(step.rows),
+            "stored": step.images - len(step.rows) if step.stored is None else step.stored,
             "forward_passes": amount.forward,
             "backward_passes": amount.backward,
             "passes_are": amount.are,
@@ -99,6 +103,7 @@ def _measure(run: Run, step: Step) -> PlannedMeasure:
             "seconds_range": (low, high),
             "cpu_seconds": cpu,
             "tried": tried.images,
+            **most,
         }
     )
 

@@ -22,7 +22,7 @@ from gfscore.jobs.compare import compare_samples
 from gfscore.jobs.dry_run import plan_run
 from gfscore.jobs.options import Options, RunOptions, Target
 from gfscore.jobs.policy_words import Baseline, PolicyWords, compare_with, is_audit, read_baseline, refuse_void_baseline
-from gfscore.jobs.referee import RefereeWords, referee
+from gfscore.jobs.referee import RefereeWords, referee, referee_steps
 from gfscore.jobs.robustness import MeasuredRadii, begin_measures, measure_robustness, radii_of_rules
 from gfscore.jobs.sources import Source, Then, find_samples, find_sources, provenance_of, watch
 from gfscore.jobs.stages import ARRAYS, Origin, asked_score, audit_scores
@@ -128,7 +128,7 @@ def gate(
         with naming(policy) if isinstance(policy, Path) else nullcontext():
             check_scale(kept, options)
     refereeing.refuse(kept, files=bool(given) or baseline is not None, radii=radii, adaptive=adaptive)
-    plan_run("gate", model, data, run, face, _steps(kept, options, robust, adaptive=adaptive), beside=given)
+    plan_run("gate", model, data, run, face, _steps(kept, options, robust, refereeing, adaptive=adaptive), beside=given)
     if adaptive:
         _refuse_files(given, baseline, groups, radii=radii)
         words.refuse("--adaptive runs a model", labels_too=True)
@@ -166,10 +166,14 @@ def _refuse_finite(target: Target, refereeing: RefereeWords) -> None:
         )
 
 
-def _steps(policy: Policy, options: Options, robust: MeasuredRadii | None, *, adaptive: bool) -> Steps:
+def _steps(
+    policy: Policy, options: Options, robust: MeasuredRadii | None, refereeing: RefereeWords, *, adaptive: bool
+) -> Steps:
     """What is asked of each model."""
     if adaptive:
         return lambda run: adaptive_steps(run, policy, options)
+    if refereeing.referee is not None:
+        return lambda run: referee_steps(run, policy, options, refereeing)
     return lambda run: score_steps(run, options, robust)
 
 

@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from gfscore.engines.local import gathered
 from gfscore.errors import ModelError, OptionError
 from gfscore.inputs.chains import chain_bound
 from gfscore.measures import Run
-from gfscore.measures.slopes import PLACES, measured_slope
+from gfscore.measures.row_lists import SteepestOfRows
+from gfscore.measures.slopes import PLACES
 from gfscore.scores.lipschitz import check_constant, constant_in_pixels
 
 
@@ -15,16 +17,16 @@ def pixel_constant(run: Run, given: float | None, *, of_inputs: bool) -> tuple[f
     Refused when the model is seen to be steeper: then it is none, wherever it comes from.
     """
     rows = np.unique(np.linspace(0, run.n_samples - 1, PLACES).astype(np.int64))
-    pixels = run.pixels(rows)
     constant, how = given or 0.0, "given"
     if given is None:
-        inputs = run.preprocessing.normalise(pixels, run.model.layout)
+        inputs = run.preprocessing.normalise(run.pixels(rows), run.model.layout)
         constant, how = chain_bound(run.model, inputs), "product of spectral norms"
     elif of_inputs:
         how = "given for inputs"
     if given is None or of_inputs:
         constant, how = constant_in_pixels(constant, run.preprocessing.std), f"{how}, divided by the smallest std"
-    _refuse_refuted(check_constant(constant), measured_slope(run.logits_of, pixels), given=given is not None)
+    [[slope]] = np.concatenate(gathered(run, SteepestOfRows(), rows)).tolist()
+    _refuse_refuted(check_constant(constant), slope, given=given is not None)
     return constant, how
 
 

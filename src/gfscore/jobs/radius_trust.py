@@ -1,10 +1,14 @@
 """How far radii of a run can be trusted: what is asked of the model for that, and the flags that follow."""
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from gfscore.arrays import IntArray
+from gfscore.engines.local import gathered
 from gfscore.judge.radius_flags import boundary_flags, radius_flags
 from gfscore.measures import RadiusSums, Run
-from gfscore.measures.boundary import look_at_boundary, look_at_rows, rows_to_look_at
-from gfscore.measures.logits import forward_rows
+from gfscore.measures.boundary import BoundaryLook, BoundaryOfRows, rows_to_look_at
 from gfscore.results import Flag
 from gfscore.samples import Samples
 from gfscore.scores import FirstOrder, LocalScores
@@ -19,7 +23,7 @@ def trust_flags(
     """
     if not (local.settings or {}).get("gradients"):
         return ()
-    seen = look_at_boundary(run, samples, how, rows)
+    seen = _look(run, np.arange(samples.n_samples) if rows is None else rows, samples.sample_ids, how)
     part = samples if rows is None else samples.rows(rows)
     partition = "class" if samples.groups is None else "group"
     return radius_flags(part, local, (seen.still_right, seen.already_wrong, seen.spread), partition)
@@ -32,8 +36,10 @@ def trust_flags_of_sums(run: Run, measure: RadiusSums) -> tuple[Flag, ...]:
     """
     if not measure.gradients:
         return ()
-    rows = rows_to_look_at(measure.drawn(run), run.data.sample_ids)
-    if len(rows) == 0:
-        return ()
-    seen = look_at_rows(run, rows, forward_rows(run, rows), run.data.labels[rows], measure.how)
+    seen = _look(run, measure.drawn(run), run.data.sample_ids, measure.how)
     return tuple(boundary_flags(seen.still_right, seen.already_wrong, seen.spread))
+
+
+def _look(run: Run, asked: IntArray, ids: Sequence[object] | None, how: FirstOrder) -> BoundaryLook:
+    """What some of the rows that are asked for show, whoever computes for the run."""
+    return BoundaryLook.of(gathered(run, BoundaryOfRows(how=how), rows_to_look_at(asked, ids)))

@@ -15,10 +15,13 @@ from gfscore import views
 from gfscore.attacks.sparing import Draw, parts_of, radii_of
 from gfscore.attacks.until_decided import Attacker, SizeCase
 from gfscore.errors import OptionError
+from gfscore.jobs.attack_steps import budget_steps
 from gfscore.jobs.calling import Face
 from gfscore.jobs.options import Options, Target
 from gfscore.jobs.sources import Source
 from gfscore.jobs.stages import audit_scores
+from gfscore.jobs.steps import score_steps
+from gfscore.jobs.trials import Step
 from gfscore.judge import EVERY, Kind, Policy, Rule, about_the_missing, judge
 from gfscore.judge.attack_rules import SizeRules
 from gfscore.judge.policy import ABSENT
@@ -95,6 +98,13 @@ class RefereeWords:
             raise OptionError("--referee measures the radii of all samples. Leave --radii out.")
         if adaptive:
             raise OptionError("--adaptive judges by radii, and --referee by attacks. Leave one of them out.")
+
+
+def referee_steps(run: Run, policy: Policy, options: Options, words: RefereeWords) -> list[Step]:
+    """What a referee asks of a model at most; it ends as soon as its rules are judged."""
+    quick = words.referee == "pgd"
+    sizes = [Assault(norm=options.norm or "linf", eps=eps, quick=quick) for eps in policy.eps]
+    return [*score_steps(run, options, None), *budget_steps(run, sizes, words.budget, options.seed, most=True)]
 
 
 def referee(

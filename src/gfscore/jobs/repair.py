@@ -10,9 +10,10 @@ from gfscore.attacks.under_attack import AttackKind, SizedAttack
 from gfscore.bounds import check_level
 from gfscore.errors import OptionError
 from gfscore.inputs.table_columns import ReadingWords
-from gfscore.jobs.arranging import Asked, arrange
+from gfscore.jobs.arranging import Asked, arrange, listed_data
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Probabilities
+from gfscore.jobs.dry_run import plan_run
 from gfscore.jobs.options import RunOptions
 from gfscore.jobs.repair_parts import RepairPart, halve, measure_part, refuse_small
 from gfscore.jobs.repair_reasons import assemble_repair, write_repaired
@@ -195,6 +196,7 @@ def repair(
     training.refuse(repairing.method)
     if train_data is not None:
         raise OptionError(f"--train-data trains, and --method {repairing.method} trains nothing. Leave it out.")
+    _plan(repairing, logits, asked, data, judge_data, run, face)
     files = watch(logits, groups)
     named = {"probabilities": probabilities, "groups": groups, "class_names": run.names, "words": words}
     sources = [_only(list(find_sources(logits, asked, data, run, face, probabilities=probabilities)))]
@@ -211,6 +213,21 @@ def repair(
     if folder is None or not result.gained:
         return result
     return result.model_copy(update={"written": write_repaired(folder, choosing, result)})
+
+
+def _plan(
+    repairing: RepairWords, logits: Any, model: Any, data: Any, judge_data: Any, run: RunOptions, face: Face
+) -> None:
+    """End with what the repair would take, if that is asked for."""
+    if not run.dry_run:
+        return
+    from gfscore.jobs.repair_plan import plan_repair
+
+    radius, choice = repairing.radius(run.seed), Gradients.named(repairing.gradients or Gradients.AUTO)
+    sets = [*listed_data(data), *listed_data(judge_data)]
+    how, apart = _bargain(repairing, radius, run.seed), judge_data is not None
+    steps = plan_repair(how, radius, choice, repairing.samples, apart=apart)
+    plan_run("repair", model, sets, run, face, steps, beside=logits)
 
 
 def _refuse_for_training(repairing: RepairWords, logits: Any, model: Any, groups: Any) -> None:

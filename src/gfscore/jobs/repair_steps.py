@@ -69,7 +69,8 @@ def choose_and_judge(choosing: RepairPart, judging: RepairPart | None, how: Barg
     if before.mean() < LEAST_MEAN:
         return replace(nothing, nothing="nothing to redistribute")
     bounds = bounds_of(contests, keep_mean=how.keep_mean, max_loss=how.max_loss, n_classes=n_classes)
-    choice = choose_bias(contests, bounds, seed=seed)
+    tell = face.bar(choosing.source.name, "trade-offs", "searches")
+    choice = choose_bias(contests, bounds, seed=seed, tell=tell)
     chosen = choice.chosen
     found = replace(nothing, chosen=chosen, frontier=choice.frontiers[0], clean_frontier=choice.frontiers[-1])
     if chosen.worst <= before.worst:
@@ -102,10 +103,10 @@ def _judge(found: Outcome, part: RepairPart, how: Bargain, ordered: Sequence[int
     codes, remarks = dict.fromkeys(held, part.codes), tuple[str, ...]()
     if how.attack is not None and part.run is not None:
         name, places = how.attack.attack.value, _attacked_places(part, how)
-        bar, outcomes = face.bar(part.source.name, name), []
-        for step, bias in enumerate(biases):
-            bar(step, len(biases))
-            outcomes.append(how.attack.stand(part.run, part.rows[places], bias))
+        outcomes = [
+            how.attack.stand(part.run, part.rows[places], right[places], bias, face.bar(part.source.name, what))
+            for what, right, bias in zip((f"{name} before", f"{name} after"), held["clean"], biases, strict=True)
+        ]
         held[name], codes[name] = (outcomes[0][0], outcomes[1][0]), part.codes[places]
         remarks = tuple(dict.fromkeys(outcomes[0][1] + outcomes[1][1]))
     decisive = list(held)[-1]

@@ -45,8 +45,6 @@ def repair_by_training(
 ) -> Repair:
     """Train the network by a method, choose on images that select, and judge on images that did neither."""
     torch_for(PURPOSE, extra=EXTRA)  # said before anything is read
-    if run.cluster is not None:
-        raise OptionError("training runs on this machine, and --engine says where models run. Leave --engine out.")
     recipe = training.recipe(how.method, how.norm or "", how.eps or 0.0, how.seed)
     if run.dry_run:
         others = [None if each is None else _only_run(model, each, run).n_samples for each in (train_data, judge_data)]
@@ -90,7 +88,7 @@ def _train_all(
         return trained, network, []
     plain = trained
     if recipe.method != PLAIN:
-        plain = train_network(parts, training.recipe(PLAIN, recipe.norm, recipe.eps, recipe.seed), face)
+        plain = train_network(parts, recipe.of_method(PLAIN), face)
     weights = {PLAIN: (plain.weights, len(plain.epochs))}
     if recipe.method != PLAIN:
         weights["average"] = (plain.best, plain.chosen)

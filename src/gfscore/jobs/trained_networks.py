@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from gfscore.arrays import BoolArray, FloatArray, IntArray
-from gfscore.attacks.under_attack import SizedAttack
 from gfscore.engines.local import measured, score_first_order
 from gfscore.errors import OptionError
 from gfscore.inputs.models.shims import torch_for
@@ -24,7 +23,7 @@ from gfscore.results import Flag
 from gfscore.scores import FirstOrder
 from gfscore.training import Recipe
 from gfscore.training.checkpoints import checkpoint_path
-from gfscore.training.networks import run_of, trainable_copy, weights_hash, with_weights
+from gfscore.training.networks import Retrained, run_of, trainable_copy, weights_hash, with_weights
 from gfscore.training.trained import Trained
 from gfscore.training.trainer import EXTRA, PURPOSE, Trainer
 
@@ -44,7 +43,8 @@ class Network:
 
     def on(self, run: Run) -> Run:
         """The network, with its bias, on the data of a run."""
-        return run_of(run, with_weights(self.module, self.module.state_dict(), self.bias), self.name)
+        trained = Retrained(name=self.name, weights=self.module.state_dict(), bias=self.bias)
+        return run_of(run, self.module, trained)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -124,14 +124,7 @@ def stand(
     remarks = tuple[str, ...]()
     if how.attack is not None:
         name = how.attack.attack.value
-        held[name], remarks = _attacked(run, how.attack, places, face)
+        nothing, bar = np.zeros(samples.n_classes), face.bar(run.name, name)
+        held[name], remarks = how.attack.stand(run, places, held["clean"][places], nothing, bar)
         looked[name] = places
     return Standing(held=held, places=looked, flags=trusted(run, samples, local, radius), remarks=remarks)
-
-
-def _attacked(run: Run, attack: SizedAttack, places: IntArray, face: Face) -> tuple[BoolArray, tuple[str, ...]]:
-    bar = face.bar(run.name, attack.attack.value)
-    bar(0, len(places))
-    found = attack.stand(run, places, np.zeros(run.check().n_classes))
-    bar(len(places), len(places))
-    return found

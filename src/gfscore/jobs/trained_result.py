@@ -45,8 +45,7 @@ def describe_cost(recipe: Recipe, parts: TrainingParts, *, baselines: bool) -> s
     """What training takes, in a sentence, before it runs."""
     n, held = len(parts.train.rows), min(len(parts.select.rows), HELD_IMAGES)
     back = recipe.passes(n, held)[1]
-    plain = Recipe(**{**asdict(recipe), "method": "at"})
-    beside = plain.passes(n, held)[1] if baselines and recipe.method != "at" else 0
+    beside = recipe.of_method("at").passes(n, held)[1] if baselines and recipe.method != "at" else 0
     also = f", and {beside:,} of plain training beside it" if beside else ""
     return (
         f"{recipe.method}: {recipe.epochs} epochs of {n:,} images by {recipe.attack.title}, {held:,} others watched: "

@@ -4,12 +4,14 @@ from dataclasses import asdict
 
 import numpy as np
 
+from gfscore.jobs.attack_steps import judging_steps
 from gfscore.jobs.repair_steps import Bargain
 from gfscore.jobs.steps import radii_step
 from gfscore.jobs.training_parts import MEASURED, SHARES
 from gfscore.jobs.training_words import TrainingWords
 from gfscore.jobs.trials import Amount, Step, Stopwatch
 from gfscore.measures import Run
+from gfscore.measures.radii import draw_rows
 from gfscore.measures.slopes import Gradients
 from gfscore.scores import FirstOrder
 from gfscore.training import Recipe
@@ -31,11 +33,18 @@ def plan_training(
     n_audit = min(MEASURED, counts[2] if judge is None else judge, run.n_samples)
     found = [training_step(run, recipe, counts[0], min(counts[1], MEASURED))]
     if training.with_baselines and recipe.method != "at":
-        plain = Recipe(**{**asdict(recipe), "method": "at"})
+        plain = recipe.of_method("at")
         found.append(training_step(run, plain, counts[0], min(counts[1], MEASURED)))
     radius = FirstOrder(norm=recipe.norm, eps=recipe.eps, seed=how.seed)
     networks = 2 + (2 if len(found) > 1 else 1 if training.with_baselines else 0)
-    return [*found, *[radii_step(run, radius, Gradients.YES, np.arange(n_audit))] * networks]
+    rows = np.arange(n_audit)
+    found += [radii_step(run, radius, Gradients.YES, rows)] * networks
+    if how.attack is not None:
+        if how.attacked is not None:
+            rows = draw_rows(run.data.sample_ids or range(run.n_samples), run.data.labels, how.attacked, how.seed)
+            rows = rows[:n_audit]
+        found.append(judging_steps(run, rows, how.attack, networks))
+    return found
 
 
 def training_step(run: Run, recipe: Recipe, n_train: int, n_held: int) -> Step:

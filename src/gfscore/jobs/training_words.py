@@ -16,7 +16,9 @@ class TrainingWords:
 
     PANEL: ClassVar = Panel.TRAINING
 
-    epochs: Annotated[int | None, Word(least=1, help="Times that all training images are seen.  [default: 10]")] = None
+    epochs: Annotated[
+        int | None, Word(least=1, help="Times that all training images are seen.  [default: 10; frl and wat take 30]")
+    ] = None
     lr: Annotated[
         float | None, Word(help="Rate of learning at the start; it falls to 0 as a cosine.  [default: 0.003]")
     ] = None
@@ -27,6 +29,13 @@ class TrainingWords:
             any_case=True,
             help="Attack on training images: nfgsm (one step from noise) or pgd with its steps, as pgd10.  "
             "[default: nfgsm; bat takes pgd10]",
+        ),
+    ] = None
+    beta: Annotated[
+        float | None,
+        Word(
+            help="Weight of the divergence between the output for an image and for the attacked one: large for large "
+            "images, 1 for digits.  [default: 6; frl takes 1.5; at, faal and coda have none]",
         ),
     ] = None
     then: Annotated[
@@ -61,8 +70,10 @@ class TrainingWords:
 
     def recipe(self, method: str, norm: str, eps: float, seed: int) -> Recipe:
         """All numbers of a training run, as said or by default."""
-        said = {name: getattr(self, name) for name in ("epochs", "lr", "batch", "inner")}
+        said = {name: getattr(self, name) for name in ("epochs", "lr", "batch", "inner", "beta")}
         given = {name: value for name, value in said.items() if value is not None}
+        if method in STRATEGIES:
+            given.setdefault("epochs", STRATEGIES[method].default_epochs)
         return Recipe(method=method, norm=norm, eps=eps, seed=seed, **given)
 
     @property

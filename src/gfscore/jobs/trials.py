@@ -27,6 +27,9 @@ class Stopwatch:
     work: float = 0.0  # passes, or images: whatever the time is proportional to
     images: int = 0
     correct: int = 0  # of them, where that is known
+    standing: int = 0  # of the correct ones, that an attack would leave, by their radii
+    likely: int = 0  # of the correct ones, that are likely to fall
+    most: float = 0.0  # wall time, if nothing broke
     forward: int = 0  # passes, where nobody knows beforehand how many there are
     backward: int = 0
 
@@ -49,6 +52,7 @@ class Amount:
     forward: int
     backward: int = 0
     are: str = "exact"
+    most: tuple[int, int] | None = None  # passes and gradients, where they may be more than is estimated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +67,7 @@ class Step:
     bytes_written: int
     held: int = 0  # bytes of arrays that the run holds at once
     together: int = 2048  # images of a piece of a trial, at most
+    stored: int | None = None  # images of which it is stored; None: all but ``rows``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +82,7 @@ class Tried:
         return sum(piece.images for piece in self.pieces)
 
     def per_image(self, name: str) -> float:
-        """How much of something there was for each image: ``correct``, ``forward``, ``backward`` or ``work``."""
+        """How much of something there was for each image: ``correct``, ``forward``, ``backward``, ``work`` and such."""
         return float(sum(getattr(piece, name) for piece in self.pieces) / max(self.images, 1))
 
     def per_correct(self, name: str) -> float:
@@ -103,6 +108,14 @@ class Tried:
             low, high = (1 - SPREAD) * wall[1], (1 + SPREAD) * wall[1]
         ends = sorted((wall[0] + low * work, wall[0] + high * work))
         return found, min(ends[0], found), max(ends[1], found), cpu[0] + cpu[1] * work
+
+    def most_seconds(self, work: float) -> float:
+        """Seconds that so much work would take at most."""
+        done = [piece for piece in self.pieces if piece.work > 0]
+        if not done:
+            return 0.0
+        start, rate = _fitted(done, max(piece.work for piece in done), "most")
+        return start + rate * work
 
 
 def _fitted(done: list[Stopwatch], largest: float, name: str) -> tuple[float, float]:

@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import OptionError
+from gfscore.inputs.models.biased import biased_module
+from gfscore.inputs.preprocessing import Pixels
 from gfscore.measures.attack_remarks import encode
 from gfscore.measures.run import RowMeasure, RowsDone, Run
 from gfscore.measures.sized_attacks import QUICK, STANDARD, autoattack, quick_attack
@@ -61,6 +63,7 @@ class Attacks(RowMeasure):
     seed: int = 0
     block: int = BLOCK
     remarks: bool = False  # whether those of AutoAttack are kept
+    bias: tuple[float, ...] = ()  # constants on the logits of the model that is attacked, (K,); none: as it is
 
     @classmethod
     def of(
@@ -71,6 +74,7 @@ class Attacks(RowMeasure):
         seed: int = 0,
         block: int = BLOCK,
         remarks: bool = False,
+        bias: tuple[float, ...] = (),
     ) -> "Attacks":
         """Attacks in one or more orders of their own, such as one a class: no block holds samples of two.
 
@@ -81,16 +85,18 @@ class Attacks(RowMeasure):
         for order in orders:
             rows = np.asarray(order, dtype=np.int64).tolist()
             places += rows + [NOBODY] * (-len(rows) % block)
-        return cls(assault=assault, places=tuple(places), seed=seed, block=block, remarks=remarks)
+        return cls(assault=assault, places=tuple(places), seed=seed, block=block, remarks=remarks, bias=bias)
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The attack, and whom it meets in which order."""
+        """The attack, whom it meets in which order, and what is added to the logits."""
         order = hashlib.sha256(np.array(self.places, dtype="<i8").tobytes()).hexdigest()
         kind = self.assault
-        noted = {"remarks": True} if self.remarks else {}
+        noted: dict[str, Any] = {"remarks": True} if self.remarks else {}
         if kind.quick:
             noted["steps"] = [f"{loss} {steps}" for loss, steps in QUICK]
+        if self.bias:
+            noted["bias"] = list(self.bias)
         return {"attack": kind.name, "norm": kind.norm, "eps": kind.eps, "seed": self.seed, "places": order, **noted}
 
     def n_rows(self, run: Run) -> int:
@@ -134,18 +140,24 @@ class Attacks(RowMeasure):
     def _withstood(self, run: Run, rows: IntArray) -> tuple[FloatArray, tuple[int, int]]:
         """Which samples withstand, (n,): 1 or 0; and what was remarked."""
         pixels, labels = run.pixels(rows), run.data.labels[rows]
-        logits = run.logits_of(pixels)
+        shift = np.array(self.bias, dtype=np.float32)
+
+        def classify(images: Pixels) -> FloatArray:
+            return np.asarray(run.logits_of(images) + shift) if self.bias else run.logits_of(images)
+
+        logits = classify(pixels)
         right = np.flatnonzero(logits.argmax(axis=1) == labels)
         standing, remarks = np.zeros(len(rows)), tuple[str, ...]()
         if len(right):
             targets = Targets(
-                classify=run.logits_of,
+                classify=classify,
                 pixels=pixels[right],
                 labels=labels[right],
                 radii=np.full(len(right), self.assault.eps),
                 norm=self.assault.norm,
             )
             seed, module = self._seed_of(run, rows), run.differentiable()
+            module = biased_module(module, shift) if self.bias else module
             if self.assault.quick:
                 witnesses = quick_attack(targets, module, seed=seed)
             else:

@@ -3,10 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from gfscore.arrays import BoolArray, FloatArray, IntArray
+from gfscore.measures.logits import forward_rows
+from gfscore.measures.row_lists import NumbersOfRows
 from gfscore.measures.run import Run
 from gfscore.samples import Samples
 from gfscore.scores import FirstOrder, is_leading, strongest_rivals
@@ -16,6 +19,7 @@ from gfscore.scores.midpoints import MIDPOINT_RIVALS, midpoint_ends
 LOOKS = 64  # samples, about, that are looked at
 BEYOND = 1.2  # times the predicted distance: a fifth too far, the other side should have been reached
 SHORT = 0.8  # a fifth too near, it should not have been
+TOGETHER = 16  # samples of a piece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,15 +30,12 @@ class BoundaryLook:
     already_wrong: BoolArray  # (n,): a fifth before it, the sample is decided otherwise
     spread: FloatArray  # (n,): |g|_1 / (|g|_2 sqrt(D)) of the gradient of its margin; 1 where all pixels matter alike
 
-
-def look_at_boundary(run: Run, samples: Samples, how: FirstOrder, rows: IntArray | None = None) -> BoundaryLook:
-    """What some 64 of the rows show, by gradients of the run, which must have some; nothing is kept.
-
-    Which ones is decided by their ids, so a second look sees the same.
-    """
-    asked = np.arange(samples.n_samples) if rows is None else rows
-    few = rows_to_look_at(asked, samples.sample_ids)
-    return look_at_rows(run, few, samples.logits[few], samples.labels[few], how)
+    @classmethod
+    def of(cls, pieces: Sequence[FloatArray]) -> Self:
+        """What :class:`BoundaryOfRows` found in some pieces, of the samples that are correct."""
+        whole = np.concatenate([np.zeros((0, 3)), *pieces])
+        right, wrong, spread = whole[~np.isnan(whole[:, 0])].T
+        return cls(still_right=right > 0, already_wrong=wrong == 0, spread=spread)
 
 
 def rows_to_look_at(asked: IntArray, ids: Sequence[object] | None) -> IntArray:
@@ -44,33 +45,55 @@ def rows_to_look_at(asked: IntArray, ids: Sequence[object] | None) -> IntArray:
     return np.asarray(asked[drawn])
 
 
-def look_at_rows(run: Run, rows: IntArray, logits: FloatArray, labels: IntArray, how: FirstOrder) -> BoundaryLook:
-    """What those of the rows show that are classified correctly; ``logits`` (n, K) and ``labels`` (n,) are theirs."""
-    from gfscore.inputs.models.gradients import margins_and_gradients
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryOfRows(NumbersOfRows):
+    """What the boundary of some rows shows by gradients, (n, 3): the columns of a look; NaN where misclassified."""
 
-    rivals = strongest_rivals(logits, labels, how.rivals)
-    correct = is_leading(logits, labels, rivals)
-    few, rivals, labels = rows[correct], rivals[correct], labels[correct]
-    if len(few) == 0:
-        nothing = np.zeros(0, dtype=bool)
-        return BoundaryLook(still_right=nothing, already_wrong=nothing, spread=np.zeros(0))
-    module, pixels = run.differentiable(), run.pixels(few)
+    how: FirstOrder
 
-    def looked(batch: slice) -> FloatArray:
-        found = margins_and_gradients(module, pixels[batch], labels[batch], rivals[batch])
-        slopes = found[1][:, 0].astype(np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            spread = np.abs(slopes).sum(axis=1) / np.linalg.norm(slopes, axis=1) / math.sqrt(slopes.shape[1])
-        _, ends = midpoint_ends(
-            lambda moved: margins_and_gradients(module, moved, labels[batch], MIDPOINT_RIVALS),
-            *(pixels[batch], *found, how.kind, how.refine),
-        )
-        flat = pixels[batch].reshape(len(ends), -1)
-        right = []
-        for share in (BEYOND, SHORT):
-            there = np.clip(flat + share * (ends - flat), 0, 1).astype(np.float32).reshape(pixels[batch].shape)
-            right.append(run.logits_of(there).argmax(axis=1) == labels[batch])
-        return np.stack([*right, spread], axis=1)
+    def piece_rows(self, run: Run) -> int:
+        """Few enough that a look is work for several."""
+        return max(TOGETHER, run.model.fixed_batch or 1)
 
-    seen = run.in_batches(looked, len(few), few)
-    return BoundaryLook(still_right=seen[:, 0] > 0, already_wrong=seen[:, 1] == 0, spread=seen[:, 2])
+    def compute(self, run: Run, rows: IntArray) -> FloatArray:
+        """Look at some rows."""
+        logits, labels = forward_rows(run, rows), run.data.labels[rows]
+        rivals = strongest_rivals(logits, labels, self.how.rivals)
+        correct = is_leading(logits, labels, rivals)
+        found = np.full((len(rows), 3), np.nan)
+        if correct.any():
+            found[correct] = self._look(run, rows[correct], labels[correct], rivals[correct])
+        return found
+
+    def _look(self, run: Run, rows: IntArray, labels: IntArray, rivals: IntArray) -> FloatArray:
+        """The columns for rows that are classified correctly."""
+        from gfscore.inputs.models.gradients import margins_and_gradients
+
+        module, pixels, how = run.differentiable(), run.pixels(rows), self.how
+
+        def looked(batch: slice) -> FloatArray:
+            found = margins_and_gradients(module, pixels[batch], labels[batch], rivals[batch])
+            slopes = found[1][:, 0].astype(np.float64)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                spread = np.abs(slopes).sum(axis=1) / np.linalg.norm(slopes, axis=1) / math.sqrt(slopes.shape[1])
+            _, ends = midpoint_ends(
+                lambda moved: margins_and_gradients(module, moved, labels[batch], MIDPOINT_RIVALS),
+                *(pixels[batch], *found, how.kind, how.refine),
+            )
+            flat = pixels[batch].reshape(len(ends), -1)
+            right = []
+            for share in (BEYOND, SHORT):
+                there = np.clip(flat + share * (ends - flat), 0, 1).astype(np.float32).reshape(pixels[batch].shape)
+                right.append(run.logits_of(there).argmax(axis=1) == labels[batch])
+            return np.stack([*right, spread], axis=1)
+
+        return run.in_batches(looked, len(rows), rows)
+
+
+def look_at_boundary(run: Run, samples: Samples, how: FirstOrder) -> BoundaryLook:
+    """What some 64 samples of a run show, by gradients, which it must have; nothing is kept.
+
+    Which ones is decided by their ids, so a second look sees the same.
+    """
+    rows, measure = rows_to_look_at(np.arange(samples.n_samples), samples.sample_ids), BoundaryOfRows(how=how)
+    return BoundaryLook.of([measure.compute(run, piece) for piece in measure.pieces(run, rows)])

@@ -13,7 +13,7 @@ from gfscore.arrays import FloatArray, IntArray
 from gfscore.measures.logits import forward_rows
 from gfscore.measures.run import Run
 from gfscore.measures.sending import Sendable, pack, unpack
-from gfscore.measures.slopes import exact_norms
+from gfscore.measures.slopes import exact_norms, measured_slope
 from gfscore.scores import FirstOrder, is_leading, strongest_rivals
 from gfscore.scores.margin_slopes import slopes_along
 
@@ -88,3 +88,16 @@ class SlopesOfRows(NumbersOfRows):
             ids = [str(row) if data.sample_ids is None else data.sample_ids[row] for row in rows[correct].tolist()]
             norms[correct], _ = slopes_along(run.logits_of, *few, ids, self.how, here=logits[correct])
         return np.concatenate([logits, norms], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class SteepestOfRows(NumbersOfRows):
+    """The steepest slope of the logits that is seen around some rows, (1, 1), for any number of them."""
+
+    def piece_rows(self, run: Run) -> int:
+        """All of them: what is seen around one leads on to the next."""
+        return run.n_samples
+
+    def compute(self, run: Run, rows: IntArray) -> FloatArray:
+        """Measure around some rows."""
+        return np.array([[measured_slope(run.logits_of, run.pixels(rows))]])

@@ -29,6 +29,7 @@ from gfscore.inputs.models.forward_passes import (
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
 from gfscore.inputs.probes import NOISE, as_run, known_name, name_of, noise_inputs
 from gfscore.inputs.protocols import Dataset, Model, change_layout
+from gfscore.measures.changes import Change
 from gfscore.measures.sending import Engine, Sendable
 from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo
 from gfscore.samples import Samples
@@ -103,6 +104,7 @@ class Run:
     gpu: bool = False  # workers of Ray run the model on a GPU; else it runs where it is
     told: bool = False  # whether somebody, or the model itself, said how pixels are normalised
     engine: Engine | None = None  # what computes elsewhere; None: this process
+    changes: tuple[Change, ...] = ()  # that were made after it was opened, for an engine that opens it again
     notes: Notes = field(default_factory=Notes, init=False)
 
     def __post_init__(self) -> None:
@@ -190,7 +192,7 @@ class Run:
 
     def on_rows(self, rows: IntArray, store: Store) -> "Run":
         """The model on a few rows of the data, ascending, and elsewhere: what was learnt of the model is not again."""
-        few = replace(self, data=some_rows(self.data, rows), store=store)
+        few = replace(self, data=some_rows(self.data, rows), store=store, engine=None)
         few.__dict__.update({name: self.__dict__[name] for name in ("_checked", "_module") if name in self.__dict__})
         return few
 

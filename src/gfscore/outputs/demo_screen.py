@@ -10,6 +10,7 @@ from rich.text import Text
 from gfscore import views
 from gfscore.outputs import robust_words, sentences
 from gfscore.outputs.fitting import column_table, drop_columns, fit
+from gfscore.outputs.terminal_curves import curve_rows
 from gfscore.results import Audit, Calibration, ModelAudit
 from gfscore.storage import redact
 from gfscore.zoo import ZooModel
@@ -66,6 +67,7 @@ def show_demo(audit: Audit, zoo: Sequence[ZooModel], folder: Path, console: Cons
                 style="dim",
             ),
             Text(),
+            *([*rows, Text()] if (rows := curve_rows(test.models, console)) else []),
             *_findings(test, zoo),
             Text(),
             Text.assemble(("Written: ", "bold"), written),

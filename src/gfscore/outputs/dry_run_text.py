@@ -15,6 +15,7 @@ REST = (
     "Nothing was computed. Times are of measuring, in one process on this machine and as busy as it was now. "
     "Intervals, tables and reports come after it."
 )
+IF = "if it breaks nothing"
 WHY = {
     "estimated": "The passes of {} depend on which images are right, or fall to an attack: as seen in the trial.",
     "at most": "Passes and times of {} are the most that it takes; it may end before.",
@@ -68,6 +69,10 @@ def _show_model(model: PlannedModel, console: Console) -> None:
             f"of it to open and check. Memory about {size(model.memory)}."
         )
     )
+    for entry in model.measures:
+        if entry.most_seconds is not None:
+            passes = f"{entry.most_forward_passes:,} passes, {entry.most_backward_passes:,} gradients"
+            console.print(Text(f"{entry.what} takes at most {passes} and {span(entry.most_seconds)}, {IF}."))
     for are, why in WHY.items():
         whats = [entry.what for entry in model.measures if entry.passes_are == are and entry.stored < entry.images]
         if whats:
@@ -77,7 +82,7 @@ def _show_model(model: PlannedModel, console: Console) -> None:
 
 def _row(entry: PlannedMeasure) -> tuple[str, ...]:
     mark = MARKS[entry.passes_are]
-    done = entry.stored == entry.images
+    done = 0 < entry.images == entry.stored
     return (
         entry.what,
         f"{entry.images:,}",

@@ -12,6 +12,7 @@ from gfscore.errors import PLURALS, first_few
 from gfscore.outputs import robust_words, sentences
 from gfscore.outputs.calibration_text import agreement_text, show_calibration
 from gfscore.outputs.fitting import add_ends, column_table, fit, flag_lines
+from gfscore.outputs.terminal_curves import curve_plot, curve_rows
 from gfscore.results import Audit, Calibrated, ClassResult, Metric, ModelAudit
 
 BAR_WIDTH = 16
@@ -79,6 +80,7 @@ def _robustness(model: ModelAudit, console: Console) -> list[RenderableType]:
         Text(f"Accuracy under attack, from {robust_words.source_text(model)}."),
         fit(console, table),
         Text(said, style="dim"),
+        *curve_plot(model, console),
         Text(),
     ]
 
@@ -90,6 +92,7 @@ def _many(audit: Audit, console: Console) -> RenderableType:
     return Group(
         _model_table(console, [(model, model) for model in audit.models]),
         Text(),
+        *([*rows, Text()] if (rows := curve_rows(audit.models, console)) else []),
         Text(sentences.brackets_of_all(audit.models)),
         *(Text(text, style="dim") for text in robust_words.notes(audit.models)),
         *map(Text, sentences.ran_on(audit.models)),

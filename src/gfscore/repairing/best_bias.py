@@ -4,7 +4,7 @@ Smooth searches (:mod:`~gfscore.repairing.smooth_search`) end near the best bias
 which are step functions, are climbed by exact searches along lines (:mod:`~gfscore.repairing.line_search`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from gfscore.arrays import FloatArray
 from gfscore.repairing.contests import Contest
 from gfscore.repairing.line_search import Bounds, Line, look_along
-from gfscore.repairing.smooth_search import smooth_biases
+from gfscore.repairing.smooth_search import FAIRNESS, smooth_biases
 
 RESTARTS = 3  # of the exact search: from the best points that are known
 SWEEPS = 6  # over all directions, at most
@@ -56,6 +56,25 @@ class Choice:
     frontiers: tuple[list[Point], ...]  # the worst part against the mean of each contest, best mean first
 
 
+class Watch:
+    """Tells how many searches are done, of how many; told again and again within one, so that it may be ended there."""
+
+    def __init__(self, tell: Callable[[int, int], object] = lambda _done, _total: None, searches: int = 0) -> None:
+        self.tell, self.searches, self.done = tell, searches, 0
+
+    def look(self) -> None:
+        """Tell how far it is; whoever is told may raise."""
+        self.tell(min(self.done, self.searches), self.searches)
+
+    def end_one(self) -> None:
+        """One search more is done."""
+        self.done += 1
+        self.look()
+
+
+UNWATCHED = Watch()
+
+
 def point_at(contests: Sequence[Contest], bias: FloatArray) -> Point:
     """What a bias does."""
     centred = bias - bias.mean()
@@ -71,16 +90,25 @@ def bounds_of(contests: Sequence[Contest], *, keep_mean: float, max_loss: float,
     ]
 
 
-def choose_bias(contests: Sequence[Contest], bounds: Sequence[Bounds], *, seed: int = 0) -> Choice:
+def choose_bias(
+    contests: Sequence[Contest],
+    bounds: Sequence[Bounds],
+    *,
+    seed: int = 0,
+    tell: Callable[[int, int], object] = UNWATCHED.tell,
+) -> Choice:
     """The best point within the bounds, and what more or less loss of either mean would buy, all else as bounded.
 
-    The chosen point is the best of all that were looked at, so that it lies on every frontier.
+    The chosen point is the best of all that were looked at, so that it lies on every frontier. ``tell`` is told how
+    many searches are done, of how many.
     """
-    known = list(_first_points(contests, bounds))
-    known += climb(contests, bounds, known, seed=seed)
+    smooth, each = len(FAIRNESS), len(FAIRNESS) + 1 + LEVELS
+    watch = Watch(tell, smooth + RESTARTS + len(contests) * each)
+    known = list(_first_points(contests, bounds, watch))
+    known += climb(contests, bounds, known, seed=seed, watch=watch)
     freed = [_free_mean(bounds, against) for against in range(len(contests))]
     for against, loose in enumerate(freed):
-        known += find_frontier(contests, loose, known, against=against, seed=seed)
+        known += find_frontier(contests, loose, known, against=against, seed=seed, watch=watch)
     kept = [point for point in known if point.keeps(bounds)]
     highest = max((point.worth for point in kept), default=0.0)
     best = [point for point in kept if point.worth >= highest - SAME]
@@ -99,14 +127,15 @@ def find_frontier(
     *,
     against: int = 0,
     seed: int = 0,
+    watch: Watch = UNWATCHED,
 ) -> list[Point]:
     """Points from the best mean of the contest ``against`` to the best worst part of the first, none beaten by another.
 
     All keep the bounds. Between these two the mean is bounded at equal steps, and the best worst part is looked for
     above each. ``known`` points are where the search also begins.
     """
-    found = [*known, *_first_points(contests, bounds)]
-    found += climb(contests, bounds, found, seed=seed, restarts=1)
+    found = [*known, *_first_points(contests, bounds, watch)]
+    found += climb(contests, bounds, found, seed=seed, restarts=1, watch=watch)
     found = [point for point in found if point.keeps(bounds)]
     if not found:
         return []
@@ -114,7 +143,7 @@ def find_frontier(
     for level in np.linspace(*means, LEVELS):
         above = list(bounds)
         above[against] = replace(above[against], mean=float(level))
-        found += climb(contests, above, found, seed=seed, restarts=1, sweeps=2)
+        found += climb(contests, above, found, seed=seed, restarts=1, sweeps=2, watch=watch)
     return _unbeaten(found, against)
 
 
@@ -141,11 +170,12 @@ def find_bias(
     return max([start[0], *climbed], key=lambda point: point.worth)
 
 
-def _first_points(contests: Sequence[Contest], bounds: Sequence[Bounds]) -> Iterator[Point]:
+def _first_points(contests: Sequence[Contest], bounds: Sequence[Bounds], watch: Watch = UNWATCHED) -> Iterator[Point]:
     """No bias at all, and where the smooth searches end."""
     n_classes = 1 + max(int(max(each.labels.max(), each.rivals.max())) for each in contests)
     yield point_at(contests, np.zeros(n_classes))
-    for bias in smooth_biases(contests, bounds, n_classes):
+    for bias in smooth_biases(contests, bounds, n_classes, look=watch.look):
+        watch.end_one()
         yield point_at(contests, bias)
 
 
@@ -162,20 +192,31 @@ def climb(
     seed: int = 0,
     restarts: int = RESTARTS,
     sweeps: int = SWEEPS,
+    watch: Watch = UNWATCHED,
 ) -> list[Point]:
     """Points that keep the bounds and that no line leads up from, climbed to from the best that are known."""
     kept = [point for point in known if point.keeps(bounds)]
     starts = sorted(kept, key=lambda point: -point.worth)[:restarts]
     rng = np.random.default_rng(seed)
-    return [_climb_from(point, contests, bounds, rng, sweeps) for point in starts]
+    found = []
+    for point in starts:
+        found.append(_climb_from(point, contests, bounds, rng, sweeps, watch))
+        watch.end_one()
+    return found
 
 
 def _climb_from(
-    point: Point, contests: Sequence[Contest], bounds: Sequence[Bounds], rng: np.random.Generator, sweeps: int
+    point: Point,
+    contests: Sequence[Contest],
+    bounds: Sequence[Bounds],
+    rng: np.random.Generator,
+    sweeps: int,
+    watch: Watch,
 ) -> Point:
     for _ in range(sweeps):
         before = point.worth
         for direction in _directions(point, rng):
+            watch.look()
             line = look_along(contests, point.bias, direction)
             step = _best_step(line, bounds, point)
             if step is not None:

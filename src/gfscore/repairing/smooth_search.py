@@ -11,7 +11,7 @@ from the mean (a = 0) towards the minimum (a large). Unlike "minimum plus mean" 
 every part goes on counting; and a smooth sum over many samples follows the luck of single ones less than steps do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -30,15 +30,22 @@ TIGHTER = 1.2  # by so many times what was broken
 BROKEN_COSTS = 200.0  # for the square of what a bound is broken by
 
 
-def smooth_biases(contests: Sequence[Contest], bounds: Sequence[Bounds], n_classes: int) -> list[FloatArray]:
-    """Where the search for each welfare ends, (K,) each: at true shares within the bounds, if no bias at all is."""
+def smooth_biases(
+    contests: Sequence[Contest],
+    bounds: Sequence[Bounds],
+    n_classes: int,
+    *,
+    look: Callable[[], object] = lambda: None,
+) -> Iterator[FloatArray]:
+    """Where the search for each welfare ends, (K,) each: at true shares within the bounds, if no bias at all is.
+
+    ``look`` is called now and then, and may end the search by what it raises.
+    """
     scale = _typical_lead(contests[0])
     bias: FloatArray = np.zeros(n_classes)
-    found = []
     for fairness in FAIRNESS:
-        bias = _search(contests, bounds, fairness, bias, scale)
-        found.append(_pull_back(contests, bounds, bias))
-    return found
+        bias = _search(contests, bounds, fairness, bias, scale, look)
+        yield _pull_back(contests, bounds, bias)
 
 
 def keep(contests: Sequence[Contest], bounds: Sequence[Bounds], bias: FloatArray) -> bool:
@@ -47,7 +54,12 @@ def keep(contests: Sequence[Contest], bounds: Sequence[Bounds], bias: FloatArray
 
 
 def _search(
-    contests: Sequence[Contest], bounds: Sequence[Bounds], fairness: float, bias: FloatArray, scale: float
+    contests: Sequence[Contest],
+    bounds: Sequence[Bounds],
+    fairness: float,
+    bias: FloatArray,
+    scale: float,
+    look: Callable[[], object],
 ) -> FloatArray:
     """The bias of the highest welfare, with bounds on smooth shares that are tightened until true ones keep theirs."""
     from scipy.optimize import minimize  # half a second, which only this needs
@@ -55,6 +67,7 @@ def _search(
     asked, coolings = list(bounds), COOLING
     for _ in range(ATTEMPTS):
         for cooled in coolings:
+            look()
             loss = _SmoothLoss.of(contests, asked, fairness, cooled * scale, len(bias))
             bias = minimize(loss, bias, jac=True, method="L-BFGS-B", options={"maxiter": STEPS}).x
             bias -= bias.mean()

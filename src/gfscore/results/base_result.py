@@ -1,14 +1,14 @@
 """What every result is: frozen, to and from JSON; and where its numbers come from."""
 
 import json
-from collections.abc import Callable
 from html import escape
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gfscore.errors import FileError, MissingFileError, ResultError, naming
+from gfscore.results.shown_by import function_for
 from gfscore.storage import redact, to_read, to_write, write_text
 
 Interval = tuple[float, float]
@@ -27,33 +27,26 @@ class Result(BaseModel):
     def __dir__(self) -> list[str]:
         """What belongs to results: names of pydantic work, but nobody looks for them."""
         of_pydantic = {name for name in dir(BaseModel) if not name.startswith("_")} - type(self).__annotations__.keys()
-        return sorted(set(object.__dir__(self)) - of_pydantic - {"show_as", "schema_"})
+        return sorted(set(object.__dir__(self)) - of_pydantic - {"schema_"})
 
 
 class Shown(Result):
     """Base of results that show themselves, and can be asked for more, in words and by jobs that are elsewhere."""
 
-    _shown: ClassVar[dict[str, Callable[..., Any]]] = {}
-
-    @classmethod
-    def show_as(cls, **how: Callable[..., Any]) -> None:
-        """Have results of this kind do so when they are asked: results hold numbers, and no words."""
-        cls._shown = {**cls._shown, **how}
-
     def _ask(self, what: str, *given: Any, **words: Any) -> Any:
-        if what not in self._shown:
-            raise ResultError(f"{type(self).__name__} has nothing that makes its {what}. Import gfscore first.")
-        return self._shown[what](self, *given, **words)
+        found = function_for(type(self), what)
+        if found is None:
+            raise ResultError(f"{type(self).__name__} has nothing that makes its {what}.")
+        return found(self, *given, **words)
 
     def __repr__(self) -> str:
-        shown: Callable[[Any], str] = self._shown.get("text", BaseModel.__repr__)
-        return shown(self)
+        return str((function_for(type(self), "text") or BaseModel.__repr__)(self))
 
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        shown: Callable[[Any], str] = self._shown.get("html", lambda result: f"<pre>{escape(repr(result))}</pre>")
-        return shown(self)
+        found = function_for(type(self), "html")
+        return f"<pre>{escape(repr(self))}</pre>" if found is None else str(found(self))
 
 
 class Metric(Result):

@@ -15,6 +15,11 @@ class PlannedMeasure(Result):
     stored: int = Field(ge=0, description="images of which the store has it already")
     forward_passes: int = Field(ge=0, description="images that would still go through the model")
     backward_passes: int = Field(ge=0, description="gradients of an image that would still be computed")
+    most_forward_passes: int | None = Field(
+        default=None, ge=0, description="at most, where an attack may break less than is estimated; null: none more"
+    )
+    most_backward_passes: int | None = Field(default=None, ge=0, description="the same of gradients")
+    most_seconds: float | None = Field(default=None, ge=0, description="the same of the time")
     passes_are: Literal["exact", "estimated", "at most"] = Field(
         description="estimated, where they depend on which images are classified correctly, which is not known yet; at "
         "most, where the run ends as soon as it is sure"

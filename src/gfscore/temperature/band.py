@@ -35,15 +35,15 @@ the concave envelope of :math:`x \ln^2 x` at their mean, which is the function i
 """
 
 import math
-import os
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from gfscore.arrays import FloatArray, IntArray, Scratch, map_chunks, row_chunks
+from gfscore.arrays import FloatArray
 from gfscore.bounds import AuditIntervals, Averages, Method, PartScores, check_level, within_box
 from gfscore.bounds.averages import mean_interval
 from gfscore.bounds.betting import betting_lower
@@ -53,15 +53,15 @@ from gfscore.errors import OptionError
 from gfscore.metrics import formulas
 from gfscore.samples import Samples
 from gfscore.scores import Activation
-from gfscore.scores.great import SCORE_MAX, check_activation, own_and_rival, sigmoid_margin, writable_logits
-from gfscore.temperature.curve import CHUNK_VALUES, DEFAULT_RANGE, MOST_THREADS, check_temperature_range
-from gfscore.temperature.ladder import Ladder, softmax_margins
+from gfscore.scores.great import SCORE_MAX, check_activation, great_scores
+from gfscore.temperature.curve import DEFAULT_RANGE, check_temperature_range
+from gfscore.temperature.ladder import Ladder
 
 POWERS = 6  # half the nodes of an octave: some 120 in the default range
 BOX_SHARE = 0.85  # of delta, for the intervals of all classes at all nodes
 DIRECT_SHARE = 0.15  # for both ends of class mean and aggregate at all nodes
 HALVINGS = 18  # of [0, 1], in search of an end: to 4e-6
-ROUNDING = 1e-6  # of margins kept in single precision, and of sums, outward
+ROUNDING = 1e-6  # of margins in single precision, and of sums, outward
 GRID = 20_001  # values of p that are tried for the largest bend; smooth functions, and 1 % is added
 
 
@@ -90,22 +90,32 @@ def bending(n_classes: int, activation: Activation) -> tuple[float, float]:
     return 1.01 * float(down), 1.01 * float(up)
 
 
+class NodeEnds(NamedTuple):
+    """Ends of all intervals at a node, of scores in [0, 1]."""
+
+    lower: FloatArray  # (K,)
+    upper: FloatArray  # (K,)
+    averages: FloatArray  # (2, 2): class mean and aggregate, both ends
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TemperatureBand:
-    """Intervals of all classes and averages at every temperature of a range, together with probability 1 - delta."""
+    """Intervals of all classes and averages at every temperature of a range, together with probability 1 - delta.
 
+    A temperature needs the two nodes beside it: ends at a node are computed when they are first asked for.
+    """
+
+    samples: Samples
+    activation: Activation
+    parts: PartScores  # of the samples, whatever their scores are
     places: FloatArray  # (J,), log T of the nodes, rising
-    lower: FloatArray  # (J, K), of scores in [0, 1]
-    upper: FloatArray  # (J, K)
-    averages: FloatArray  # (J, 2, 2): class mean and aggregate, both ends
     weights: FloatArray  # (K,), of the aggregate
-    bends: tuple[float, float]
-    falling: bool  # whether no score rises with the temperature
     temperature_range: Interval
     method: Method
     delta: float
     seed: int
     target: str
+    known: dict[int, NodeEnds] = field(default_factory=dict)  # by node
 
     def intervals(self, temperature: float, means: ArrayLike, *, fairness_weight: float) -> AuditIntervals:
         """Intervals of everything at a temperature, however it was chosen; ``means`` are the class scores there."""
@@ -113,9 +123,12 @@ class TemperatureBand:
         if not low <= temperature <= high:
             raise OptionError(f"temperature {temperature:g} is outside the band, {low:g} to {high:g}. Stay inside.")
         estimates = np.clip(np.asarray(means, dtype=np.float64) / SCORE_MAX, 0.0, 1.0)
-        lower = np.minimum(self._chord(self.lower, temperature, -1), estimates)
-        upper = np.maximum(self._chord(self.upper, temperature, 1), estimates)
-        own = [self._chord(self.averages[:, :, side], temperature, sign) for side, sign in ((0, -1), (1, 1))]
+        first = self._node_below(temperature)
+        below, above = self._ends(first), self._ends(first + 1)
+        chord = partial(self._chord, first, temperature)
+        lower = np.minimum(chord(-1, below.lower, above.lower), estimates)
+        upper = np.maximum(chord(1, below.upper, above.upper), estimates)
+        own = [chord(sign, below.averages[:, side], above.averages[:, side]) for side, sign in ((0, -1), (1, 1))]
         points = float(estimates.mean()), float(self.weights @ estimates)
         ranges = (
             (float(lower.mean()), float(upper.mean())),
@@ -146,18 +159,35 @@ class TemperatureBand:
             temperatures=self.temperature_range,
         )
 
-    def _chord(self, ends: FloatArray, temperature: float, sign: int) -> FloatArray:
-        """Between two nodes, moved outward by what scores can bend."""
-        at = math.log(temperature)
-        first = int(np.clip(np.searchsorted(self.places, at) - 1, 0, len(self.places) - 2))
-        step = float(self.places[first + 1] - self.places[first])
-        share = min(max((at - float(self.places[first])) / step, 0.0), 1.0)
-        bend = self.bends[0 if sign < 0 else 1] * share * (1.0 - share) / 2.0 * step**2
-        chord = (1.0 - share) * ends[first] + share * ends[first + 1]
-        found = chord + sign * bend
-        if self.falling:  # no lower than at the next node, no higher than at the one before
-            found = np.maximum(found, ends[first + 1]) if sign < 0 else np.minimum(found, ends[first])
+    def _node_below(self, temperature: float) -> int:
+        """The first of the two nodes that a temperature lies between."""
+        found = np.searchsorted(self.places, math.log(temperature)) - 1
+        return int(np.clip(found, 0, len(self.places) - 2))
+
+    def _chord(self, first: int, temperature: float, sign: int, below: FloatArray, above: FloatArray) -> FloatArray:
+        """Between the ends at two nodes, moved outward by what scores can bend."""
+        start, end = (float(place) for place in self.places[first : first + 2])
+        share = min(max((math.log(temperature) - start) / (end - start), 0.0), 1.0)
+        bends = bending(self.samples.n_classes, self.activation)[0 if sign < 0 else 1]
+        chord = (1.0 - share) * below + share * above
+        found = chord + sign * bends * share * (1.0 - share) / 2.0 * (end - start) ** 2
+        if self.activation is Activation.SOFTMAX:  # no score rises with T
+            found = np.maximum(found, above) if sign < 0 else np.minimum(found, below)
         return np.asarray(np.clip(found + sign * ROUNDING, 0.0, 1.0))
+
+    def _ends(self, node: int) -> NodeEnds:
+        """Ends at a node, each at its share of the level."""
+        if node not in self.known:
+            at = math.exp(self.places[node])
+            margins = great_scores(self.samples, activation=self.activation, temperature=at).values / SCORE_MAX
+            scores = replace(self.parts, values=np.clip(margins, 0.0, 1.0)[self.parts.rows])
+            bounds = PartBounds.of_scores(scores, self.method)
+            n_nodes, k = len(self.places), len(self.weights)
+            lower, upper = _class_ends(bounds, BOX_SHARE * self.delta / (2 * k * n_nodes))
+            alpha = DIRECT_SHARE * self.delta / (4 * n_nodes)
+            averages = [mean_interval(bounds, each, alpha) for each in (np.full(k, 1.0 / k), self.weights)]
+            self.known[node] = NodeEnds(lower, upper, np.array(averages))
+        return self.known[node]
 
 
 def temperature_band(
@@ -188,28 +218,13 @@ def temperature_band(
     kind, activation = Method.named(method), check_activation(activation, samples)
     low, high = check_temperature_range(temperature_range)
     codes, n_parts = samples.partition
-    ladder = Ladder.over(1.0 / high, 1.0 / low, POWERS)
-    inside = _enough_nodes(ladder, low, high)
-    margins = _margins(samples, activation, ladder, inside)
     parts = PartScores.of(np.zeros(samples.n_samples), codes, n_parts, maximum=1.0, seed=seed, sizes=sizes)
-    shares = parts.counts / parts.counts.sum() if weights is None else np.asarray(weights)
-    n_nodes, k = margins.shape[1], len(parts.counts)
-    equal, alpha = np.full(k, 1.0 / k), DIRECT_SHARE * delta / (4 * n_nodes)
-    found = []
-    for node in range(n_nodes):
-        at = replace(parts, values=margins[parts.rows, node].astype(np.float64))
-        bounds = PartBounds.of_scores(at, kind)
-        ends = _ends(bounds, BOX_SHARE * delta / (2 * k * n_nodes))
-        found.append((*ends, [mean_interval(bounds, each, alpha) for each in (equal, shares)]))
-    lower, upper, averages = (np.array([node[i] for node in found])[::-1] for i in range(3))
     return TemperatureBand(
-        places=-np.log(ladder.nodes[inside])[::-1],
-        lower=lower,
-        upper=upper,
-        averages=averages,
-        weights=shares,
-        bends=bending(samples.n_classes, activation),
-        falling=activation is Activation.SOFTMAX,
+        samples=samples,
+        activation=activation,
+        parts=parts,
+        places=_places(low, high),
+        weights=parts.counts / parts.counts.sum() if weights is None else np.asarray(weights),
         temperature_range=(low, high),
         method=kind,
         delta=delta,
@@ -218,14 +233,15 @@ def temperature_band(
     )
 
 
-def _enough_nodes(ladder: Ladder, low: float, high: float) -> IntArray:
-    """The nodes in the range and the next one beyond each end."""
-    first = int(np.searchsorted(ladder.nodes, 1.0 / high, side="right")) - 1
-    last = int(np.searchsorted(ladder.nodes, 1.0 / low, side="left"))
-    return np.arange(first, last + 1)
+def _places(low: float, high: float) -> FloatArray:
+    """Log T of the nodes in the range, and of the next one beyond each end, rising."""
+    nodes = Ladder.over(1.0 / high, 1.0 / low, POWERS).nodes
+    first = int(np.searchsorted(nodes, 1.0 / high, side="right")) - 1
+    last = int(np.searchsorted(nodes, 1.0 / low, side="left"))
+    return np.asarray(-np.log(nodes[first : last + 1])[::-1])
 
 
-def _ends(bounds: PartBounds, alpha: float) -> tuple[FloatArray, FloatArray]:
+def _class_ends(bounds: PartBounds, alpha: float) -> tuple[FloatArray, FloatArray]:
     """Both ends of each class, each at the level ``alpha``; betting to fewer digits than an audit has."""
     if bounds.method is not Method.BETTING or not isinstance(bounds.scores, PartScores):
         lower, upper = (lower_bounds(each, alpha, bounds.method) for each in (bounds.scores, bounds.scores.mirror()))
@@ -234,32 +250,6 @@ def _ends(bounds: PartBounds, alpha: float) -> tuple[FloatArray, FloatArray]:
             betting_lower(each, alpha, halvings=HALVINGS) for each in (bounds.scores, bounds.scores.mirror())
         )
     return np.minimum(lower, bounds.means), np.maximum(1.0 - upper, bounds.means)
-
-
-def _margins(samples: Samples, activation: Activation, ladder: Ladder, inside: IntArray) -> FloatArray:
-    """Margin of each sample at some of the nodes, ``(N, J)``, in single precision; 0 where others lead."""
-    found, scratch = np.zeros((samples.n_samples, len(inside)), dtype=np.float32), Scratch()
-    nodes = ladder.nodes[inside]
-
-    def fill(rows: slice) -> None:
-        chunk = writable_logits(samples, rows, scratch)
-        own, rival, _ = own_and_rival(chunk, samples.labels[rows])
-        leads = own > rival
-        own, rival = own[leads, None], rival[leads, None]
-        if activation is Activation.SIGMOID:
-            values = sigmoid_margin(chunk, own, rival, 1.0 / nodes, scratch)
-        else:
-            with np.errstate(over="ignore"):
-                others = scratch.rows("others", chunk, leads)
-                gaps = np.subtract(own, others, out=scratch.array("gaps", others.shape))
-                values = softmax_margins(gaps, ladder, scratch)[:, inside]
-        found[np.arange(rows.start, rows.stop)[leads]] = np.clip(values, 0.0, 1.0)
-
-    columns = max(samples.n_classes, len(ladder.nodes))
-    chunks = list(row_chunks(samples.n_samples, columns, values=CHUNK_VALUES, shared=True))
-    for _ in map_chunks(fill, chunks, min(os.cpu_count() or 1, MOST_THREADS)):
-        pass
-    return found
 
 
 def sigmoid_bend(z: FloatArray) -> FloatArray:

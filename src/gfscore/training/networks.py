@@ -5,7 +5,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,6 +21,7 @@ from gfscore.inputs.models.onnx_model import OnnxModel, load_onnx
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.torch_model import TorchModel, pick_output
 from gfscore.measures import Run
+from gfscore.measures.changes import Change
 from gfscore.storage import atomic_file
 from gfscore.training.trainer import EXTRA, PURPOSE
 
@@ -49,9 +50,43 @@ def with_weights(module: Any, weights: Mapping[str, Any], bias: FloatArray | Non
     return made if bias is None or not bias.any() else biased_module(made, bias.astype(np.float32)).eval()
 
 
-def run_of(run: Run, module: Any, name: str) -> Run:
-    """A run of a trained module on the data of another; the module takes pixels, so that nothing is normalised."""
-    torch = torch_for(PURPOSE, extra=EXTRA)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Retrained(Change):
+    """The network of a run with other weights, and constants on its logits."""
+
+    name: str
+    weights: Mapping[str, Any]  # of the module of pixels, tensors by name
+    bias: FloatArray
+
+    def sent(self) -> dict[str, Any]:
+        """The name, and the constants."""
+        return {"name": self.name, "bias": self.bias.tolist()}
+
+    def content(self) -> bytes:
+        """The weights as a safetensors file."""
+        from safetensors.torch import save
+
+        return bytes(save(_state_on_cpu(self.weights)))
+
+    @classmethod
+    def received(cls, said: Mapping[str, Any], content: bytes) -> "Retrained":
+        """What has the same weights."""
+        from safetensors.torch import load
+
+        return cls(name=said["name"], weights=load(content), bias=np.array(said["bias"]))
+
+    def made(self, run: Run) -> Run:
+        """The run of the trained network."""
+        return run_of(run, trainable_copy(run), self)
+
+
+def run_of(run: Run, module: Any, trained: Retrained) -> Run:
+    """A run of a trained network on the data of another, ``module`` of which has the layers: it is left as it is.
+
+    The trained one takes pixels, so that nothing is normalised.
+    """
+    torch, name = torch_for(PURPOSE, extra=EXTRA), trained.name
+    module = with_weights(module, trained.weights, trained.bias)
     model = TorchModel(
         module=module,
         name=name,
@@ -61,7 +96,8 @@ def run_of(run: Run, module: Any, name: str) -> Run:
         layout=run.model.layout,
     )
     plain = replace(run.preprocessing, mean=(0.0,), std=(1.0,))
-    return replace(run, model=model, preprocessing=plain, name=name, told=True)
+    changes = (*run.changes, trained)
+    return replace(run, model=model, preprocessing=plain, name=name, told=True, changes=changes)
 
 
 def weights_hash(module: Any) -> str:
@@ -77,10 +113,15 @@ def write_weights(path: Path, module: Any, bias: FloatArray, about: Mapping[str,
     """Write the weights of the user's own network by its own names; the bias of the logits is in the metadata."""
     from safetensors.torch import save_file
 
-    state = {name: each.detach().cpu().clone().contiguous() for name, each in module.inner.state_dict().items()}
+    state = _state_on_cpu(module.inner.state_dict())
     told = {**about, "class_bias": bias.tolist()}
     with atomic_file(path) as temporary:
         save_file(state, temporary, metadata={"gfscore.repair": json.dumps(told)})
+
+
+def _state_on_cpu(weights: Mapping[str, Any]) -> dict[str, Any]:
+    """Tensors of their own, as a file takes them."""
+    return {name: each.detach().cpu().clone().contiguous() for name, each in weights.items()}
 
 
 def write_graph(path: Path, run: Run, module: Any, bias: FloatArray) -> None:

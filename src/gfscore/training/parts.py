@@ -1,6 +1,7 @@
 """Three parts of the data without an image in common: one trains, one selects, one judges."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from gfscore.arrays import IntArray
 from gfscore.inputs.data.base import some_rows
 from gfscore.measures import Run
+from gfscore.measures.changes import Change
 
 HELD_BYTES = 1 << 30  # of training images as floats that are kept in memory
 
@@ -46,7 +48,7 @@ class PartOfRun:
     def as_run(self) -> Run:
         """The model on these rows alone, under a name of their own in the store."""
         data = replace(some_rows(self.run.data, self.rows), digest=lambda: self.fingerprint)
-        return replace(self.run, data=data)
+        return replace(self.run, data=data, changes=(*self.run.changes, RowsTaken(rows=self.rows)))
 
     def mixed(self, seed: int) -> "PartOfRun":
         """The same rows in an order in which classes alternate: the first n of them hold about n / K of each."""
@@ -55,6 +57,27 @@ class PartOfRun:
             inside = np.flatnonzero(self.labels == label)
             order[inside] = (rng.permutation(len(inside)) + rng.random()) / len(inside)
         return PartOfRun(run=self.run, rows=self.rows[np.argsort(order, kind="stable")])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowsTaken(Change):
+    """A run on some of its rows alone."""
+
+    rows: IntArray
+
+    def sent(self) -> dict[str, Any]:
+        """The rows."""
+        return {"rows": self.rows.tolist()}
+
+    @classmethod
+    def received(cls, said: Mapping[str, Any], content: bytes) -> "RowsTaken":
+        """What takes the same rows."""
+        del content
+        return cls(rows=np.array(said["rows"], dtype=np.int64))
+
+    def made(self, run: Run) -> Run:
+        """The run on these rows."""
+        return PartOfRun(run=run, rows=self.rows).as_run()
 
 
 def split_rows(run: Run, shares: tuple[float, ...], seed: int) -> list[IntArray]:

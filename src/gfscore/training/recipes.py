@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from gfscore.errors import OptionError
@@ -14,6 +14,7 @@ from gfscore.training.methods import STRATEGIES, Strategy
 HELD_IMAGES = 1000  # held-out images that are attacked after each epoch, at most
 WATCHED_IMAGES = 250  # of them under the weights as they are, where a method does not ask for all
 HELD_STEPS = 10  # of PGD on them
+LEAST_WAIT = 10  # epochs
 FORMAT = 1  # of checkpoints, and of what the numbers below mean
 
 
@@ -28,11 +29,12 @@ class Recipe:
     lr: float = 0.003  # at the start; falls to 0 as a cosine
     batch: int = 128
     inner: str = "nfgsm"
+    beta: float | None = None  # weight of the divergence; None: the method's own
     seed: int = 0
     momentum: float = 0.9
     weight_decay: float = 5e-4
     decay: float = 0.99  # of the average of the weights, a step
-    patience: int = 10  # epochs without a better one on the held-out images, after which training stops
+    patience: int | None = None  # epochs without a better one on the held-out images; None: half of all, at least 10
 
     def __post_init__(self) -> None:
         if self.method not in STRATEGIES:
@@ -44,12 +46,25 @@ class Recipe:
                 raise OptionError(f"{name} is {getattr(self, name)}. Give 1 or more.")
         if not (math.isfinite(self.eps) and self.eps > 0):
             raise OptionError(f"eps {self.eps:g} is not the size of an attack. Give one in [0, 1] pixels, as 2/255.")
+        if self.beta is not None and self.strategy.default_beta is None:
+            raise OptionError(f"beta weighs a divergence, and the loss of {self.method} has none. Leave it out.")
+        if self.beta is not None and not (math.isfinite(self.beta) and self.beta > 0):
+            raise OptionError(f"beta {self.beta:g} weighs nothing. Give a number above 0, such as 6.")
         _ = self.attack
 
     @property
     def strategy(self) -> type[Strategy]:
         """The method."""
         return STRATEGIES[self.method]
+
+    @property
+    def waits(self) -> int:
+        """Epochs without a better one after which training stops: averages gain late, when steps are small."""
+        return max(LEAST_WAIT, self.epochs // 2) if self.patience is None else self.patience
+
+    def of_method(self, method: str) -> "Recipe":
+        """The same budget for another method, which has a weight of the divergence of its own."""
+        return replace(self, method=method, beta=None)
 
     @property
     def attack(self) -> InnerAttack:

@@ -61,7 +61,7 @@ class Trainer:
 
     def __post_init__(self) -> None:
         self.torch = torch_for(PURPOSE, extra=EXTRA)
-        self.strategy = self.recipe.strategy(self.n_classes)
+        self.strategy = self.recipe.strategy(self.n_classes, self.recipe.beta)
         self.module.eval()
         trainable = [each for each in self.module.parameters() if each.is_floating_point()]
         if not trainable:
@@ -113,7 +113,7 @@ class Trainer:
 
     def _is_over(self, found: Trained) -> bool:
         done = len(found.epochs)
-        waits = done - found.chosen >= self.recipe.patience and not found.is_ramped
+        waits = done - found.chosen >= self.recipe.waits and not found.is_ramped
         return done >= self.recipe.epochs or found.collapsed is not None or waits
 
     def _scale(self, step: int, *, is_ramped: bool) -> float:

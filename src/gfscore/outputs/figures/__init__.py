@@ -22,7 +22,8 @@ from gfscore.errors import OptionError, ResultError
 from gfscore.outputs.escaping import script_json
 from gfscore.outputs.figures.attack_agreement import attack_agreement
 from gfscore.outputs.figures.by_temperature import calibration_curve, temperature_curves
-from gfscore.outputs.figures.class_grids import class_heatmap, radar
+from gfscore.outputs.figures.class_grids import class_heatmap
+from gfscore.outputs.figures.class_polygons import radar
 from gfscore.outputs.figures.class_rows import PICKED, class_picker, forest, side_by_side
 from gfscore.outputs.figures.disparity import Radii, disparity_bars, lorenz, noise_floor, rdi_concentration
 from gfscore.outputs.figures.model_ranks import class_vulnerability, place_labels, reranking, robustness_disparity

@@ -36,7 +36,8 @@ def attack_agreement(result: Audit | ModelAudit) -> ChartType:
         "axis": alt.Axis(format=".0%", values=[0, 0.2, 0.4, 0.6, 0.8, 1]),
     }
     x = alt.X("predicted:Q", title="predicted by radii", **axis)
-    y = alt.Y("attacked:Q", title=f"left by {attack}", **axis)
+    side = style.side(SIDE)
+    y = alt.Y("attacked:Q", title=style.lines(f"left by {attack}", side), **axis)
     diagonal = style.chart_of([{"predicted": 0, "attacked": 0}, {"predicted": 1, "attacked": 1}])
     base = style.chart_of(rows).encode(x=x)
     tooltip = ["name:N", style.tip("predicted", form=".1%"), style.tip("attacked", form=".1%")]
@@ -45,7 +46,6 @@ def attack_agreement(result: Audit | ModelAudit) -> ChartType:
         base.mark_rule(color=style.SKY, strokeWidth=2).encode(y=alt.Y("low:Q", **axis), y2="high:Q"),
         base.mark_point(filled=True, size=60, opacity=1, color=style.BLUE).encode(y=y, tooltip=tooltip),
     ]
-    side = style.px(SIDE)
     if len(rows) <= NAMED:
         named = [{"name": row["name"], "x": row["predicted"], "y": row["attacked"]} for row in rows]
         layers += point_labels(named, (0, 1), (0, 1), size=(side, side))

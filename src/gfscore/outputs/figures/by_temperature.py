@@ -54,7 +54,7 @@ def calibration_curve(result: Audit) -> ChartType:
         for halo in (style.HALO, {}):
             name = base.mark_text(align="right", dy=-7, dx=-4, color=style.VERMILION, **halo)
             layers.append(name.encode(x=alt.value(style.px(WIDTH)), text="name:N"))
-    chart = alt.layer(*layers).properties(width=style.px(WIDTH), height=HEIGHT)
+    chart = alt.layer(*layers).properties(width=style.px(WIDTH), height=style.high(HEIGHT))
     title = "What the calibration maximises, by temperature"
     return style.frame(chart, title, notes, models=result.models, width=style.px(WIDTH) + 60, settings=False)
 
@@ -97,7 +97,7 @@ def temperature_curves(result: Audit | ModelAudit, calibration: Calibration | No
     if calibration is not None and calibration.intervals:
         notes.append("Shaded: the plateau of the calibration.")
     notes.append("No decision of the model changes with T.")
-    chart = alt.layer(*layers).properties(width=style.px(WIDTH), height=HEIGHT)
+    chart = alt.layer(*layers).properties(width=style.px(WIDTH), height=style.high(HEIGHT))
     return style.frame(chart, title, notes, models=[model], width=style.px(WIDTH) + 140, settings=False)
 
 

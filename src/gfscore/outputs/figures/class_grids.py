@@ -1,17 +1,16 @@
-"""Models by classes: every class score of an audit as a heatmap, and class profiles of a few models as polygons."""
+"""Models by classes: every class score of an audit as a heatmap."""
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import altair as alt
 from altair.typing import ChartType
 
 from gfscore import views
-from gfscore.errors import PLURALS, ResultError
+from gfscore.errors import PLURALS
 from gfscore.outputs import sentences
 from gfscore.outputs.figures import style
-from gfscore.outputs.figures.model_ranks import Align
 from gfscore.results import Audit, ModelAudit
 
 NUMBERED = 24  # classes whose cells are wide enough for numbers
@@ -20,13 +19,9 @@ HEATMAP_ENDS = 10
 GAP = 24
 CELL, WIDE_CELL = 44, 70  # pixels; the wide ones where that lets names stand upright
 STRIP = 900  # pixels for all columns, when they have no names
-
-SIDE = 420
-AXES = 16  # classes of a radar; of more only the ends have an axis
-RADAR_ENDS = 6
-RINGS = 5  # at most
-LABEL = 1.07  # radius at which the names stand; 1 is the highest score
-MIDDLE = 0.05  # names this near to the vertical are centred
+ROW, PAPER_ROW = 22, 16
+NAMED_CELL = 13  # pixels of the narrowest column that has a name, which then stands upright
+NUMBERED_BLOCKS, NAMED_BLOCKS, NUMBERED_ROWS = 2, 3, 24  # on paper columns go on below, so often at most
 
 
 def class_heatmap(result: Audit | ModelAudit) -> ChartType:
@@ -36,28 +31,70 @@ def class_heatmap(result: Audit | ModelAudit) -> ChartType:
     too many to name.
     """
     models = style.several(result)
-    scores = _scores_by_class(models)
+    scores = scores_by_class(models)
     names, parts, several = list(scores), PLURALS[models[0].partition], len(models) > 1
     order = "Models from the highest score of all samples down. " if several else ""
     notes = [f"{order}Light is a higher score.", *sentences.no_order(models)]
     everywhere = " in each model" if several else ""
-    if len(names) <= NAMED_COLUMNS:
-        title, width = f"Score of each {models[0].partition}{everywhere}", _width(names)
+    each, blocks = f"Score of each {models[0].partition}{everywhere}", _paper_blocks(models, names)
+    if blocks is not None:
+        title, width = each, style.px(CELL) * blocks.columns
+        chart = _below_each_other(models, names, blocks)
+    elif len(names) <= NAMED_COLUMNS and style.room() is None:
+        title, width = each, _width(names)
         chart = _cells(models, names, width=width, numbers=len(names) <= NUMBERED)
     else:
         names.sort(key=lambda name: sum(scores[name]) / len(scores[name]))
         notes.append(f"The {parts} are sorted by their {'mean over the models' if several else 'score'}.")
         title = f"Scores of all {len(names):,} {parts}{everywhere}"
-        width = len(names) * max(1, round(style.px(STRIP) / len(names)))  # whole pixels, else neighbours blend
-        half, ends = (width - GAP) // 2, HEATMAP_ENDS
-        lowest = _cells(models, names[:ends], width=half, title=f"The {ends} lowest")
-        highest = _cells(models, names[-ends:], width=half, title=f"The {ends} highest", labels=False)
-        both = alt.hconcat(lowest, highest, spacing=GAP, bounds="flush")
-        chart = alt.vconcat(_strip(models, names, width=width), both, spacing=24).resolve_scale(color="shared")
+        width = len(names) * max(1, round(STRIP / len(names)))  # whole pixels, else neighbours blend
+        width = width if style.room() is None else style.px(STRIP)  # on paper they cover each other instead
+        panels = [_strip(models, names, width=width), *_ends(models, names, width)]
+        chart = alt.vconcat(*panels, spacing=24).resolve_scale(color="shared")
     return style.frame(chart, title, notes, models=models, width=width + 150)
 
 
-def _scores_by_class(models: Sequence[ModelAudit]) -> dict[str, list[float]]:
+def _ends(models: Sequence[ModelAudit], names: Sequence[str], width: int) -> list[style.Part]:
+    """The lowest classes and the highest, with names: beside each other, in a column below each other."""
+    ends, narrow = HEATMAP_ENDS, style.is_narrow()
+    each = width if narrow else (width - GAP) // 2
+    lowest = _cells(models, names[:ends], width=each, title=f"The {ends} lowest", numbers=not narrow)
+    highest = _cells(models, names[-ends:], width=each, title=f"The {ends} highest", numbers=not narrow, labels=narrow)
+    return [lowest, highest] if narrow else [alt.hconcat(lowest, highest, spacing=GAP, bounds="flush")]
+
+
+class _Blocks(NamedTuple):
+    """How the columns of a heatmap are parted on paper."""
+
+    columns: int  # of each block, at most
+    numbers: bool  # whether they are wide enough for numbers
+
+
+def _paper_blocks(models: Sequence[ModelAudit], names: Sequence[str]) -> _Blocks | None:
+    """Blocks of columns below each other whose names and, where that will do, numbers can be read; of too many none."""
+    room = style.room(beside=max(style.width_of(views.printable(model.name)) for model in models) + GAP)
+    if room is None:
+        return None
+    digits, certified = views.digits_of(models[0].score), views.is_certified(models[0])
+    text = views.estimate(models[0].score.range[1], None, digits, certified=certified)
+    wide = style.width_of(text) + 4
+    for least, most, numbers in ((wide, NUMBERED_BLOCKS, True), (NAMED_CELL, NAMED_BLOCKS, False)):
+        blocks = math.ceil(len(names) / max(1, int(room / least)))
+        few = len(names) <= NUMBERED and blocks * len(models) <= NUMBERED_ROWS
+        if blocks <= most and (few or not numbers):
+            return _Blocks(math.ceil(len(names) / blocks), numbers)
+    return None
+
+
+def _below_each_other(models: Sequence[ModelAudit], names: Sequence[str], blocks: _Blocks) -> style.Part:
+    cell = style.px(CELL)
+    parts = [names[at : at + blocks.columns] for at in range(0, len(names), blocks.columns)]
+    charts = [_cells(models, part, width=cell * len(part), numbers=blocks.numbers) for part in parts]
+    return charts[0] if len(charts) == 1 else alt.vconcat(*charts, spacing=10).resolve_scale(color="shared")
+
+
+def scores_by_class(models: Sequence[ModelAudit]) -> dict[str, list[float]]:
+    """The scores of each class, one for each model that has the class."""
     found: dict[str, list[float]] = {}
     for model in models:
         for entry in model.classes:
@@ -72,7 +109,8 @@ def _width(names: Sequence[str]) -> int:
     return len(names) * (max(style.px(CELL), widest) if widest <= style.px(WIDE_CELL) else style.px(CELL))
 
 
-def _heatmap_table(models: Sequence[ModelAudit], names: Sequence[str]) -> style.Part:
+def _heatmap_table(models: Sequence[ModelAudit], names: Sequence[str], *, least: int = 1) -> style.Part:
+    """A cell for each model and class, ``least`` places wide: where a pixel holds several, the next covers the rest."""
     middle, digits = sum(_domain(models)) / 2, views.digits_of(models[0].score)
     place = {name: index for index, name in enumerate(names, 1)}
     chart = style.chart_of(
@@ -80,14 +118,14 @@ def _heatmap_table(models: Sequence[ModelAudit], names: Sequence[str]) -> style.
             "model": views.printable(model.name),
             "name": views.printable(entry.name),
             "place": place[entry.name],
-            "next": place[entry.name] + 1,
+            "next": min(place[entry.name] + least, len(names) + 1),
             "score": entry.score,
             "n": entry.n,
             "text": views.estimate(entry.score, None, digits, certified=views.is_certified(model)),
             "bright": entry.score > middle,
         }
         for model in models
-        for entry in model.classes
+        for entry in sorted(model.classes, key=lambda entry: place.get(entry.name, 0))
         if entry.name in place
     )
     name = alt.Tooltip("name:N", title=models[0].partition)
@@ -101,7 +139,11 @@ def _domain(models: Sequence[ModelAudit]) -> tuple[float, float]:
 
 def _color(models: Sequence[ModelAudit]) -> alt.Color:
     low, high = models[0].score.range
-    bar = alt.Legend(title=["score", f"(scale {low:g} to {high:.3g})"], gradientLength=110, format=".2f")
+    title: list[str] | str = ["score", f"(scale {low:g} to {high:.3g})"]
+    place: dict[str, Any] = {}
+    if style.is_narrow():  # beside the cells it would take a third of the column
+        title, place = " ".join(title), {"orient": "bottom", "direction": "horizontal", "titleOrient": "top"}
+    bar = alt.Legend(title=title, gradientLength=110, format=".2f", **place)
     return alt.Color("score:Q", scale=alt.Scale(scheme=style.SHADES, domain=list(_domain(models))), legend=bar)
 
 
@@ -115,129 +157,32 @@ def _cells(
     title: str = "",
 ) -> style.Part:
     """Columns with names, and numbers in the cells where they fit."""
-    short = max(map(style.width_of, names)) < width / len(names) - 4
+    cell = width / len(names)
+    short = max(map(style.width_of, names)) < cell - 4
     look: dict[str, Any] = {"title": None, "ticks": False, "domain": False, "labelPadding": 6}
-    x_axis = alt.Axis(labelAngle=0 if short else -40, labelOverlap=False, labelLimit=150, **look)
+    angle = 0 if short else -40 if cell >= 2 * NAMED_CELL else -90
+    x_axis = alt.Axis(labelAngle=angle, labelOverlap=False, labelLimit=150, **look)
     x = alt.X("name:N", scale=alt.Scale(domain=[views.printable(name) for name in names]), axis=x_axis)
     y = alt.Y("model", **style.names_axis([views.printable(model.name) for model in models], labels=labels))
     base = _heatmap_table(models, names).encode(x=x, y=y)
     layers = [base.mark_rect(stroke="white", strokeWidth=1).encode(color=_color(models))]
     if numbers:
         ink = alt.condition(alt.datum.bright, alt.value("black"), alt.value("white"))
-        layers.append(base.mark_text(fontSize=10).encode(text="text:N", color=ink))
-    return alt.layer(*layers).properties(width=width, height=22 * len(models), title=title)
+        layers.append(base.mark_text(fontSize=style.small_text()).encode(text="text:N", color=ink))
+    return alt.layer(*layers).properties(width=width, height=_row_height(models) * len(models), title=title)
+
+
+def _row_height(models: Sequence[ModelAudit]) -> int:
+    return ROW if style.room() is None or len(models) <= PAPER_ROW // 2 else PAPER_ROW
 
 
 def _strip(models: Sequence[ModelAudit], names: Sequence[str], *, width: int) -> style.Part:
     """All columns side by side, too narrow for names."""
     scale = alt.Scale(domain=[1, len(names) + 1], nice=False)
-    axis = alt.Axis(format=",d", grid=False, tickCount=10)
+    axis = alt.Axis(format=",d", grid=False, tickCount=min(10, width // 40))
     place = f"place of the {models[0].partition}, from the lowest {'mean ' * (len(models) > 1)}score to the highest"
-    x = alt.X("place:Q", scale=scale, axis=axis, title=place)
+    x = alt.X("place:Q", scale=scale, axis=axis, title=style.lines(place, width))
     y = alt.Y("model", **style.names_axis([views.printable(model.name) for model in models]))
-    cells = _heatmap_table(models, names).mark_rect(strokeWidth=0).encode(x=x, x2="next:Q", y=y, color=_color(models))
-    return cells.properties(width=width, height=30 * len(models))
-
-
-def radar(result: Audit | ModelAudit, names: Sequence[str] | None = None) -> ChartType:
-    """An axis per class, a polygon per model: the models named, or the first, the middle and the last by score."""
-    models = style.several(result)
-    last = len(models) - 1
-    chosen = [models[i] for i in sorted({0, last // 2, last})] if names is None else _named(models, names)
-    shown, left_out = _axes(chosen)
-    largest = max(entry.score for model in chosen for entry in model.classes if entry.name in set(shown))
-    if largest == 0:
-        raise ResultError("all class scores are 0, so the radar would be a point. It needs a positive score.")
-    parts = PLURALS[chosen[0].partition]
-    step = _round_step(largest / RINGS)
-    notes = [style.score_title(chosen[0]) + f"; the rings are {step:g} apart."]
-    if left_out:
-        mean = ", by their mean over these models" if len(chosen) > 1 else ""
-        notes.append(f"Shown are the {RADAR_ENDS} lowest and the {RADAR_ENDS} highest {parts}{mean}.")
-    notes += sentences.no_order(chosen)
-    layers = [*_grid(shown, step, largest), *_polygons(chosen, shown, largest)]
-    chart = alt.layer(*layers).properties(width=style.px(SIDE), height=style.px(SIDE))
-    title = f"Scores of the {parts}" + (f" in {len(chosen)} models" if len(chosen) > 1 else "")
-    return style.frame(chart, title, notes, models=chosen, width=style.px(SIDE) + 180)
-
-
-def _named(models: Sequence[ModelAudit], names: Sequence[str]) -> list[ModelAudit]:
-    known = {model.name: model for model in models}
-    for name in names:
-        if name not in known:
-            raise ResultError(f"this result holds no model {name!r}. It has: {', '.join(known)}.")
-    if not 1 <= len(names) <= len(style.LINES):
-        raise ResultError(f"a radar of {len(names)} models cannot be read. Name 1 to {len(style.LINES)}.")
-    return [known[name] for name in names]
-
-
-def _axes(models: Sequence[ModelAudit]) -> tuple[list[str], bool]:
-    """Classes that all these models have, and whether some are left out."""
-    scores = _scores_by_class(models)
-    names = [name for name, own in scores.items() if len(own) == len(models)]
-    if len(names) < 3:
-        raise ResultError(f"a radar needs 3 axes or more; these models share {len(names)}. Draw the heatmap instead.")
-    if len(names) <= AXES:
-        return names, False
-    names.sort(key=lambda name: sum(scores[name]))
-    return names[:RADAR_ENDS] + names[-RADAR_ENDS:], True
-
-
-def _round_step(value: float) -> float:
-    """A round distance of rings, at least ``value``."""
-    power = 10.0 ** math.floor(math.log10(value))
-    return next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= value * (1 - 1e-9))
-
-
-def _at(index: int, count: int, radius: float) -> dict[str, float]:
-    angle = 2 * math.pi * index / count
-    return {"x": radius * math.sin(angle), "y": radius * math.cos(angle)}
-
-
-def _plane(rows: Sequence[dict[str, Any]]) -> style.Part:
-    """A chart of points in the plane of the radar."""
-    hidden: dict[str, Any] = {"scale": alt.Scale(domain=[-1.12, 1.12], nice=False), "axis": None}
-    return style.chart_of(rows).encode(x=alt.X("x:Q", **hidden), y=alt.Y("y:Q", **hidden))
-
-
-def _grid(names: Sequence[str], step: float, largest: float) -> list[style.Part]:
-    count, heights = len(names), [ring * step for ring in range(1, math.floor(largest / step) + 1)]
-    rings = [
-        {"ring": ring, "order": index} | _at(index, count, height / largest)
-        for ring, height in enumerate(heights, 1)
-        for index in range(count + 1)
-    ]
-    spokes = [{"spoke": index} | _at(index, count, radius) for index in range(count) for radius in (0.0, 1.0)]
-    marks = [{"text": f"{height:g}", "x": 0.015, "y": height / largest} for height in heights]
-    faint: dict[str, Any] = {"color": style.PALE, "strokeWidth": 1}
-    charts = [
-        _plane(rings).mark_line(**faint).encode(detail="ring:N", order="order:Q"),
-        _plane(spokes).mark_line(**faint).encode(detail="spoke:N"),
-        _plane(marks).mark_text(align="left", dy=-5, color=style.GREY, fontSize=10).encode(text="text:N"),
-    ]
-    for index, name in enumerate(names):
-        place = _at(index, count, LABEL)
-        align: Align = "center" if abs(place["x"]) < MIDDLE else "left" if place["x"] > 0 else "right"
-        label = _plane([{"name": views.printable(name)} | place])
-        label = label.mark_text(align=align, baseline="middle", limit=style.NAME_LIMIT)
-        charts.append(label.encode(text="name:N"))
-    return charts
-
-
-def _polygons(models: Sequence[ModelAudit], names: Sequence[str], largest: float) -> list[style.Part]:
-    labels, table = [views.printable(model.name) for model in models], []
-    for model, label in zip(models, labels, strict=True):
-        scores = {entry.name: entry.score for entry in model.classes}
-        table += [
-            {"model": label, "name": views.printable(name), "order": index, "score": scores[name]}
-            | _at(index, len(names), scores[name] / largest)
-            for index, name in enumerate([*names, names[0]])
-        ]
-    legend = alt.Legend(title=None, orient="bottom", symbolType="stroke", symbolSize=300, columns=3)
-    color = style.looks(alt.Color, "model", labels, style.LINES, legend=legend)
-    base = _plane(table).encode(color=color, tooltip=["model:N", "name:N", style.tip("score")])
-    dash = style.looks(alt.StrokeDash, "model", labels, style.DASHES, legend=legend)
-    return [
-        base.mark_line(strokeWidth=2).encode(order="order:Q", strokeDash=dash),
-        base.mark_circle(size=26, opacity=1),
-    ]
+    cells = _heatmap_table(models, names, least=math.ceil(len(names) / width)).mark_rect(strokeWidth=0)
+    cells = cells.encode(x=x, x2="next:Q", y=y, color=_color(models))
+    return cells.properties(width=width, height=(30 if style.room() is None else _row_height(models)) * len(models))

@@ -14,7 +14,7 @@ from gfscore.outputs.figures import style
 from gfscore.results import Audit, ClassResult, ModelAudit
 
 FOREST_ROWS = 60  # classes; of more only the ends have a row
-FOREST_ENDS = 12
+FOREST_ENDS, PAPER_ENDS = 12, 8
 FOREST_WIDTH, FOREST_ROW = 420, 18
 CANDIDATE, OTHER = "may be the worst", "not the worst"
 THRESHOLD_ROWS = 40  # classes; of more only the lowest have a row
@@ -46,13 +46,14 @@ def forest(result: Audit | ModelAudit) -> ChartType:
         style.intervals_note([model]),
         f"They leave {found:,} of {len(ordered):,} {parts} as candidates for the worst. Dashed: mean of the {parts}.",
     ]
+    ends = FOREST_ENDS if style.room() is None else PAPER_ENDS
     if len(ordered) <= FOREST_ROWS:
         chart = _forest_rows(model, ordered, axis=True)
     else:
         chart = alt.vconcat(
             _forest_curve(model, ordered),
-            _forest_rows(model, ordered[:FOREST_ENDS], title=f"The {FOREST_ENDS} lowest"),
-            _forest_rows(model, ordered[-FOREST_ENDS:], title=f"The {FOREST_ENDS} highest", axis=True),
+            _forest_rows(model, ordered[:ends], title=f"The {ends} lowest"),
+            _forest_rows(model, ordered[-ends:], title=f"The {ends} highest", axis=True),
             spacing=14,
         ).resolve_scale(color="shared", shape="shared")
     title = f"Score of each {model.partition}, from the least protected up"
@@ -78,7 +79,9 @@ def _forest_rows(
     x_title = style.score_title(model) if axis else None
     across: dict[str, Any] = {
         "scale": alt.Scale(domain=[min(ends), max(ends)], nice=True, zero=False),
-        "axis": alt.Axis(title=x_title, labels=axis, ticks=axis, domain=axis),
+        "axis": alt.Axis(
+            title=x_title, labels=axis, ticks=axis, domain=axis, tickCount=max(2, style.px(FOREST_WIDTH) // 40)
+        ),
     }
     known = [CANDIDATE, OTHER][: 1 + (len(model.worst_set) < len(model.classes))]
     kinds = alt.Scale(domain=known, range=[style.VERMILION, style.BLUE])
@@ -90,7 +93,8 @@ def _forest_rows(
     points = base.mark_point(filled=True, size=70, opacity=1)
     points = points.encode(x=alt.X("score:Q", **across), color=color, shape=shape)
     numbers = [base.mark_text(align="left").encode(x=alt.value(style.px(FOREST_WIDTH) + 12), text="estimate:N")]
-    if len({entry.n for entry in model.classes}) > 1:  # else the note says it for all
+    # Else the note says it for all; and a column has no room for it.
+    if len({entry.n for entry in model.classes}) > 1 and not style.is_narrow():
         numbers.append(base.mark_text(align="left").encode(x=alt.value(style.px(FOREST_WIDTH) + 145), text="count:N"))
     mean = style.chart_of([{"mean": model.class_mean}]).mark_rule(strokeDash=[4, 3], color=style.GREY)
     mean = mean.encode(x=alt.X("mean:Q", **across), tooltip=style.tip("mean"))
@@ -111,7 +115,9 @@ def _forest_curve(model: ModelAudit, entries: Sequence[ClassResult]) -> style.Pa
     band = base.mark_area(color=style.SKY, opacity=0.45).encode(x=x, y=y, y2="high:Q")
     line = base.mark_line(color=style.INK, strokeWidth=1.5).encode(x=x, y="score:Q")
     title = f"All {len(table):,} {PLURALS[model.partition]}"
-    return alt.layer(band, line).properties(width=style.px(FOREST_WIDTH), height=190, title=title)
+    return alt.layer(band, line).properties(
+        width=style.px(FOREST_WIDTH), height=style.high(190) // (2 if style.is_narrow() else 1), title=title
+    )
 
 
 def class_picker(model: ModelAudit, threshold: float | None, verdicts: Sequence[str]) -> ChartType:

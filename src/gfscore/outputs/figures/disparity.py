@@ -1,6 +1,7 @@
 """How uneven the classes are: metrics side by side, what chance would give, shares, and how well the RDI is known."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -13,7 +14,7 @@ from gfscore.outputs import sentences
 from gfscore.outputs.figures import style
 from gfscore.results import Audit, ModelAudit
 
-PANEL, NOISE_PANEL, ROW = 118, 260, 21
+PANEL, NOISE_PANEL, ROW, PAPER_ROW = 118, 260, 21, 16
 MORE, MAYBE = "more than noise", "may be noise"
 NOISE_LOOKS = {MORE: (style.VERMILION, "diamond"), MAYBE: (style.BLUE, "circle")}
 LORENZ_SIDE = 380
@@ -27,7 +28,7 @@ def disparity_bars(result: Audit | ModelAudit) -> ChartType:
     """A panel per metric, a bar per model with its interval, and the noise floor where there is one."""
     models = style.several(result)
     keys = views.metric_keys(*models, main=True)
-    panels = [_bars(models, key, labels=key == keys[0]) for key in keys]
+    panels = [partial(_bars, models, key) for key in keys]
     bounded = [model for model in models if any(model.metric(key).interval for key in keys)]
     notes = [style.intervals_note(bounded)] if bounded else []
     if any(model.noise for model in models):
@@ -36,7 +37,11 @@ def disparity_bars(result: Audit | ModelAudit) -> ChartType:
     notes += sentences.no_order(models)
     title = "Score of each model, and how unevenly it is spread"
     return style.frame(
-        alt.hconcat(*panels, spacing=12), title, notes, models=models, width=len(panels) * (style.px(PANEL) + 45)
+        style.panels(panels, spacing=12, columns=2),
+        title,
+        notes,
+        models=models,
+        width=len(panels) * (style.px(PANEL) + 45),
     )
 
 
@@ -48,7 +53,7 @@ def noise_floor(result: Audit | ModelAudit) -> ChartType:
     tables = {key: rows for key in views.metric_keys(*models) if (rows := _noise_rows(models, key))}
     kinds = {row["kind"] for rows in tables.values() for row in rows}
     known = [kind for kind in NOISE_LOOKS if kind in kinds]
-    panels = [_noise(models[0], key, rows, known, labels=not at) for at, (key, rows) in enumerate(tables.items())]
+    panels = [partial(_noise, models[0], key, rows, known) for key, rows in tables.items()]
     parts = PLURALS[models[0].partition]
     notes = [
         f"Grey: from 0 to what chance exceeds in 5 % of cases were all {parts} equal; its tick: the mean under chance.",
@@ -58,7 +63,7 @@ def noise_floor(result: Audit | ModelAudit) -> ChartType:
     notes += [style.intervals_note(bounded)] if bounded else []
     title = "Is the disparity more than noise?"
     return style.frame(
-        alt.hconcat(*panels, spacing=16), title, notes, models=models, width=2 * style.px(NOISE_PANEL) + 260
+        style.panels(panels, spacing=16), title, notes, models=models, width=2 * style.px(NOISE_PANEL) + 260
     )
 
 
@@ -75,14 +80,15 @@ def _value(model: ModelAudit, metric: str) -> dict[str, Any]:
     }
 
 
-def _bars(models: Sequence[ModelAudit], metric: str, *, labels: bool) -> style.Part:
+def _bars(models: Sequence[ModelAudit], metric: str, labels: bool) -> style.Part:
     table = [_value(model, metric) for model in models]
     names = style.names_axis([row["model"] for row in table], labels=labels)
     base = style.chart_of(table).encode(y=alt.Y("model", **names))
     row = views.metric_row(metric)
     meaning = row.axis or f"of the {{parts}}: {'higher' if row.higher_is_better else 'lower'} is better"
     title = [word.strip() for word in sentences.fill(meaning, models[0]).split(":")]
-    axis = alt.Axis(title=title, tickCount=4)
+    title = [line for word in title for line in style.lines(word, style.px(PANEL) + 30)]
+    axis = alt.Axis(title=title, tickCount=max(2, style.px(PANEL) // 30))
     tips = [style.tip("value", "value"), style.tip("low", "lower end"), style.tip("high", "upper end")]
     floors = base.mark_tick(color=style.VERMILION, thickness=2.5, size=16, opacity=1)
     return alt.layer(
@@ -90,7 +96,11 @@ def _bars(models: Sequence[ModelAudit], metric: str, *, labels: bool) -> style.P
         base.mark_rule(color=style.INK).encode(x=alt.X("low:Q", axis=axis), x2="high:Q"),
         floors.encode(x=alt.X("floor:Q", axis=axis)),
         base.mark_text(align="left").encode(x=alt.value(style.px(PANEL) + 5), text="text:N"),
-    ).properties(width=style.px(PANEL), height=ROW * len(table), title=views.metric_title(metric, models[0].score))
+    ).properties(
+        width=style.px(PANEL),
+        height=(PAPER_ROW if style.is_narrow() else ROW) * len(table),
+        title=views.metric_title(metric, models[0].score),
+    )
 
 
 def _noise_rows(models: Sequence[ModelAudit], metric: str) -> list[dict[str, Any]]:
@@ -105,7 +115,7 @@ def _noise_rows(models: Sequence[ModelAudit], metric: str) -> list[dict[str, Any
 
 
 def _noise(
-    model: ModelAudit, metric: str, table: Sequence[dict[str, Any]], known: Sequence[str], *, labels: bool
+    model: ModelAudit, metric: str, table: Sequence[dict[str, Any]], known: Sequence[str], labels: bool
 ) -> style.Part:
     names = style.names_axis([row["model"] for row in table], labels=labels)
     base = style.chart_of(table).encode(y=alt.Y("model", **names))
@@ -125,7 +135,9 @@ def _noise(
         base.mark_rule(strokeWidth=1.5).encode(x=alt.X("low:Q", axis=axis), x2="high:Q", color=color),
         points.encode(x=alt.X("value:Q", axis=axis), color=color, shape=shape, tooltip=tooltip),
         base.mark_text(align="left").encode(x=alt.value(style.px(NOISE_PANEL) + 6), text="p:N"),
-    ).properties(width=style.px(NOISE_PANEL), height=ROW * len(table), title=heading)
+    ).properties(
+        width=style.px(NOISE_PANEL), height=(PAPER_ROW if style.is_narrow() else ROW) * len(table), title=heading
+    )
 
 
 def lorenz(result: Audit | ModelAudit) -> ChartType:
@@ -142,7 +154,10 @@ def lorenz(result: Audit | ModelAudit) -> ChartType:
     labels = [_nrgc_label(model) for model in named] + [OTHERS] * (len(named) < len(models))
     x = alt.X("x:Q", title=f"share of the {parts}, from the lowest score up", axis=alt.Axis(format="%"))
     y = alt.Y("y:Q", title="share of the sum of their scores", axis=alt.Axis(format="%"))
-    legend = alt.Legend(title=None, orient="top-left", offset=8, symbolType="stroke", symbolSize=300)
+    place: dict[str, Any] = (
+        {"orient": "bottom", "columns": 1} if style.is_narrow() else {"orient": "top-left", "offset": 8}
+    )
+    legend = alt.Legend(title=None, symbolType="stroke", symbolSize=300, **place)
     color = style.looks(alt.Color, "label", labels, [*style.LINES[: len(named)], "#BBBBBB"], legend=legend)
     dash = style.looks(alt.StrokeDash, "label", labels, [*style.DASHES[: len(named)], [1, 0]], legend=legend)
     tooltip = ["model:N", style.tip("x", form=".1%"), style.tip("y", form=".1%")]
@@ -156,10 +171,9 @@ def lorenz(result: Audit | ModelAudit) -> ChartType:
     ]
     note = f"On the diagonal all {parts} score the same. NRGC is twice the area between diagonal and curve."
     title = f"How the score is shared among the {parts}"
-    chart = alt.layer(diagonal.encode(x=x, y=y), *curves).properties(
-        width=style.px(LORENZ_SIDE), height=style.px(LORENZ_SIDE)
-    )
-    return style.frame(chart, title, [note], models=models, width=style.px(LORENZ_SIDE) + 60)
+    side = style.side(LORENZ_SIDE)
+    chart = alt.layer(diagonal.encode(x=x, y=y), *curves).properties(width=side, height=side)
+    return style.frame(chart, title, [note], models=models, width=side + 60)
 
 
 def _nrgc_label(model: ModelAudit) -> str:
@@ -209,7 +223,7 @@ def rdi_concentration(result: Audit | ModelAudit, radii: Radii) -> ChartType:
         band.encode(y="radius:Q", y2="high:Q"),
         lines.encode(x=x, y=y, color=color, strokeDash=dash),
         points.encode(x=x, y=y, tooltip=tooltip),
-    ).properties(width=style.px(CONCENTRATION_WIDTH), height=CONCENTRATION_HEIGHT)
+    ).properties(width=style.px(CONCENTRATION_WIDTH), height=style.high(CONCENTRATION_HEIGHT))
     title, notes = "How well the disparity is known, by number of samples", _concentration_notes(models, gaps)
     return style.frame(chart, title, notes, models=models, width=style.px(CONCENTRATION_WIDTH) + 60)
 

@@ -18,6 +18,7 @@ LINES_DRAWN = 40  # classes that have a line; of more a band is drawn
 OTHERS = "other {parts}"
 TITLE_WIDTH = 430
 LEGEND: dict[str, Any] = {"title": None, "orient": "bottom"}
+STROKES: dict[str, Any] = {"symbolType": "stroke", "symbolStrokeWidth": 3, "symbolOpacity": 1, "symbolSize": 350}
 
 
 def robustness_of(model: ModelAudit) -> Robustness:
@@ -79,7 +80,8 @@ def curves_at_eps(model: ModelAudit) -> ChartType:
         "name",
         [*kinds, others],
         (style.BLUE, style.VERMILION, style.GREY),
-        legend=alt.Legend(**LEGEND, symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1, symbolSize=350),
+        # one below another: side by side, long names of classes leave a phone at its right
+        legend=alt.Legend(**LEGEND, **STROKES, direction="vertical"),
     )
     dash = style.looks(alt.StrokeDash, "name", [*kinds, others], ([1, 0], [7, 3], [1, 0]), legend=None)
     base = style.chart_of(main).encode(x=x, color=color)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import altair as alt
@@ -45,7 +46,9 @@ def robustness_disparity(result: Audit | ModelAudit) -> ChartType:
     x_domain, y_domain = _padded_range(table, "x"), _padded_range(table, "y")
     x_scale, y_scale = (alt.Scale(domain=domain, nice=False) for domain in (x_domain, y_domain))
     x = alt.X("x:Q", scale=x_scale, title=style.score_title(models[0], " of all samples"))
-    y = alt.Y("y:Q", scale=y_scale, title=f"RDI: score of the best {models[0].partition} − score of the worst")
+    height = style.high(HEIGHT)
+    difference = f"RDI: score of the best {models[0].partition} − score of the worst"
+    y = alt.Y("y:Q", scale=y_scale, title=style.lines(difference, height))
     base = style.chart_of(table)
     faint: dict[str, Any] = {"color": style.GREY, "opacity": 0.35}
     points = base.mark_point(filled=True, size=60, opacity=1, color=style.BLUE)
@@ -57,8 +60,8 @@ def robustness_disparity(result: Audit | ModelAudit) -> ChartType:
     bounded = [model for model in models if model.aggregate_interval or model.rdi.interval]
     notes = [*([style.intervals_note(bounded, "Grey lines")] if bounded else []), *sentences.no_order(models)]
     if len(table) <= LABELLED:
-        layers += point_labels(table, x_domain, y_domain, size=(style.px(WIDTH), HEIGHT))
-    chart = alt.layer(*layers).properties(width=style.px(WIDTH), height=HEIGHT)
+        layers += point_labels(table, x_domain, y_domain, size=(style.px(WIDTH), height))
+    chart = alt.layer(*layers).properties(width=style.px(WIDTH), height=height)
     return style.frame(
         chart, "Score of each model against its disparity", notes, models=models, width=style.px(WIDTH) + 60
     )
@@ -181,17 +184,22 @@ def reranking(result: Audit | ModelAudit) -> ChartType:
     y, y2 = (alt.Y(f"{field}:Q", scale=scale, axis=None) for field in ("before", "after"))
     lines = base.mark_rule(strokeWidth=2)
     layers = [lines.encode(x=left, x2=right, y=y, y2=alt.Y2("after:Q"), strokeDash=dash, **shared)]
+    narrow = style.is_narrow()
     penalised = f"FP-GREAT = {models[0].partition} mean − {models[0].fp_great.weight:g} × RDI"
     sides: tuple[tuple[Any, alt.Y, str, Align, int, str], ...] = (
         (left, y, "before", "right", -14, views.score_name(models[0].score)),
-        (right, y2, "after", "left", 14, penalised),
+        (right, y2, "after", "left", 14, "FP-GREAT" if narrow else penalised),
     )
     for x, place, field, align, shift, heading in sides:
         names = base.mark_text(align=align, dx=shift, limit=2 * style.NAME_LIMIT)
-        head = style.chart_of([{"text": heading}]).mark_text(align=align, dx=-shift, fontWeight="bold")
+        head = style.chart_of([{"text": heading}]).mark_text(
+            align=align, dx=shift if narrow else -shift, fontWeight="bold"
+        )
         layers += [
             base.mark_circle(size=330, opacity=1).encode(x=x, y=place, **shared),
-            base.mark_text(color="white", fontSize=10, fontWeight="bold").encode(x=x, y=place, text=f"{field}:Q"),
+            base.mark_text(color="white", fontSize=style.small_text(), fontWeight="bold").encode(
+                x=x, y=place, text=f"{field}:Q"
+            ),
             names.encode(x=x, y=place, text=f"{field}_text:N"),
             head.encode(x=x, y=alt.value(-10), text="text:N"),
         ]
@@ -213,7 +221,7 @@ def _move(model: ModelAudit, before: int, after: int) -> dict[str, Any]:
         "great": great,
         "fp": fp,
         "before_text": f"{name}  {great}",
-        "after_text": f"{fp}  {name}",
+        "after_text": fp if style.is_narrow() else f"{fp}  {name}",  # a column has no room for names on both sides
         "kind": STAYS if before == after else RISES if after < before else FALLS,
     }
 
@@ -229,7 +237,9 @@ def class_vulnerability(result: Audit | ModelAudit) -> ChartType:
     if len(table) < total:
         shown = f"shown are {len(table)} of them" if len(table) < extreme else "they are shown"
         notes.append(f"Of {total:,} {parts}, {extreme} are the worst or the best of a model: {shown}.")
-    chart = alt.hconcat(*(_count_panel(table, kind, len(models)) for kind in EXTREME_COLORS), spacing=18)
+    chart = style.panels(
+        [partial(_count_panel, table, kind, len(models)) for kind in EXTREME_COLORS], spacing=18, columns=2
+    )
     title = f"Which {parts} score lowest and highest, over {len(models)} models"
     return style.frame(chart, title, notes, models=models, width=2 * style.px(PANEL) + 190)
 
@@ -257,14 +267,14 @@ def _counts(models: Sequence[ModelAudit]) -> tuple[list[dict[str, Any]], int]:
     ], len(extreme)
 
 
-def _count_panel(table: Sequence[dict[str, Any]], kind: str, largest: int) -> style.Part:
+def _count_panel(table: Sequence[dict[str, Any]], kind: str, largest: int, labels: bool) -> style.Part:
     worst = kind == "worst"
     base = style.chart_of(table).encode(
-        y=alt.Y("name", **style.names_axis([row["name"] for row in table], labels=worst)),
+        y=alt.Y("name", **style.names_axis([row["name"] for row in table], labels=labels)),
         tooltip=["name:N", "worst:Q", alt.Tooltip("may:Q", title="may be the worst"), "best:Q"],
     )
-    ticks: dict[str, Any] = {"format": "d", "tickMinStep": 1, "tickCount": min(largest, 8)}
-    axis = alt.Axis(title=f"models in which it is the {kind}", **ticks)
+    ticks: dict[str, Any] = {"format": "d", "tickMinStep": 1, "tickCount": min(largest, 8, style.px(PANEL) // 18)}
+    axis = alt.Axis(title=style.lines(f"models in which it is the {kind}", style.px(PANEL)), **ticks)
     across: dict[str, Any] = {"scale": alt.Scale(domain=[0, largest], nice=False), "axis": axis}
     x = alt.X(f"{kind}:Q", **across)
     candidates = base.mark_bar(color=style.PALE, height=13).encode(x=alt.X("may:Q", **across))

@@ -5,18 +5,21 @@ What is drawn is laid out anew for that width, so that its text has the size of 
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import vl_convert
 from altair.typing import ChartType
 
-from gfscore.outputs.figures.style import TEXT_SIZE, Look, drawn_as
+from gfscore.outputs.figures.style import CHARACTER, TEXT_SIZE, Look, drawn_as
 
 COLUMN, PAGE = 3.25, 6.75  # inches
 POINTS_PER_INCH = 72
 FONT = "Liberation Serif, Times New Roman, Times, serif"
 TEXT_POINTS = 8.0  # of the letters of a figure, at least where there is room
-LEAST_SHARE = 0.2  # of the usual width, below which nothing can be read in it
+LEAST_SHARE, MOST_SHARE = 0.2, 1.5  # of the usual width; below the first nothing can be read in it
+TRIALS, CLOSE = 3, 0.01  # of a share, until the next one would differ from it by less
+SERIF_CHARACTER = 0.47  # mean width of one of FONT, as a share of the font size
 WIDTH = re.compile(r'<svg[^>]*? width="([0-9.]+)"')
 
 
@@ -29,22 +32,33 @@ class PaperFigure(NamedTuple):
 
 
 def for_paper(draw: Callable[[], ChartType], *, inches: float = COLUMN, font: str | None = None) -> PaperFigure:
-    """The chart that ``draw`` makes, laid out for a width on paper.
+    """The chart that ``draw`` makes, laid out for a width on paper: so wide, with letters of 8 points where they fit.
 
     A figure is as wide as its fixed parts (names, numbers) and a share of the rest: two trials tell both, and the share
-    follows. Where even the least share is too wide, letters get smaller.
+    follows; some parts come in steps or stop growing, so it is corrected by what it gave. Where even the least share is
+    too wide, letters get smaller; where the largest is too narrow, the margins grow.
     """
     wanted = inches * POINTS_PER_INCH / TEXT_POINTS * TEXT_SIZE  # pixels, with letters of TEXT_SIZE
+    look = Look(bare=True, font=font or FONT, room=wanted, character=SERIF_CHARACTER if font is None else CHARACTER)
 
-    def chart_at(share: float) -> ChartType:
-        with drawn_as(Look(bare=True, font=font or FONT, share=share)):
-            return draw()
+    def chart_at(share: float) -> tuple[ChartType, float]:
+        with drawn_as(replace(look, share=share)):
+            chart = draw()
+        return chart, width_of(chart)
 
-    half, whole = (width_of(chart_at(share)) for share in (0.5, 1.0))
-    slope = 2 * (whole - half)
-    share = min(1.5, max(LEAST_SHARE, (wanted - (whole - slope)) / slope)) if slope > 0 else 1.0
-    chart = chart_at(share)
-    return PaperFigure(chart, inches * POINTS_PER_INCH / width_of(chart), inches)
+    (_, half), (chart, width) = chart_at(0.5), chart_at(1.0)
+    slope, share = 2 * (width - half), 1.0
+    for _ in range(TRIALS if slope > 0 else 0):
+        better = min(MOST_SHARE, max(LEAST_SHARE, share + (wanted - width) / slope))
+        if abs(better - share) < CLOSE:
+            break
+        share = better
+        chart, width = chart_at(share)
+    if width < wanted:
+        margin = 1 + (wanted - width) / 2
+        chart.padding = {"left": margin, "right": margin, "top": 1, "bottom": 1}
+        width = wanted
+    return PaperFigure(chart, inches * POINTS_PER_INCH / width, inches)
 
 
 def width_of(chart: ChartType) -> float:

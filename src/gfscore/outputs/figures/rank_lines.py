@@ -30,6 +30,8 @@ def rank_lines(board: Leaderboard) -> ChartType:
         for name, model in zip(names, board.models, strict=True)
     ]
     ticks = sorted({1, *range(5, count, 5), count} if count > 12 else range(1, count + 1))
+    if style.is_narrow():
+        ticks = sorted({1, (count + 1) // 2, count})
     x = alt.Scale(domain=[0.5, count + 0.5], nice=False)
     axis = alt.Axis(values=ticks, title="rank, 1 is the highest", format="d", grid=True)
     y = alt.Y("model", **style.names_axis(names))

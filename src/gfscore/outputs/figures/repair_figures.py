@@ -1,5 +1,6 @@
 """Pictures of a repair: what could be had, and every class before and after as an arrow."""
 
+from functools import partial
 from typing import Any
 
 import altair as alt
@@ -17,7 +18,11 @@ from gfscore.outputs.figures.style import (
     VERMILION,
     chart_of,
     frame_text,
+    high,
     names_axis,
+    panels,
+    px,
+    side,
     tip,
 )
 from gfscore.results import BeforeAfter, FrontierPoint, Repair
@@ -34,7 +39,7 @@ def repair_frontier(result: Repair) -> ChartType:
     clean = [_row(point, "clean") for point in result.clean_frontier]
     axis = alt.Axis(format=".1%", tickCount=5)
 
-    def panel(points: list[dict[str, Any]], field: str, title: str) -> Any:
+    def panel(points: list[dict[str, Any]], field: str, title: str, _: bool) -> Any:
         x = alt.X(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(zero=False, padding=12))
         y_scale = alt.Scale(zero=False, padding=12, nice=True)
         y = alt.Y("worst:Q", title=f"worst {result.partition}", axis=axis, scale=y_scale)
@@ -50,20 +55,18 @@ def repair_frontier(result: Repair) -> ChartType:
             look = {"color": colour, "filled": True, "size": 130, "shape": shape, "opacity": 1}
             marks.append(base.mark_point(**look).encode(x=x, y=y, tooltip=tips))
             marks.append(base.mark_text(dx=9, dy=-9, align="left", color=colour).encode(x=x, y=y, text=alt.value(name)))
-        return alt.layer(line, dots, *marks).properties(width=WIDTH / 2, height=WIDTH / 2)
+        return alt.layer(line, dots, *marks).properties(width=side(WIDTH // 2), height=side(WIDTH // 2))
 
     what = "accuracy" if result.eps is None else "robust accuracy"
-    panels = [panel(rows, "mean", f"mean {what}")]
+    drawn = [partial(panel, rows, "mean", f"mean {what}")]
     if result.eps is not None:
-        panels.append(panel(clean, "clean", "mean clean accuracy"))
+        drawn.append(partial(panel, clean, "clean", "mean clean accuracy"))
     notes = [
         _about(result),
         f"Each dot is a bias that no other one beats, on the {result.choice.n:,} samples that choose,",
         f"among those that keep what each {result.partition} may lose; the chosen one keeps what means may lose, too.",
     ]
-    return frame_text(
-        alt.hconcat(*panels, spacing=36), f"Worst {result.partition} against the mean", notes, width=WIDTH
-    )
+    return frame_text(panels(drawn, spacing=36), f"Worst {result.partition} against the mean", notes, width=WIDTH)
 
 
 def repair_arrows(result: Repair, judged: BeforeAfter | None = None) -> ChartType:
@@ -107,7 +110,7 @@ def repair_arrows(result: Repair, judged: BeforeAfter | None = None) -> ChartTyp
         .encode(x=alt.X("after:Q"), y=y, color=colour, tooltip=tips)
         for right in (True, False)
     ]
-    chart = alt.layer(spread, shaft, start, *heads).properties(width=WIDTH, height=ROW * len(rows))
+    chart = alt.layer(spread, shaft, start, *heads).properties(width=px(WIDTH), height=ROW * len(rows))
     left = len(found.parts) - len(parts)
     notes = [
         _about(result),
@@ -169,7 +172,7 @@ def training_curves(result: Repair) -> ChartType:
     dash = alt.StrokeDash("part:N", scale=alt.Scale(domain=domain, range=list(DASHES[: len(domain)])), legend=None)
     lines = strong.mark_line(strokeWidth=2.5).encode(x=x, y=y, color=colour, strokeDash=dash, tooltip=tips)
     rule = chart_of([{"epoch": trained.chosen}]).mark_rule(color=GREY, strokeDash=[3, 3]).encode(x="epoch:Q")
-    chart = alt.layer(pale, rule, lines).properties(width=WIDTH, height=WIDTH / 2)
+    chart = alt.layer(pale, rule, lines).properties(width=px(WIDTH), height=high(WIDTH // 2))
     notes = [
         _about(result),
         f"On {trained.held_n:,} held-out images that select, under the averaged weights.",

@@ -1,6 +1,7 @@
 """Robust accuracy over eps: a line for each class of one model, or the whole and the worst class of several."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import cycle
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from gfscore.results import Audit, Metric, ModelAudit, Robustness
 
 WIDTH, HEIGHT = 480, 320
 PANEL = 290  # pixels across, of one of two
+PAPER_HEIGHT = 170  # of a panel in a column
 LINES_DRAWN = 40  # classes that have a line; of more a band is drawn
 NAMED = 12  # classes that all have their name at the end of their line
 BANDED = 6  # models, of more bands would only cover each other
@@ -43,7 +45,7 @@ def robust_curves(result: Audit | ModelAudit) -> ChartType:
     """
     model = style.one(result)
     found = _of(model)
-    worst, axis = found.headline.worst, _Axis(found.norm, [found], style.px(WIDTH))
+    worst, axis, height = found.headline.worst, _Axis(found.norm, [found], style.px(WIDTH)), style.high(HEIGHT)
     names = [part.name for part in found.classes]
     clean = {entry.name: entry.accuracy for entry in model.classes}
     curves = {name: [(rung.eps, rung.classes[place]) for rung in found.rungs] for place, name in enumerate(names)}
@@ -65,10 +67,10 @@ def robust_curves(result: Audit | ModelAudit) -> ChartType:
     layers = [*thin, *(part for line in main for part in _bands([line.points], axis, line.color, BAND))]
     layers += [_rule(found.eps, axis), *(_strokes(line, axis) for line in main)]
     layers += [part for line in main for part in (_clean(line, axis), *_value(line, found.eps, axis))]
-    layers += _labels([*main, *(others if len(names) <= NAMED else [])], style.px(WIDTH), HEIGHT)
+    layers += _labels([*main, *(others if len(names) <= NAMED else [])], style.px(WIDTH), height)
     notes = robust_words.curve_notes(model, lines=len(names) <= LINES_DRAWN)
     title = f"Robust accuracy of each {model.partition}, by the size of the attack"
-    chart = alt.layer(*layers).properties(width=style.px(WIDTH), height=HEIGHT)
+    chart = alt.layer(*layers).properties(width=style.px(WIDTH), height=height)
     return style.frame(chart, title, notes, models=[model], width=style.px(WIDTH) + 180, settings=False)
 
 
@@ -84,7 +86,9 @@ def robust_models(result: Audit | ModelAudit) -> ChartType:
     found = [_of(model) for model in known]
     if len({(each.norm, each.kind) for each in found}) > 1:
         raise ResultError("the robust accuracies of these models are of different norms or kinds. Audit them alike.")
-    axis, height = _Axis(found[0].norm, found, style.px(PANEL)), max(HEIGHT, APART * len(known) + 20)
+    narrow = style.is_narrow()  # the names stand below, not at the ends of the lines
+    axis = _Axis(found[0].norm, found, style.px(PANEL))
+    height = PAPER_HEIGHT if narrow else max(HEIGHT, APART * len(known) + 20)
     looks = list(zip(known, found, cycle(style.LINES), _dashes(), strict=False))
     wholes, worsts = [], []
     for model, each, color, dash in looks:
@@ -95,12 +99,13 @@ def robust_models(result: Audit | ModelAudit) -> ChartType:
         start = min(entry.accuracy for entry in model.classes)
         worsts.append(_Line(f"{name}: {worst}", lowest, start, color, dash, 2, joined))
     part = known[0].partition
-    panels = [
-        _panel(lines, axis, found, title, height, named=title != robust_words.WHOLE)
-        for lines, title in ((wholes, robust_words.WHOLE), (worsts, f"the worst {part} at each eps"))
-    ]
+    sides = (
+        (wholes, robust_words.WHOLE, None),
+        (worsts, f"the worst {part} at each eps", _legend if narrow else _labels),
+    )
+    panels = [partial(_panel, lines, axis, found, title, height, names) for lines, title, names in sides]
     notes = robust_words.models_notes(known, bands=len(known) <= BANDED, left_out=len(models) - len(known))
-    chart = alt.hconcat(*panels, spacing=24)
+    chart = style.panels(panels, spacing=24)
     title = "Robust accuracy of the models, by the size of the attack"
     return style.frame(chart, title, notes, models=known, width=2 * style.px(PANEL) + 220, settings=False)
 
@@ -225,13 +230,30 @@ def _labels(lines: Sequence[_Line], width: int, height: int) -> list[style.Part]
     return found
 
 
+def _legend(lines: Sequence[_Line], _width: int, _height: int) -> list[style.Part]:
+    """The names of the lines below the picture: a line of one point shows nothing but its entry there."""
+    texts = [line.text for line in lines]
+    columns = style.legend_columns(texts, 3)
+    legend = alt.Legend(title=None, orient="bottom", symbolType="stroke", symbolSize=300, columns=columns)
+    color = style.looks(alt.Color, "name", texts, [line.color for line in lines], legend=legend)
+    dash = style.looks(alt.StrokeDash, "name", texts, [list(line.dash) for line in lines], legend=legend)
+    shown = style.chart_of({"name": text, "eps": 0, "value": 0} for text in texts).mark_line(aria=False)
+    return [shown.encode(x="eps:Q", y="value:Q", color=color, strokeDash=dash)]
+
+
 def _panel(
-    lines: Sequence[_Line], axis: _Axis, found: Sequence[Robustness], title: str, height: int, *, named: bool
+    lines: Sequence[_Line],
+    axis: _Axis,
+    found: Sequence[Robustness],
+    title: str,
+    height: int,
+    names: Callable[[Sequence[_Line], int, int], list[style.Part]] | None,
+    _: bool,
 ) -> style.Part:
     layers = []
     if len(lines) <= BANDED:
         layers += [part for line in lines for part in _bands([line.points], axis, line.color, BAND / 1.5)]
     layers += [_rule(eps, axis) for eps in sorted({each.eps for each in found})]
     layers += [part for line in lines for part in (_strokes(line, axis), _clean(line, axis))]
-    layers += _labels(lines, style.px(PANEL), height) if named else []
+    layers += names(lines, style.px(PANEL), height) if names else []
     return alt.layer(*layers).properties(width=style.px(PANEL), height=height, title=title)

@@ -28,6 +28,8 @@ PADDING = 12
 CHARACTER = 0.54  # mean width of one, as a share of the font size
 METHODS = {"hoeffding": "Hoeffding", "bernstein": "Bernstein", "kl": "KL"}  # names as people write them
 NAME_LIMIT = 190  # pixels of a name; longer ones end in an ellipsis
+NARROW = 450  # pixels across that no longer hold panels beside each other, nor names on both sides
+NARROW_NAMES = 140  # pixels of a name there
 HALO: dict[str, Any] = {"stroke": "white", "strokeWidth": 3}  # below a text, to keep lines out of its letters
 
 
@@ -38,8 +40,11 @@ class Look:
     bare: bool = False  # without title and notes
     font: str = FONT
     share: float = 1.0  # of the usual width
+    room: float | None = None  # pixels across that the whole figure may take, where that is limited
+    character: float = CHARACTER  # mean width of one, as a share of the font size
 
 
+Part = Any  # a chart that becomes part of a figure: Altair's own types do not survive its chains of methods
 USUAL = Look()
 _look_now: ContextVar[Look] = ContextVar("look", default=USUAL)
 
@@ -59,7 +64,51 @@ def px(width: float) -> int:
     return max(1, round(width * _look_now.get().share))
 
 
-Part = Any  # a chart that becomes part of a figure: Altair's own types do not survive its chains of methods
+def high(height: int) -> int:
+    """Pixels upwards that go with the width: what is narrow is lower, too."""
+    look = _look_now.get()
+    return min(height, round(0.8 * look.room)) if look.room is not None and is_narrow() else height
+
+
+def side(length: int) -> int:
+    """Pixels of each side of a square: as wide as there is room, on a page no larger than usual."""
+    return px(length) if _look_now.get().share <= 1 else length
+
+
+def is_narrow() -> bool:
+    """Whether the figure is for a column of a page."""
+    room = _look_now.get().room
+    return room is not None and room < NARROW
+
+
+def room(beside: float = 0) -> float | None:
+    """Pixels across that are left beside so many others; nothing where the width is not limited."""
+    limit = _look_now.get().room
+    return None if limit is None else max(1.0, limit - beside)
+
+
+def small_text() -> int:
+    """Size of numbers inside of marks: on paper no letter is smaller than the others."""
+    return TEXT_SIZE if _look_now.get().bare else TEXT_SIZE - 1
+
+
+def name_limit() -> int:
+    """Pixels that a name takes at most."""
+    return NARROW_NAMES if is_narrow() else NAME_LIMIT
+
+
+def lines(text: str, width: float) -> list[str]:
+    """The title of an axis, on paper in lines that are no wider than the panel they belong to."""
+    return _wrap([text], int(width), TEXT_SIZE, least=12) if _look_now.get().bare else [text]
+
+
+def panels(draw: Sequence[Callable[[bool], Part]], *, spacing: int, columns: int = 1) -> Part:
+    """Panels beside each other; in a column of a page only so many. Each is told whether it begins a row."""
+    across = columns if is_narrow() else len(draw)
+    rows = [draw[at : at + across] for at in range(0, len(draw), across)]
+    drawn = [[panel(at == 0) for at, panel in enumerate(row)] for row in rows]
+    charts = [row[0] if across == 1 else alt.hconcat(*row, spacing=spacing) for row in drawn]
+    return charts[0] if len(charts) == 1 else alt.vconcat(*charts, spacing=14)
 
 
 def chart_of(rows: Iterable[Mapping[str, Any]]) -> Part:
@@ -176,7 +225,7 @@ def _whose(models: Sequence[ModelAudit]) -> str:
 
 def _look() -> alt.Config:
     text: dict[str, Any] = {"labelFontSize": TEXT_SIZE, "titleFontSize": TEXT_SIZE}
-    plain: dict[str, Any] = {**text, "titleFontWeight": "normal", "labelLimit": NAME_LIMIT}
+    plain: dict[str, Any] = {**text, "titleFontWeight": "normal", "labelLimit": name_limit()}
     font = _look_now.get().font
     return alt.Config(
         font=font,
@@ -192,11 +241,23 @@ def _look() -> alt.Config:
             labelSeparation=5,
         ),
         view=alt.ViewConfig(stroke=None),
-        legend=alt.LegendConfig(**plain, symbolStrokeWidth=2, symbolSize=90),
+        legend=alt.LegendConfig(**{**plain, "labelLimit": legend_limit()}, symbolStrokeWidth=2, symbolSize=90),
         header=alt.HeaderConfig(**text),
         title=alt.TitleConfig(fontSize=TEXT_SIZE, fontWeight="bold", anchor="start", frame="group", color=INK),
         text=alt.MarkConfig(font=font, fontSize=TEXT_SIZE, color=INK),
     )
+
+
+def legend_limit() -> int:
+    """Pixels that a text of a legend takes at most: in a column it stands below the figure, alone."""
+    return 2 * NARROW_NAMES if is_narrow() else NAME_LIMIT
+
+
+def legend_columns(texts: Sequence[str], usual: int) -> int:
+    """Texts of a legend beside each other: as many as fit where the width is limited."""
+    limit = _look_now.get().room
+    widest = max(map(width_of, texts), default=0.0) + 45  # with the symbol before and the gap behind it
+    return usual if limit is None else max(1, min(usual, int(limit / widest)))
 
 
 def names_axis(names: Sequence[str], **options: Any) -> dict[str, Any]:
@@ -207,11 +268,11 @@ def names_axis(names: Sequence[str], **options: Any) -> dict[str, Any]:
 
 def width_of(text: str, size: int = TEXT_SIZE) -> float:
     """About how many pixels a text takes, as far as its shortening."""
-    return min(NAME_LIMIT, len(text) * CHARACTER * size)
+    return min(name_limit(), len(text) * _look_now.get().character * size)
 
 
-def _wrap(texts: Iterable[str], width: int, size: int) -> list[str]:
-    columns = max(30, int(width / (CHARACTER * size)))
+def _wrap(texts: Iterable[str], width: int, size: int, *, least: int = 30) -> list[str]:
+    columns = max(least, int(width / (_look_now.get().character * size)))
     return [line for text in texts for line in textwrap.wrap(text, columns)]
 
 

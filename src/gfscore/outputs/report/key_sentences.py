@@ -162,5 +162,18 @@ def _worst(models: Sequence[ModelAudit]) -> str:
     often = f"The worst {part} is “{shorten(name)}” in {times:,} of {len(known):,} models"
     return (
         f"{often}; the intervals exclude every other {part} in {sure or 'none'} of them. "
-        f"The best worst {part} is that of {shorten(best.name)}, with {least} robust accuracy."
+        f"The best worst {part} is that of {shorten(best.name)}, with {least} robust accuracy"
+        f"{_not_told_from(best, known)}."
     )
+
+
+def _not_told_from(best: ModelAudit, known: Sequence[tuple[ModelAudit, Robustness]]) -> str:
+    """How many other models may have a worst class as good: those whose interval reaches into that of the best."""
+    ends = {id(model): found.headline.lowest.interval for model, found in known}
+    mine = ends[id(best)]
+    if mine is None:
+        return ""
+    near = sum(end is not None and end[1] >= mine[0] for model, end in ends.items() if model != id(best))
+    if not near:
+        return ""
+    return f", which the intervals do not tell from that of {near:,} other {'model' if near == 1 else 'models'}"

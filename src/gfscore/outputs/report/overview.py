@@ -1,5 +1,6 @@
 """All models of a report at a glance: a table, the classes by models as colours, and curves over eps."""
 
+import re
 from collections.abc import Sequence
 from itertools import chain
 
@@ -15,6 +16,7 @@ NARROW = 10  # columns of a heatmap with numbers that fit on a phone
 LONG = 60  # rows of a heatmap with numbers
 ENDS = 10  # classes that have numbers where there are too many for all
 HEAD = 22  # characters of a name above a column
+NUMBERS = re.compile(r"\[[^\]]*\]|[\d.]+ %")  # an interval, and a share
 WITH_ENDS = ("wcr", "rdi", "nrgc")  # in the table of models, which must fit on paper: what is said of classes first
 
 
@@ -44,12 +46,18 @@ def _models(audit: Audit) -> str:
         with_ends = () if robust else WITH_ENDS
         values = {key: views.metric_text(model, key, interval=key in with_ends) for key in keys}
         cells = [[values[key], *([shorten(model.wcr.class_)] if key == "wcr" else [])] for key in keys]
-        known = robust_words.headline_cells(model, named=shorten) if robust else []
+        known = [_unbroken(cell) for cell in robust_words.headline_cells(model, named=shorten)] if robust else []
         name = Html(f'<a href="#m{place}">{as_html(model.name)}</a>')
         rows.append([name, views.percent(model.accuracy), *known, *chain(*cells), str(len(model.flags))])
     caption = " ".join([sentences.brackets(first), *sentences.weighed_notes(audit.models)])
     looks = [f'data-model="{place}"' for place in range(len(rows))]
     return table(headings, rows, caption=caption, kind="models robust" if robust else "models", looks=looks)
+
+
+def _unbroken(text: str) -> Html:
+    """A cell whose lines end between a number and its interval, never inside of one."""
+    whole = NUMBERS.sub(r'<span class="u">\g<0></span>', as_html(text))
+    return Html(f"<span>{whole}</span>")
 
 
 def _shares(models: Sequence[ModelAudit]) -> tuple[str, list[dict[str, tuple[float, str]]]]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gfscore.training.methods.strategy import BETA, Batch, Needs, Strategy, Terms, zeros
+from gfscore.training.methods.strategy import Batch, Needs, Strategy, Terms, zeros
 
 
 class Bat(Strategy):
@@ -32,4 +32,4 @@ class Bat(Strategy):
         moved = (clean.exp() * (clean - wrong)).sum(dim=1)
         log_classes = float(torch.log(torch.tensor(float(right.shape[1]))))
         sure = sum((each.exp() * each).sum(dim=1) + log_classes for each in (right, wrong))
-        return fits + BETA * moved + sure
+        return fits + self.common_beta * moved + sure

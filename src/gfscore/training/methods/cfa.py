@@ -4,7 +4,7 @@ import numpy as np
 
 from gfscore.arrays import FloatArray
 from gfscore.training.class_statistics import ClassStatistics
-from gfscore.training.methods.strategy import BETA, Batch, Strategy, Terms, worst_of, zeros
+from gfscore.training.methods.strategy import Batch, Strategy, Terms, worst_of, zeros
 
 
 class Cfa(Strategy):
@@ -25,7 +25,7 @@ class Cfa(Strategy):
 
     def initial(self) -> dict[str, FloatArray]:
         """Common sizes: what the first epoch has."""
-        return {"radius": np.ones(self.n_classes), "beta": np.full(self.n_classes, BETA)}
+        return {"radius": np.ones(self.n_classes), "beta": np.full(self.n_classes, self.common_beta)}
 
     @property
     def radius(self) -> FloatArray:
@@ -47,7 +47,7 @@ class Cfa(Strategy):
         del held
         accuracy, here = trained.robust_accuracy, trained.present
         self.state["radius"] = np.where(here, self.base_radius + accuracy, self.state["radius"])
-        self.state["beta"] = np.where(here, (self.base_beta + accuracy) * BETA, self.state["beta"])
+        self.state["beta"] = np.where(here, (self.base_beta + accuracy) * self.common_beta, self.state["beta"])
 
     def moves_average(self, held: ClassStatistics) -> bool:
         """Only where no class was given up."""

@@ -24,6 +24,7 @@ class Faal(Strategy):
 
     name, reference = "faal", "Zhang and others 2024, arXiv:2402.17729"
     needs = Needs(clean_pass=False)
+    default_beta = None
     ball: ClassVar[Ball] = Ball.KL
     size: ClassVar[float] = 0.5
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from gfscore.arrays import FloatArray
 from gfscore.training.class_statistics import ClassStatistics
-from gfscore.training.methods.strategy import Batch, Needs, Strategy, Terms, zeros
+from gfscore.training.methods.strategy import SLOW, Batch, Needs, Strategy, Terms, zeros
 
 MOST = 0.5  # that multipliers of one kind may sum to
 
@@ -28,7 +28,8 @@ class Frl(Strategy):
     name, reference = "frl", "Xu and others 2021, arXiv:2010.06121"
     needs = Needs(held_attack=True)
     steps: ClassVar[dict[str, float]] = {"clean": 0.05, "boundary": 0.1, "margin": 0.2}
-    tolerance, factor = 0.07, 1.5
+    default_epochs = SLOW
+    tolerance, default_beta = 0.07, 1.5
 
     def initial(self) -> dict[str, FloatArray]:
         """No multiplier yet."""
@@ -38,11 +39,6 @@ class Frl(Strategy):
     def radius(self) -> FloatArray:
         """Larger for classes with a large boundary error."""
         return np.clip(np.exp(2 * self.state["margin"]), 0.98, 3.0)
-
-    @property
-    def beta(self) -> FloatArray:
-        """The same for all classes: their weights are in the terms."""
-        return np.full(self.n_classes, self.factor)
 
     def weights(self, name: str) -> FloatArray:
         """K w_k of one kind of error, (K,); their mean is 1."""

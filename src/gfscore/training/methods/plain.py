@@ -12,6 +12,7 @@ class PlainTraining(Strategy):
 
     name, reference = "at", "Madry and others 2018, arXiv:1706.06083"
     is_class_fair = False
+    default_beta = None
     needs = Needs(clean_pass=False)
 
     def terms(self, batch: Batch) -> Terms:

@@ -16,7 +16,9 @@ import numpy as np
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.training.class_statistics import ClassStatistics
 
-BETA = 6.0  # of TRADES (Zhang and others 2019, arXiv:1901.08573)
+BETA = 6.0  # of TRADES on CIFAR-10 (Zhang and others 2019, arXiv:1901.08573); the authors have 1 for digits
+
+SLOW = 30  # epochs by default of methods that learn of held-out images once in each; authors have 40 to 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +56,13 @@ class Strategy:
     reference: ClassVar[str]
     is_class_fair: ClassVar[bool] = True
     needs: ClassVar[Needs] = Needs()
+    default_beta: ClassVar[float | None] = BETA  # weight of the divergence; None: the method has no such term
+    default_epochs: ClassVar[int] = 10
     epoch_decay: ClassVar[float | None] = None  # the average moves once an epoch, by this; None: after each step
 
-    def __init__(self, n_classes: int) -> None:
+    def __init__(self, n_classes: int, beta: float | None = None) -> None:
         self.n_classes = n_classes
+        self.common_beta = (self.default_beta or 0.0) if beta is None else beta
         self.state: dict[str, FloatArray] = self.initial()
 
     def initial(self) -> dict[str, FloatArray]:
@@ -72,7 +77,7 @@ class Strategy:
     @property
     def beta(self) -> FloatArray:
         """Weight of the boundary term of each class, (K,)."""
-        return np.full(self.n_classes, BETA)
+        return np.full(self.n_classes, self.common_beta)
 
     def terms(self, batch: Batch) -> Terms:
         """The weights of each image of a batch."""

@@ -5,7 +5,7 @@ import numpy as np
 from gfscore.arrays import FloatArray
 from gfscore.training.class_statistics import ClassStatistics
 from gfscore.training.class_weights import Ball, worst_weights
-from gfscore.training.methods.strategy import Batch, Needs, Strategy, Terms, zeros
+from gfscore.training.methods.strategy import SLOW, Batch, Needs, Strategy, Terms, zeros
 
 
 class Wat(Strategy):
@@ -20,6 +20,7 @@ class Wat(Strategy):
 
     name, reference = "wat", "Li and Liu 2023, AAAI 37"
     needs = Needs(held_attack=True)
+    default_epochs = SLOW
     step = 0.1
 
     def initial(self) -> dict[str, FloatArray]:
