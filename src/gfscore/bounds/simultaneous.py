@@ -90,9 +90,8 @@ def audit_intervals(
     is one for all, so it cuts the box. Nor does the upper end of the RDI, 0.04 delta
     (:func:`~gfscore.bounds.extremes.rdi_upper`), or the worst set, 0.04 delta
     (:func:`~gfscore.bounds.extremes.may_be_worst`). 0.14 delta is shared by six one-sided bounds of averages
-    (:mod:`~gfscore.bounds.averages`): both ends of three. Where the aggregate weighs all classes alike, as where each
-    has as many samples, it is the class mean, and one bound has the level of both. The interval of a metric is what the
-    box allows, intersected with its own bound.
+    (:mod:`~gfscore.bounds.averages`); where the aggregate weighs all classes alike it is the class mean, and one bound
+    has the level of both. The interval of a metric is what the box allows, intersected with its own bound.
 
     With ``failure_rate`` a, each score is larger than what it stands for with probability at most a, as a certified
     radius may be. The intervals are then about the mean of min(score, truth): it is at most the mean score, and, as a
@@ -296,10 +295,8 @@ def _mean_and_aggregate(
     """Of the class mean and of the mean with ``shares``; one at the level of both where they are always the same."""
     equal = np.full(len(shares), 1.0 / len(shares))
     same = np.array_equal(equal, shares)  # which has nothing to do with the scores
-    class_mean, aggregate = (
-        average_interval(what, found, weights, ends, 2 * alpha if same and alpha else alpha, failure_rate)
-        for what, weights in (("the class mean", equal), ("the aggregate", shares))
-    )
+    level, pairs = 2 * alpha if same and alpha else alpha, (("the class mean", equal), ("the aggregate", shares))
+    class_mean, aggregate = (average_interval(what, found, each, ends, level, failure_rate) for what, each in pairs)
     return class_mean, aggregate
 
 
