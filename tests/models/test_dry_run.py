@@ -183,13 +183,21 @@ class TestCommands:
             ("certify --method smoothing --n 20", ["logits", "votes"]),
             ("certify --method lipschitz", ["logits"]),
             ("check --method bisection --samples 2", ["logits", "refuters"]),
-            pytest.param("check --autoattack --quick --eps 0.1 --budget 20", ["logits", "radii", "PGD"], marks=attacks),
-            pytest.param("gate --robust-accuracy 0.3@2/255 --referee pgd", ["logits", "radii", "PGD"], marks=attacks),
+            pytest.param(
+                "check --autoattack --quick --eps 0.1 --budget 20", ["logits", "radii", "APGD, 20 steps"], marks=attacks
+            ),
+            pytest.param(
+                "gate --robust-accuracy 0.3@2/255 --referee pgd", ["logits", "radii", "APGD, 20 steps"], marks=attacks
+            ),
             pytest.param("repair --samples 8", ["logits", "slopes"], marks=with_gradients),
             pytest.param(
-                "repair --samples 8 --attack pgd --attacked 2", ["logits", "slopes", "PGD, twice"], marks=attacks
+                "repair --samples 8 --attack pgd --attacked 2",
+                ["logits", "slopes", "APGD, 20 steps, twice"],
+                marks=attacks,
             ),
-            pytest.param("check --autoattack --quick --eps 0.1 --samples 2", ["logits", "radii", "PGD"], marks=attacks),
+            pytest.param(
+                "check --autoattack --quick --eps 0.1 --samples 2", ["logits", "radii", "APGD, 20 steps"], marks=attacks
+            ),
         ],
     )
     def test_every_command_that_runs_a_model_plans(self, said, measures, capsys, tmp_path):

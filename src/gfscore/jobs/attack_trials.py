@@ -20,7 +20,7 @@ from gfscore.jobs import trials
 from gfscore.jobs.steps import RADII_TOGETHER, known_correct
 from gfscore.jobs.trials import Amount, Step, Stopwatch, Tried, try_out
 from gfscore.measures import Assault, Logits, Run
-from gfscore.measures.sized_attacks import TARGET_CLASSES, autoattack, pgd
+from gfscore.measures.sized_attacks import TARGET_CLASSES, autoattack, quick_attack
 from gfscore.measures.slopes import Gradients
 from gfscore.measures.targets import Targets
 from gfscore.samples import Samples
@@ -29,6 +29,7 @@ from gfscore.scores.midpoints import MIDPOINT_RIVALS
 
 ATTACKED_TOGETHER = 250
 APGD_STEPS, FAB_STEPS, SQUARE_QUERIES = 100, 100, 5000  # of standard AutoAttack
+QUICK_TITLE = "APGD, 20 steps"
 LOOKS = {"apgd-ce": 10, "apgd-t": 15, "fab-t": 15, "square": 15}  # at what still stands, and starts
 SHARES = {"apgd-ce": 10, "apgd-t": 50, "fab-t": 50, "square": 50}  # of steps that a trial does one: few, of many images
 AT_ONCE = 32  # images of its first piece, at most: as few as a block has cost more each
@@ -204,7 +205,7 @@ def autoattack_step(
     )
 
 
-def pgd_step(
+def quick_step(
     run: Run,
     rows: IntArray,
     assault: Assault,
@@ -212,9 +213,9 @@ def pgd_step(
     *,
     seed: int = 0,
     times: int = 1,
-    what: str = "PGD",
+    what: str = QUICK_TITLE,
 ) -> Step:
-    """PGD on ``n`` images that are right, as those of some rows; without it on all that are."""
+    """The quick attack on ``n`` images that are right, as those of some rows; without it on all that are."""
 
     def measure(part: Run, watch: Stopwatch) -> None:
         samples = part.read(measured(part, Logits()).path)
@@ -223,7 +224,7 @@ def pgd_step(
         if len(right):
             targets, module = _targets(part, right, assault), part.differentiable()
             with counting(module, watch), watch.running():
-                pgd(targets, module, seed=seed)
+                quick_attack(targets, module, seed=seed)
 
     def amount(tried: Tried) -> Amount:
         known = known_correct(run)
