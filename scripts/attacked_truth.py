@@ -1,10 +1,11 @@
-"""Who withstands AutoAttack, image by image, kept on disk as it comes: the truth behind the tables of ``docs``.
+"""Who withstands AutoAttack, image by image, kept as it comes: the truth behind the tables of ``docs``.
 
-``python scripts/attacked_truth.py FOLDER CACHE linf`` attacks the first 500 CIFAR-10 test images on ten networks that
+``python scripts/attacked_truth.py FOLDER STORE linf`` attacks the first 500 CIFAR-10 test images on ten networks that
 others trained, at Linf 1, 2 and 4/255 (``scripts/midpoint_table.py``); with ``l2`` the first 200 on four
 at L2 1/4 and 1/2, by the first three attacks; with ``few`` the first 2,000 on four networks at Linf 2/255, by
-APGD-CE and targeted APGD (``scripts/few_attacks_table.py``). Stopped and started again it goes on where it was. Needs
-the extras ``attacks`` and ``gradients``.
+APGD-CE and targeted APGD (``scripts/few_attacks_table.py``). What comes out is kept in ``benchmarks/attacked``; stopped
+and started again it goes on where it was. More words name the networks, where not all are wanted: several processes may
+work beside each other on different ones. Needs the extras ``attacks`` and ``gradients``.
 
 Only images that are classified correctly and not broken at a smaller size are attacked, in stages, so that a later,
 dearer attack sees only what the earlier ones left: 20 iterations of APGD on the margin (DLR), then the four of standard
@@ -16,15 +17,14 @@ finish one part of them before they begin the next: stopped early, they have see
 """
 
 import argparse
-import json
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from attack_outcomes import KEPT, LAST, QUICK, STAGES, Outcomes
 from first_order_tables import TEN, Network, networks
 from gfscore.arrays import IntArray
 from gfscore.measures import Run
@@ -37,70 +37,11 @@ LINF_SIZES = (1, 2, 4)  # of the attack, in 1/255
 L2_FIRST, L2_SIZES = 200, (0.25, 0.5)
 L2_NETWORKS = ("cnn_a_adv", "conv_small_pgd", "sgd_8px", "vit_pgd_2_3_16")
 FEW_FIRST, FEW_SIZE = {"cnn_a_adv": 2000, "cnn_a_mix": 2000, "conv_small_pgd": 2000, "sgd_8px": 1000}, 2
-QUICK, QUICK_STEPS = "apgd-dlr-20", 20
-STAGES = (QUICK, "apgd-ce", "apgd-t", "fab-t", "square")
-LAST = STAGES[3:]  # the dear ones, which may not come to their end
-TOGETHER = 60  # images attacked at once, after which the outcomes are kept
+QUICK_STEPS = 20
+TOGETHER = 150  # images attacked at once, at most, after which the outcomes are kept; a part of those of LAST
 CHEAP = ("cnn_a_adv", "cnn_a_mix", "conv_small_pgd", "sgd_8px", "base_kw", "vit_pgd_2_3_16", "wide_kw")
 DEAR = ("resnet20", "resnet56", "ehanw_resnet20_pgd")  # networks; the last has most images that stand
-PARTS = {"resnet20": 24, "resnet56": 12, "ehanw_resnet20_pgd": 24}  # images of the dear ones in a part
-
-
-@dataclass
-class Outcomes:
-    """What is known of one network: which attack broke an image at a size, which images each has seen, how long."""
-
-    path: Path
-    sizes: Sequence[float]
-    broken: dict[float, dict[int, str]] = field(default_factory=dict)
-    seen: dict[float, dict[str, set[int]]] = field(default_factory=dict)
-    seconds: dict[str, list[float]] = field(default_factory=dict)  # of each attack: images, processor time
-
-    @classmethod
-    def load(cls, path: Path, sizes: Sequence[float] = LINF_SIZES) -> "Outcomes":
-        """The outcomes that are kept at a path."""
-        found = cls(path, sizes)
-        kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        for size in sizes:
-            broken, seen = (kept.get(part, {}).get(str(size), {}) for part in ("broken", "seen"))
-            found.broken[size] = {int(image): by for image, by in broken.items()}
-            found.seen[size] = {stage: set(seen.get(stage, ())) for stage in STAGES}
-        found.seconds = kept.get("seconds", {})
-        return found
-
-    def keep(self) -> None:
-        """Write all of it, whole or not at all."""
-        seen = {
-            str(size): {stage: sorted(images) for stage, images in of_size.items()}
-            for size, of_size in self.seen.items()
-        }
-        broken = {str(size): of_size for size, of_size in self.broken.items()}
-        beside = self.path.with_suffix(".new")
-        beside.write_text(json.dumps({"broken": broken, "seen": seen, "seconds": self.seconds}), encoding="utf-8")
-        beside.replace(self.path)
-
-    def is_broken(self, image: int, size: float) -> bool:
-        """Whether an image is broken within a size."""
-        return any(image in self.broken[smaller] for smaller in self.sizes if smaller <= size)
-
-    def was_seen(self, image: int, size: float, stage: str, *, downwards: bool) -> bool:
-        """Whether an attack has seen an image at a size or, going downwards, left it standing at a larger one."""
-        return image in self.seen[size][stage] or (
-            downwards
-            and any(
-                image in self.seen[other][stage] and not self.is_broken(image, other)
-                for other in self.sizes
-                if other > size
-            )
-        )
-
-    def waiting(self, images: Iterable[int], size: float, stage: str, *, downwards: bool) -> list[int]:
-        """The images that stand at a size, and that an attack has still to see there."""
-        return [
-            image
-            for image in images
-            if not self.is_broken(image, size) and not self.was_seen(image, size, stage, downwards=downwards)
-        ]
+PARTS = {"resnet20": 30, "resnet56": 12, "ehanw_resnet20_pgd": 24}  # images of the dear ones in a part
 
 
 def mixed(run: Run) -> Any:
@@ -179,10 +120,11 @@ def attacker(net: Network, store: Store, norm: str, unit: float) -> Attack:
     return attack
 
 
-def correct_images(net: Network, store: Store) -> IntArray:
-    """The images that a network classifies correctly."""
-    samples = net.samples(store)
-    return np.flatnonzero(samples.logits.argmax(axis=1) == samples.labels)
+def known(path: Path, net: Network, store: Store, sizes: Sequence[float]) -> Outcomes:
+    """What is known of a network already: at the least, which images it classifies correctly."""
+    outcomes, samples = Outcomes.load(path, sizes), net.samples(store)
+    outcomes.correct = set(np.flatnonzero(samples.logits.argmax(axis=1) == samples.labels).tolist())
+    return outcomes
 
 
 def see(outcomes: Outcomes, attack: Attack, images: Sequence[int], size: float, stage: str) -> None:
@@ -198,72 +140,54 @@ def see(outcomes: Outcomes, attack: Attack, images: Sequence[int], size: float, 
         print(f"{outcomes.path.stem} {size:g} {stage}: {len(some)} seen, {len(broken)} broken", flush=True)
 
 
-def first_attacks(
-    outcomes: Outcomes, attack: Attack, correct: Sequence[int], *, stages: Sequence[str], downwards: bool
-) -> None:
+def first_attacks(outcomes: Outcomes, attack: Attack, *, stages: Sequence[str], downwards: bool) -> None:
     """The quicker attacks, one after the other, on all images."""
     for stage in stages:
         down = downwards or stage not in STAGES[:2]
         for size in sorted(outcomes.sizes, reverse=down):
-            see(outcomes, attack, outcomes.waiting(correct, size, stage, downwards=down), size, stage)
+            waiting = outcomes.waiting(sorted(outcomes.correct), size, stage, downwards=down)
+            see(outcomes, attack, waiting, size, stage)
 
 
-def last_attacks(
-    outcomes: Outcomes,
-    attack: Attack,
-    correct: Sequence[int],
-    *,
-    stages: Sequence[str] = LAST,
-    part: int = TOGETHER,
-    parts: int | None = None,
-) -> None:
-    """The dearer attacks on what stands, in a random order: all of them on one part, then the next; so many at most."""
-    order = np.random.default_rng(0).permutation(np.asarray(correct))
+def last_attacks(outcomes: Outcomes, attack: Attack, *, part: int) -> bool:
+    """The dearer attacks on the next part of what stands, in a random order; whether there was such a part."""
+    order = np.random.default_rng(0).permutation(sorted(outcomes.correct)).tolist()
     smallest = min(outcomes.sizes)
     left = [
-        image
-        for image in order.tolist()
-        if any(outcomes.waiting([image], smallest, stage, downwards=True) for stage in stages)
-    ]
-    for start in list(range(0, len(left), part))[:parts]:
-        for stage in stages:
-            for size in sorted(outcomes.sizes, reverse=True):
-                some = left[start : start + part]
-                see(outcomes, attack, outcomes.waiting(some, size, stage, downwards=True), size, stage)
+        image for image in order if any(outcomes.waiting([image], smallest, stage, downwards=True) for stage in LAST)
+    ][:part]
+    for stage in LAST:
+        for size in sorted(outcomes.sizes, reverse=True):
+            see(outcomes, attack, outcomes.waiting(left, size, stage, downwards=True), size, stage)
+    return bool(left)
 
 
-def attack_ten(folder: Path, cache: Path) -> None:
+def attack_ten(folder: Path, store: Store, kept: Path, names: Sequence[str]) -> None:
     """Attack until everything has been seen: the quicker attacks on all, then the others on a part of each in turn."""
-    store, made = Store(cache / "store"), {}
+    made = {}
     order = (*CHEAP, *DEAR)
-    for net in sorted(networks(folder, TEN, first=FIRST), key=lambda net: order.index(net.name)):
-        outcomes = Outcomes.load(cache / f"{net.name}.json")
-        made[net.name] = (outcomes, attacker(net, store, "linf", 1 / 255), correct_images(net, store).tolist())
-        stages = STAGES[:2] if net.name in DEAR else STAGES[:3]
-        first_attacks(*made[net.name], stages=stages, downwards=net.name == DEAR[-1])
-    for _ in range(-(-FIRST // min(PARTS.values()))):
-        for name, known in made.items():
-            stages = STAGES[2:] if name in DEAR else LAST
-            last_attacks(*known, stages=stages, part=PARTS.get(name, TOGETHER), parts=1)
+    wanted = [name for name in TEN if name.removeprefix("cifar_") in (names or order)]
+    for net in sorted(networks(folder, wanted, first=FIRST), key=lambda net: order.index(net.name)):
+        outcomes = known(kept / f"{net.name}.json", net, store, LINF_SIZES)
+        made[net.name] = (outcomes, attacker(net, store, "linf", 1 / 255))
+        first_attacks(*made[net.name], stages=STAGES[:3], downwards=net.name == DEAR[-1])
+    while made:
+        made = {name: of_net for name, of_net in made.items() if last_attacks(*of_net, part=PARTS.get(name, TOGETHER))}
 
 
-def attack_in_l2(folder: Path, cache: Path) -> None:
+def attack_in_l2(folder: Path, store: Store, kept: Path, names: Sequence[str]) -> None:
     """The three quicker attacks on four networks."""
-    store = Store(cache / "store")
-    for net in networks(folder, [f"cifar_{name}" for name in L2_NETWORKS], first=L2_FIRST):
-        outcomes = Outcomes.load(cache / f"{net.name}.json", L2_SIZES)
-        attack = attacker(net, store, "l2", 1.0)
-        first_attacks(outcomes, attack, correct_images(net, store).tolist(), stages=STAGES[:3], downwards=False)
+    for net in networks(folder, [f"cifar_{name}" for name in names or L2_NETWORKS], first=L2_FIRST):
+        outcomes = known(kept / f"{net.name}.json", net, store, L2_SIZES)
+        first_attacks(outcomes, attacker(net, store, "l2", 1.0), stages=STAGES[:3], downwards=False)
 
 
-def attack_for_few(folder: Path, cache: Path) -> None:
+def attack_for_few(folder: Path, store: Store, kept: Path, names: Sequence[str]) -> None:
     """APGD-CE and targeted APGD on more images, at one size."""
-    store = Store(cache / "store")
-    for name, first in FEW_FIRST.items():
-        (net,) = networks(folder, [f"cifar_{name}"], first=first)
-        outcomes = Outcomes.load(cache / f"{name}.json", (FEW_SIZE,))
-        attack = attacker(net, store, "linf", 1 / 255)
-        first_attacks(outcomes, attack, correct_images(net, store).tolist(), stages=STAGES[1:3], downwards=False)
+    for name in names or FEW_FIRST:
+        (net,) = networks(folder, [f"cifar_{name}"], first=FEW_FIRST[name])
+        outcomes = known(kept / f"{name}.json", net, store, (FEW_SIZE,))
+        first_attacks(outcomes, attacker(net, store, "linf", 1 / 255), stages=STAGES[1:3], downwards=False)
 
 
 JOBS = {"linf": attack_ten, "l2": attack_in_l2, "few": attack_for_few}
@@ -273,12 +197,13 @@ def main() -> None:
     """Attack."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("cache", type=Path)
+    parser.add_argument("store", type=Path)
     parser.add_argument("what", choices=tuple(JOBS))
+    parser.add_argument("networks", nargs="*")
     said = parser.parse_args()
-    cache = said.cache / said.what
-    cache.mkdir(parents=True, exist_ok=True)
-    JOBS[said.what](said.folder, cache)
+    kept = KEPT / said.what
+    kept.mkdir(parents=True, exist_ok=True)
+    JOBS[said.what](said.folder, Store(said.store), kept, said.networks)
 
 
 if __name__ == "__main__":

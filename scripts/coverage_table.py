@@ -2,7 +2,8 @@
 
     python scripts/coverage_table.py > docs/coverage.md
 
-Takes about twenty minutes on one core; with ``--quick``, which makes few runs, a minute or two.
+Takes about twenty minutes on one core; with ``--quick``, which makes few runs, a minute or two. The page is the same
+when its sections are printed one by one: ``--only intervals``, ``seeds``, ``orders``, ``draws`` and ``tests``.
 """
 
 import argparse
@@ -200,17 +201,8 @@ def tests(runs: int) -> None:
     normal(runs)
 
 
-def main() -> None:
-    """Print the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few runs")
-    parser.add_argument("--tests", action="store_true", help="only the sections on the tests")
-    parser.add_argument("--draws", action="store_true", help="only the section on classes drawn out of proportion")
-    said = parser.parse_args()
-    runs = 40 if said.quick else 300
-    if said.tests or said.draws:
-        (tests if said.tests else unequal_draws)(runs)
-        return
+def intervals_section(runs: int) -> None:
+    """The head of the page, and the first table."""
     print("# Do the intervals hold?\n")
     print("Printed by `scripts/coverage_table.py`, seeded. What the intervals are: [intervals](intervals.md).\n")
     print(
@@ -221,19 +213,49 @@ def main() -> None:
         "hold for any scores, and these are not the worst ones.\n"
     )
     coverage(runs)
+
+
+def seeds_section(runs: int) -> None:
+    """One seed in all audits."""
     print("\n## The same seed in every audit\n")
     print(
         "Above, each audit has a seed of its own for the order in which samples are taken. A user has one seed, so "
         "both intervals that need one must hold for each. `blocks` is that of [streams](streaming.md).\n"
     )
     fixed_seeds(runs)
+
+
+def orders_section(runs: int) -> None:
+    """Sorted data, and fixed sets."""
     print("\n## Sorted data, and part of a fixed set\n")
     print("K = 10, 20 to 100 samples a class; `finite`: a random half of a fixed set, whose means are the truth.\n")
     orders_and_targets(runs)
+
+
+def draws_section(runs: int) -> None:
+    """Classes drawn out of proportion."""
     print(f"\n## Classes that were not drawn in proportion\n\n{DRAWN}\n")
     unequal_draws(runs)
     print()
-    tests(runs)
+
+
+SECTIONS = {
+    "intervals": intervals_section,
+    "seeds": seeds_section,
+    "orders": orders_section,
+    "draws": draws_section,
+    "tests": tests,
+}
+
+
+def main() -> None:
+    """Print the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few runs")
+    parser.add_argument("--only", choices=SECTIONS, help="one section")
+    said = parser.parse_args()
+    for name in [said.only] if said.only else SECTIONS:
+        SECTIONS[name](40 if said.quick else 300)
 
 
 if __name__ == "__main__":

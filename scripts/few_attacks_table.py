@@ -1,9 +1,10 @@
-"""Print the tables of ``docs/few_attacks.md``: ``python scripts/few_attacks_table.py FOLDER CACHE``.
+"""Print the tables of ``docs/few_attacks.md``: ``python scripts/few_attacks_table.py FOLDER STORE``.
 
-``scripts/attacked_truth.py FOLDER CACHE few`` has attacked every rightly classified image before: that is the truth.
-Few attacks are drawn from it, again and again, and what they say is held against it. With ``linf`` as a third word the
-truth is what ``attacked_truth.py FOLDER CACHE linf`` left on 500 images after all of AutoAttack; with ``time`` the
-processor time of attacks is measured. Needs the extra ``gradients``, for times ``attacks``.
+``scripts/attacked_truth.py FOLDER STORE few`` has attacked every rightly classified image before, and kept what came
+out in ``benchmarks/attacked``: that is the truth. Few attacks are drawn from it, again and again, and what they say is
+held against it. With ``linf`` as a third word the truth is what ``attacked_truth.py FOLDER STORE linf`` left on 500
+images after all of AutoAttack; with ``time`` the processor time of attacks is measured. Needs the extra ``gradients``,
+for times ``attacks``.
 """
 
 import argparse
@@ -15,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from attacked_truth import FEW_FIRST, FEW_SIZE, FIRST, LAST, LINF_SIZES, STAGES, Outcomes
+from attack_outcomes import KEPT, LAST, STAGES, Outcomes
+from attacked_truth import FEW_FIRST, FEW_SIZE, FIRST, LINF_SIZES
 from first_order_tables import EPS, Network, networks
 from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.attacks.first_attack import FIRST as FIRST_ATTACK
@@ -191,14 +193,14 @@ def print_counts(truths: list[Truth]) -> None:
         )
 
 
-def print_times(network: Network, truth: Truth, cache: Path) -> None:
+def print_times(network: Network, truth: Truth) -> None:
     """Processor time of all that it takes to know every class, against attacking as many as plain intervals need.
 
     The time of each attack on an image is what the truth took, in batches of one size (``attacked_truth.py``): of the
     first two on 2,000 images, of FAB and Square on some that stand. Each sees what the one before left.
     """
-    few = Outcomes.load(cache / "few" / f"{network.name}.json", (FEW_SIZE,)).seconds
-    ten = Outcomes.load(cache / "linf" / f"{network.name}.json").seconds
+    few = Outcomes.load(KEPT / "few" / f"{network.name}.json", (FEW_SIZE,)).seconds
+    ten = Outcomes.load(KEPT / "linf" / f"{network.name}.json", LINF_SIZES).seconds
     one = {stage: found[stage][1] / found[stage][0] for found in (ten, few) for stage in found}
     last = sum(one[stage] for stage in LAST)
 
@@ -231,17 +233,17 @@ def main() -> None:
     """The tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("cache", type=Path)
+    parser.add_argument("store", type=Path)
     parser.add_argument("what", nargs="?", choices=("few", "linf", "time"), default="few")
     said = parser.parse_args()
-    store, truths = Store(said.cache / "few" / "store"), []
+    store, truths = Store(said.store), []
     for name, first in FEW_FIRST.items():
         (network,) = networks(said.folder, [f"cifar_{name}"], first=FIRST if said.what == "linf" else first)
         place, sizes = ("linf", LINF_SIZES) if said.what == "linf" else ("few", (FEW_SIZE,))
-        outcomes = Outcomes.load(said.cache / place / f"{name}.json", sizes)
+        outcomes = Outcomes.load(KEPT / place / f"{name}.json", sizes)
         truth = truth_of(network, outcomes, store)
         if said.what == "time":
-            print_times(network, truth, said.cache)
+            print_times(network, truth)
             return
         waiting = [
             len(outcomes.waiting(np.flatnonzero(truth.withstood).tolist(), FEW_SIZE, stage, downwards=True))

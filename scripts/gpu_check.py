@@ -28,7 +28,7 @@ NETWORK, DATA = "zoo:trades", "zoo:digits"
 IMAGES, SIZE, CLASSES = 256, 32, 10
 OFF = 1e-4  # of the largest: two devices that sum in another order differ by about 1e-6
 SLOPES_OFF = 1e-3  # of the norm of a gradient: on CUDA the backward pass may multiply in TensorFloat-32
-ATTACK_OFF = 0.03  # of the accuracy under PGD: random starts are others on another device
+ATTACK_OFF = 0.03  # of the accuracy under the quick attack: random starts are others on another device
 PER_CLASS = 10
 ATTACK_SIZE = 0.1  # in [0, 1] pixels: at which some digits stand and some fall
 TIMED = 5  # repeats
@@ -112,7 +112,7 @@ class Comparison:
         )
 
     def attack(self) -> Row:
-        """Accuracy under PGD."""
+        """Accuracy under the quick attack."""
         how: dict[str, Any] = {"autoattack": True, "quick": True, "eps": ATTACK_SIZE, "n_per_class": PER_CLASS}
         module, found = self.digits(), []
         for word in ("cpu", self.word):
@@ -121,7 +121,7 @@ class Comparison:
             found.append(checked.accuracy.value)
         off = abs(found[0] - found[1])
         text = f"{100 * found[0]:.1f} % and {100 * found[1]:.1f} % stand"
-        return Row("check: accuracy under PGD", text, f"{100 * ATTACK_OFF:g} points", off <= ATTACK_OFF)
+        return Row("check: accuracy under the quick attack", text, f"{100 * ATTACK_OFF:g} points", off <= ATTACK_OFF)
 
     def halving(self) -> Row:
         """A batch that does not fit: on CUDA one that takes half as much again as there is, elsewhere a made-up one."""

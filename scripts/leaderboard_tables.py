@@ -14,6 +14,7 @@ import gfscore
 from gfscore import zoo
 from gfscore.outputs.leaderboard_text import ordinal, ranks_text
 from gfscore.results import Leaderboard
+from gfscore.views import share_text
 from robust_gate_table import PGD, networks
 
 
@@ -48,8 +49,7 @@ def beside_pgd(board: Leaderboard, attacked: dict[str, float]) -> list[str]:
     for model in board.models:
         left = attacked[model.name]
         rank = 1 + sum(other > left for other in attacked.values())
-        low, high = model.worst.interval or (0.0, 1.0)
-        share = f"{model.worst_class}: {100 * (model.worst.value or 0):.1f} % [{100 * low:.1f} %, {100 * high:.1f} %]"
+        share = f"{model.worst_class}: {share_text(model.worst)}"
         lines.append(f"| `{model.name}` | {ranks_text(model)} | {share} | {100 * left:.1f} % | {ordinal(rank)} |")
     inside = sum(
         model.ranks[0] <= 1 + sum(other > attacked[model.name] for other in attacked.values()) <= model.ranks[1]

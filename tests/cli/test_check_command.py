@@ -130,12 +130,12 @@ def test_a_cross_check_of_first_order_radii_shows_those_of_the_audit(tmp_path, c
 
 @needs_attacks
 @pytest.mark.long
-def test_autoattack_sees_through_saturated_confidences(tmp_path):
-    """PGD follows the gradient of saturated logits and finds little; AutoAttack does not."""
+def test_both_attacks_see_through_saturated_confidences(tmp_path):
+    """The gradient of their cross-entropy is 0: PGD left a fifth more than AutoAttack. A ratio of logits has one."""
     options = ["--autoattack", "--norm", "l2", "--eps", "0.5", "--samples", "10"]
     strong = check(tmp_path, *options).model.cross_check.accuracy.value
     quick = check(tmp_path, *options, "--quick").model.cross_check.accuracy.value
-    assert strong < quick - 0.2
+    assert strong <= quick <= strong + 0.1  # 49 and 54 of 100
 
 
 def test_the_demo_catches_the_network_that_fools_the_score(demo):

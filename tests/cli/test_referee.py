@@ -85,8 +85,8 @@ def test_a_gate_attacks_until_its_verdict_stands(folder, capsys):
     assert [flag["code"] for flag in verdict["flags"]][-1] == "one_attack"
     code, text, _ = run(capsys, *gate, "--class-robust-accuracy", "*=0.97@1/2")
     assert code == 1
-    assert "Robust accuracy of every class at 0.5 under PGD is" in text
-    assert "rightly classified images by PGD, L2 0.5" in text
+    assert "Robust accuracy of every class at 0.5 under APGD (20 steps) is" in text
+    assert "rightly classified images by APGD (20 steps), L2 0.5" in text
     assert "It is about the distribution behind the images; seed 0." in text
     code, text, _ = run(capsys, *gate, "--robust-accuracy", "0.85@1/2", "--budget", "30")
     assert code == 3

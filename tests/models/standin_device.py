@@ -16,6 +16,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 
 NAME = "standin"
 WORK = ("convolution", "conv2d", "mm", "addmm", "bmm", "linear", "matmul", "convolution_backward", "native_batch_norm")
+INDEXING = ("index", "index_put", "index_put_", "_index_put_impl_")  # by indices of either place, as on a GPU
 moved: list[tuple[str, tuple[int, ...]]] = []  # "in" or "out", and the shape
 most_rows: list[int] = []  # of a tensor that a convolution or product takes, where memory is short
 
@@ -66,7 +67,8 @@ def _compute(operator: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         _raw(args[0]).copy_(_raw(args[1]))
         return args[0]
     tensors = [value for value in flat if isinstance(value, torch.Tensor)]
-    if any(not isinstance(each, HeldTensor) and each.dim() > 0 for each in tensors):
+    bound = [args[0], *args[2:3]] if name in INDEXING else tensors
+    if any(isinstance(each, torch.Tensor) and not isinstance(each, HeldTensor) and each.dim() > 0 for each in bound):
         raise RuntimeError(f"Expected all tensors to be on the same device, but found standin and cpu in {name}")
     if name in WORK and most_rows and len(tensors[0]) > most_rows[0]:
         raise torch.OutOfMemoryError("standin out of memory")

@@ -22,7 +22,7 @@ from gfscore.storage.store import Store
 pytestmark = pytest.mark.skipif(
     any(find_spec(name) is None for name in ("foolbox", "onnx2torch", "pyautoattack")), reason="needs gfscore[attacks]"
 )
-PGD = Assault(norm="linf", eps=0.2, quick=True)
+PGD = Assault(norm="linf", eps=0.1, quick=True)
 
 
 @pytest.fixture
@@ -86,11 +86,12 @@ def test_the_recipe_knows_attack_order_and_seed(run):
     assert len({run.recipe(each).key for each in (one, *others)}) == 6
 
 
-def test_autoattack_breaks_what_pgd_breaks(run):
+def test_autoattack_breaks_what_the_quick_attack_breaks_and_that_is_nearly_all(run):
     rows = np.arange(20)
     (quick,) = outcomes(run, Attacks.of(PGD, [rows], block=20), [0])
     (strong,) = outcomes(run, Attacks.of(replace(PGD, quick=False), [rows], block=20), [0])
     assert not (strong > quick).any()
+    assert (quick > strong).sum() <= 1
 
 
 def test_a_cross_check_goes_on_where_it_was_and_times_only_what_it_did(run, tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from gfscore.inputs.preprocessing import Preprocessing
 from gfscore.jobs.options import Options
 from gfscore.jobs.stages import audit_scores
 from gfscore.measures import Run
-from gfscore.measures.sized_attacks import autoattack, pgd
+from gfscore.measures.sized_attacks import autoattack, quick_attack
 from gfscore.measures.targets import Targets, verify
 from gfscore.outputs import sentences
 from gfscore.samples import Samples
@@ -249,9 +249,26 @@ def test_attacks_of_a_size_break_what_lies_within_it_and_nothing_else(norm):
     by_autoattack, remarks = autoattack(targets, tested.run.differentiable(), "NCHW", n_classes=5)
     assert remarks == ()
     np.testing.assert_array_equal(by_autoattack.found[clear], (truth < eps)[clear])
-    by_pgd = pgd(targets, tested.run.differentiable())
-    assert by_pgd.found[clear].any()
-    assert not (by_pgd.found & ~(truth < eps))[clear].any()  # it may miss some, it invents none
+    quick = quick_attack(targets, tested.run.differentiable())
+    np.testing.assert_array_equal(quick.found[clear], (truth < eps)[clear])
+
+
+@needs_attacks
+@pytest.mark.parametrize("norm", ["linf", "l2"])
+@pytest.mark.parametrize("scale", [1, 1000])
+def test_the_quick_attack_breaks_two_classes_too_however_sure_they_are(norm, scale):
+    """Two logits are too few for the DLR loss; and the gradient of a cross-entropy of such logits is 0."""
+    weights = scale * np.random.default_rng(3).standard_normal((2, 64)).astype(np.float32)
+    tested = linear(weights)
+    logits, labels = tested.samples.logits, tested.samples.labels
+    length = np.abs(weights[0] - weights[1]).sum() if norm == "linf" else np.linalg.norm(weights[0] - weights[1])
+    truth = np.abs(logits[:, 0] - logits[:, 1]) / length
+    eps = float(np.median(truth))
+    clear = np.abs(truth - eps) > 0.03 * eps
+    pixels = tested.run.data.images(slice(None))
+    targets = Targets(classify=tested.run.logits_of, pixels=pixels, labels=labels, radii=np.full(20, eps), norm=norm)
+    quick = quick_attack(targets, tested.run.differentiable())
+    np.testing.assert_array_equal(quick.found[clear], (truth < eps)[clear])
 
 
 @needs_attacks

@@ -48,14 +48,17 @@ def test_the_true_accuracy_is_never_left_out_more_often_than_promised(wrong, mos
 
 
 @runs_of
+@choices
 @agreements
-def test_classes_worst_class_and_whole_hold_together(wrong, runs):
-    """All intervals at once, for these very samples."""
+def test_classes_worst_class_and_whole_hold_together(wrong, most, runs):
+    """All intervals at once, for these very samples, which are chosen alike or by their radii."""
     rng, delta, misses, codes = np.random.default_rng(12), 0.2, 0, np.repeat([0, 1, 2], 50)
     for run in range(runs):
-        _, predictions, outcomes = make_samples(rng, 150, wrong)
-        rows = attack_order(np.ones(150), seed=run)[:60]
-        found = attack_intervals(predictions, codes, 3, attacked=rows, outcomes=outcomes[rows], delta=delta)
+        radii, predictions, outcomes = make_samples(rng, 150, wrong)
+        weights = near_weights(radii, 1.0, most=most)
+        rows = attack_order(weights, seed=run)[:60]
+        settings = {"attacked": rows, "outcomes": outcomes[rows], "weights": weights}
+        found = attack_intervals(predictions, codes, 3, delta=delta, **settings)
         truth = outcomes.reshape(3, 50).mean(axis=1)
         held = ((found.lower <= truth + 1e-9) & (truth <= found.upper + 1e-9)).all()
         held &= found.worst[0] <= truth.min() + 1e-9 and truth.min() <= found.worst[1] + 1e-9
@@ -130,6 +133,28 @@ def test_worthless_predictions_cost_the_whole_at_most_a_tenth_too(share):
         widths.append([high - low for low, high in found])
     with_them, without = np.mean(widths, axis=0)
     assert with_them <= 1.1 * without
+
+
+@pytest.mark.parametrize("runs", [3, pytest.param(40, marks=pytest.mark.long)], ids=["short", "long"])
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.75])
+def test_worthless_predictions_cost_no_interval_of_a_check_more_than_a_tenth(share, runs):
+    """Ten classes of 130, 400 attacked, as the command bounds them: classes on average, worst class, whole."""
+    rng, widths, codes = np.random.default_rng(17), [], np.repeat(np.arange(10), 130)
+    for run in range(runs):
+        radii, predictions, outcomes = make_samples(rng, 1300, None, share)
+        both = []
+        for guesses, weights in (
+            (predictions.astype(float), near_weights(radii, 1.0, most=2.0)),
+            (np.full(1300, 0.5), np.ones(1300)),
+        ):
+            rows = attack_order(weights, seed=run)[:400]
+            settings = {"attacked": rows, "outcomes": outcomes[rows], "weights": weights}
+            found = attack_intervals(guesses, codes, 10, delta=0.05, **settings)
+            ends = (found.worst, found.whole_interval)
+            both.append([np.mean(found.upper - found.lower), *(high - low for low, high in ends)])
+        widths.append(both)
+    with_them, without = np.mean(widths, axis=0)
+    assert (with_them <= 1.1 * without).all(), with_them / without
 
 
 def test_good_predictions_make_intervals_less_than_half_as_wide():

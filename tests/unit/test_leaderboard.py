@@ -63,7 +63,7 @@ def net(name, *right, eps=EPS, norm="linf", n=N, **more):
     return PLAIN.model_copy(update={"name": name, "robustness": robust, "run": run_on(), **more})
 
 
-def attacked(name, *shares, few=False, delta=0.05, width=0.05):
+def attacked(name, *shares, few=False, delta=0.05, width=0.05, attack="autoattack", target="population"):
     """A model that was attacked, with intervals of a width around the shares."""
     parts = [Metric(value=share, interval=(max(0, share - width), min(1, share + width))) for share in shares]
     classes = tuple(
@@ -88,11 +88,11 @@ def attacked(name, *shares, few=False, delta=0.05, width=0.05):
         gap=Metric(value=0.1),
         gini=Metric(value=0.1),
         delta=delta,
-        target="population",
+        target=target,
         seed=0,
     )
     check = CrossCheck(
-        attack="autoattack (standard)",
+        attack=attack,
         norm="linf",
         eps=EPS,
         n=300,
@@ -219,6 +219,20 @@ def test_the_kind_is_the_strongest_that_all_have():
     bounded = gfscore.leaderboard(few)
     assert (bounded.kind, bounded.models[0].n, bounded.delta) == ("bounded", 40, pytest.approx(0.1))
     assert "an interval that holds for the attack" in " ".join(str(bounded).split())
+
+
+def test_another_attack_or_target_stands_apart():
+    """A kinder attack leaves more: beside AutoAttack it would rank too high."""
+    alike = [attacked("a", 0.5, 0.6, 0.7), attacked("b", 0.2, 0.3, 0.4)]
+    board = gfscore.leaderboard([*alike, attacked("quick", 0.6, 0.6, 0.7, attack="pgd")])
+    assert [model.name for model in board.models] == ["a", "b"]
+    assert [each.reason for each in board.unranked] == ["it was attacked by pgd, the others by autoattack."]
+    few = [
+        attacked(name, 0.5, 0.6, 0.7, few=True, target=of)
+        for name, of in zip("abc", ["finite"] * 2 + ["population"], strict=True)
+    ]
+    (apart,) = gfscore.leaderboard(few).unranked
+    assert apart.reason == "its intervals are for --target population, those of the others for --target finite."
 
 
 @pytest.mark.parametrize(

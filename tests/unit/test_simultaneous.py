@@ -6,7 +6,7 @@ from timing import quickest
 
 from gfscore.bounds import Method, PartScores, audit_intervals, class_intervals, hoeffding_intervals
 from gfscore.bounds import simultaneous as split
-from gfscore.bounds.averages import nrgc_interval
+from gfscore.bounds.averages import mean_interval, nrgc_interval
 from gfscore.bounds.box import nrgc_range
 from gfscore.bounds.methods import PartBounds
 from gfscore.bounds.sample_sizes import PLANNED, draw_beta
@@ -14,6 +14,7 @@ from gfscore.errors import OptionError, SamplesError
 from gfscore.metrics import formulas
 from gfscore.scores import SCORE_MAX
 from model_pairs import count_pairs, count_pairs_of_the_paper, published, redrawn
+from sharper_table import made_up, now
 
 SCALARS = ["wcr", "rdi", "nrgc", "fp_great", "theil", "atkinson", "class_mean", "aggregate"]
 
@@ -103,6 +104,21 @@ def test_zeros_have_intervals_but_no_index_of_inequality():
     assert (found.nrgc, found.theil, found.atkinson) == (None, None, None)
     assert found.wcr[0] == 0
     assert found.worst_set.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("last", [200, 300])
+def test_one_bound_has_the_level_of_both_averages_where_they_are_the_same(last):
+    values, codes = sample(counts=(200,) * 7 + (last,), draw="zero-one")
+    found = audit_intervals(values, codes, 8, maximum=1.0, delta=0.05, seed=3)
+    parts = PartBounds.of_scores(PartScores.of(values, codes, 8, maximum=1.0, seed=3), Method.BETTING)
+    alpha = split.DIRECT_SHARE * 0.05 / 6
+    assert found.class_mean == mean_interval(parts, np.full(8, 1 / 8), 2 * alpha if last == 200 else alpha)
+    assert (found.class_mean == found.aggregate) == (last == 200)
+
+
+def test_the_class_mean_of_ten_classes_of_a_thousand_is_known_to_a_fiftieth():
+    widths = [now(case) for case in made_up(10, 1000, 4)]
+    assert np.mean([width.class_mean for width in widths]) <= 0.022  # 0.036 by Hoeffding
 
 
 def test_the_worst_set_holds_all_that_may_be_worst_and_no_more():

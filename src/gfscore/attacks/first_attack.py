@@ -1,7 +1,7 @@
 """The first of AutoAttack's four attacks on every sample that is likely to fall, before any is drawn for all four.
 
 AutoAttack is four attacks, one after the other, and what the first breaks is broken. The first, APGD on the
-cross-entropy, takes about a fortieth of the passes of all four, and it breaks nearly everything that the radii say will
+cross-entropy, takes about a fiftieth of the passes of all four, and it breaks nearly everything that the radii say will
 be broken. What it broke is known from then on, whatever is drawn later: the accuracy under AutoAttack of these samples
 is at most the share that it left, for certain, and attacks of the budget go to what may withstand.
 """

@@ -29,7 +29,7 @@ class AttackKind(StrEnum):
 
     AUTOATTACK = "autoattack"  # standard: APGD-CE, targeted APGD, targeted FAB, Square
     APGD = "apgd"  # its first two attacks, which find nearly all that it finds at a tenth of its cost
-    PGD = "pgd"  # quick, and kinder
+    PGD = "pgd"  # Auto-PGD for a few steps: quick, and a little kinder
 
     @classmethod
     def named(cls, name: str) -> "AttackKind":

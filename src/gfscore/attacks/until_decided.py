@@ -30,7 +30,7 @@ class Attacker:
 
     run: Run
     norm: str
-    quick: bool  # PGD instead of AutoAttack
+    quick: bool  # short APGD instead of AutoAttack
     seed: int
     budget: int | None  # None: everything may be attacked
     moved: Callable[[int, int], None]

@@ -55,6 +55,9 @@ OUTWARD = 1e-12  # by which each end of an average is moved outward, for the rou
 VARIANCE_SHARE = 0.1  # of the level of an end, for the bound of the variance
 LARGEST_VARIANCE = 0.25  # of scores in [0, 1]
 ENOUGH_FREEDOM = 8.0  # of stakes, from which betting on rounds is narrower; found on made-up scores
+ROUNDS_SHARE = (
+    0.8  # of the level of an end, for betting on rounds; the theorem has the rest, for scores that hardly vary
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -123,10 +126,11 @@ def _bernstein_radius(noise: float, doubt: float, largest: float, alpha: float) 
 def mean_interval(found: PartBounds, weights: FloatArray, alpha: float, failure_rate: float = 0.0) -> Interval:
     r"""Interval of the mean with fixed ``weights``, ``(K,)``; each end fails with probability at most ``alpha``.
 
-    By the theorem above; and, where classes are few and large, also by betting on rounds, each at half the level. There
-    are as many rounds as the smallest class has samples. The samples of each class are dealt to them evenly in their
-    random order, and :math:`y_r = \sum_k a_k \bar x_{k,r}`, with the mean of those that class k has in round r. Each y
-    is in [0, 1] and independent of those before it, with the mean that is asked for as its expectation: so
+    By the theorem above; and, where classes are few and large, also by betting on rounds, with four fifths of the
+    level, as that is mostly the narrower one there; the theorem is where scores hardly vary. There are as many
+    rounds as the smallest class has samples. The samples of each class are dealt to them evenly in their random order,
+    and :math:`y_r = \sum_k a_k \bar x_{k,r}`, with the mean of those that class k has in round r. Each y is in [0, 1]
+    and independent of those before it, with the mean that is asked for as its expectation: so
     :func:`~gfscore.bounds.betting.betting_lower` holds for them. Its stakes are limited by what one round could lose,
     which with many classes, or scores that vary little, it never does: there the theorem is narrower. Whether there are
     rounds depends on the counts and weights alone, not on the scores, so that nothing is spent on the question.
@@ -138,12 +142,12 @@ def mean_interval(found: PartBounds, weights: FloatArray, alpha: float, failure_
     # In rounds the stakes stay below their limit if this is large: n/K for K classes of n samples.
     freedom = float(found.counts.min() ** 2 * (weights**2 / found.counts).sum())
     in_rounds = isinstance(parts, PartScores) and parts.sizes is None and freedom >= ENOUGH_FREEDOM
-    radius = Spread.of(found).radius(weights, alpha / 2 if in_rounds else alpha) + OUTWARD
+    radius = Spread.of(found).radius(weights, (1.0 - ROUNDS_SHARE) * alpha if in_rounds else alpha) + OUTWARD
     low, high = mean - radius, mean + radius
     if isinstance(parts, PartScores) and in_rounds:
         rounds = deal_rounds(parts, weights)
-        low = max(low, float(betting_lower(rounds, alpha / 2)[0]) - OUTWARD)
-        high = min(high, 1.0 - float(betting_lower(rounds.mirror(), alpha / 2)[0]) + OUTWARD)
+        low = max(low, float(betting_lower(rounds, ROUNDS_SHARE * alpha)[0]) - OUTWARD)
+        high = min(high, 1.0 - float(betting_lower(rounds.mirror(), ROUNDS_SHARE * alpha)[0]) + OUTWARD)
     return max(0.0, low - failure_rate), min(1.0, high)
 
 

@@ -90,7 +90,8 @@ def audit_intervals(
     is one for all, so it cuts the box. Nor does the upper end of the RDI, 0.04 delta
     (:func:`~gfscore.bounds.extremes.rdi_upper`), or the worst set, 0.04 delta
     (:func:`~gfscore.bounds.extremes.may_be_worst`). 0.14 delta is shared by six one-sided bounds of averages
-    (:mod:`~gfscore.bounds.averages`). The interval of a metric is what the box allows, intersected with its own bound.
+    (:mod:`~gfscore.bounds.averages`); where the aggregate weighs all classes alike it is the class mean, and one bound
+    has the level of both. The interval of a metric is what the box allows, intersected with its own bound.
 
     With ``failure_rate`` a, each score is larger than what it stands for with probability at most a, as a certified
     radius may be. The intervals are then about the mean of min(score, truth): it is at most the mean score, and, as a
@@ -163,11 +164,10 @@ def _intervals(
     of_scores, upper = _class_ends(found, n_parts, delta)
     lower = np.maximum(of_scores - failure_rate, 0.0)
     alpha = None if anytime else (DIRECT_SHARE if ordered else DIRECT_SHARE + SET_SHARE) * delta / 6
-    equal, totals = np.full(len(means), 1.0 / len(means)), found.counts if found.sizes is None else found.sizes
+    totals = found.counts if found.sizes is None else found.sizes
     shares = totals / totals.sum() if weights is None else weights
-    class_mean = average_interval("the class mean", found, equal, (lower, upper), alpha, failure_rate)
-    aggregate = average_interval("the aggregate", found, shares, (lower, upper), alpha, failure_rate)
     ends = lower, upper
+    class_mean, aggregate = _mean_and_aggregate(found, shares, ends, alpha, failure_rate)
     return within_box(
         means,
         ends,
@@ -287,6 +287,17 @@ def average_interval(
     by_box = box.mean_range(*ends, weights)
     by_itself = by_box if alpha is None else mean_interval(found, weights, alpha, failure_rate)
     return meet(what, by_box, by_itself, float(np.dot(weights, found.means)))
+
+
+def _mean_and_aggregate(
+    found: PartBounds, shares: FloatArray, ends: Ends, alpha: float | None, failure_rate: float
+) -> tuple[Interval, Interval]:
+    """Of the class mean and of the mean with ``shares``; one at the level of both where they are always the same."""
+    equal = np.full(len(shares), 1.0 / len(shares))
+    same = np.array_equal(equal, shares)  # which has nothing to do with the scores
+    level, pairs = 2 * alpha if same and alpha else alpha, (("the class mean", equal), ("the aggregate", shares))
+    class_mean, aggregate = (average_interval(what, found, each, ends, level, failure_rate) for what, each in pairs)
+    return class_mean, aggregate
 
 
 def _nrgc(found: PartBounds, ends: Ends, alpha: float | None, failure_rate: float) -> Interval | None:

@@ -12,11 +12,12 @@ from gfscore.engines.local import measured, score_first_order
 from gfscore.inputs.data import random_rows
 from gfscore.jobs.attack_trials import (
     ATTACKED_TOGETHER,
+    QUICK_TITLE,
     Foreseen,
     autoattack_step,
     counting,
     first_attack_step,
-    pgd_step,
+    quick_step,
 )
 from gfscore.jobs.options import Options
 from gfscore.jobs.stages import score_samples
@@ -49,7 +50,7 @@ def attack_steps(
         found.append(radii_step(run, FirstOrder(norm=assault.norm), Gradients.YES, rows))
     rows, images = _left_to_attack(run, rows, assault, options.seed)
     if assault.quick:
-        return [*found, replace(pgd_step(run, rows, assault, seed=options.seed), images=images)]
+        return [*found, replace(quick_step(run, rows, assault, seed=options.seed), images=images)]
     foreseen = Foreseen(run=run, rows=rows, assault=assault)
     step = autoattack_step(run, rows, assault, foreseen=foreseen, seed=options.seed)
     return [*found, replace(step, images=images)]
@@ -78,7 +79,7 @@ def budget_steps(
             left = round(left * foreseen.standing)
         n = left if budget is None or budget >= left else budget // min(BLOCK, budget) * min(BLOCK, budget)
         if assault.quick:
-            found.append(pgd_step(run, everything, assault, n, seed=seed))
+            found.append(quick_step(run, everything, assault, n, seed=seed))
         else:  # what the first attack left stands the others, but for a few
             found.append(
                 autoattack_step(run, everything, assault, n, foreseen=foreseen, stand=1.0, seed=seed, most=most)
@@ -88,10 +89,10 @@ def budget_steps(
 
 def judging_steps(run: Run, rows: IntArray, attack: SizedAttack, networks: int) -> Step:
     """The attack that judges some networks by the same images."""
-    assault, name = attack.assault, {"pgd": "PGD", "apgd": "APGD", "autoattack": "AutoAttack"}[attack.attack]
+    assault, name = attack.assault, {"pgd": QUICK_TITLE, "apgd": "APGD", "autoattack": "AutoAttack"}[attack.attack]
     what = f"{name}, {'twice' if networks == 2 else f'{networks} times'}"
     if assault.quick:
-        return pgd_step(run, rows, assault, seed=attack.seed, times=networks, what=what)
+        return quick_step(run, rows, assault, seed=attack.seed, times=networks, what=what)
     foreseen = Foreseen(run=run, rows=rows, assault=assault)
     return autoattack_step(run, rows, assault, foreseen=foreseen, seed=attack.seed, times=networks, what=what)
 

@@ -94,9 +94,9 @@ def leaderboard(
     found = {name: entry for name, model in models.items() if (entry := _measured(model, kind)) is not None}
     norm = norm or _most(entry.norm for entry in found.values())
     size = eps if eps is not None else _most(entry.eps for entry in found.values() if entry.norm == norm)
-    data = _most(entry.data for entry in found.values())
+    data, attack = (_most(getattr(entry, what) for entry in found.values()) for what in ("data", "attack"))
     for name, entry in found.items():
-        if (why := entry.stands_apart(str(norm), size, data)) is not None:
+        if (why := entry.stands_apart(str(norm), size, data, attack)) is not None:
             unranked[name] = why
     kept = {name: entry for name, entry in found.items() if name not in unranked}
     if len(kept) < 2 or size is None:
@@ -156,7 +156,15 @@ class Measured:
         run, names = self.model.run, tuple(entry.name for entry in self.model.classes)
         return (None, None, names) if run is None else (run.data.source, run.data.fingerprint, names)
 
-    def stands_apart(self, norm: str, eps: float | None, data: Data) -> str | None:
+    @property
+    def attack(self) -> tuple[str, str] | None:
+        """Its attack, and what an interval from few attacks is about; None where there was none."""
+        check = self.model.cross_check
+        if self.kind not in ("attacked", "bounded") or check is None:
+            return None
+        return check.attack, "population" if check.few is None else check.few.target
+
+    def stands_apart(self, norm: str, eps: float | None, data: Data, attack: tuple[str, str] | None) -> str | None:
         """Why it cannot stand beside models that were measured so; None where it can."""
         if self.norm != norm:
             return f"it was measured in {views.norm_text(self.norm)}, the others in {views.norm_text(norm)}."
@@ -164,6 +172,10 @@ class Measured:
             what = "has other classes" if self.data[2] != data[2] else "was run on other data"
             name = "" if self.data[0] is None or self.data[0] == data[0] else f" ({views.printable(self.data[0])})"
             return f"it {what} than the others{name}."
+        if self.attack is not None and attack is not None and self.attack != attack:
+            if self.attack[0] != attack[0]:
+                return f"it was attacked by {self.attack[0]}, the others by {attack[0]}."
+            return f"its intervals are for --target {self.attack[1]}, those of the others for --target {attack[1]}."
         known = self._sizes()
         if eps is None or not any(abs(size - eps) <= 1e-9 * size for size in known):
             said = first_few([views.eps_text(size, norm) for size in known], 12)

@@ -31,7 +31,7 @@ from gfscore.samples import Samples
 from gfscore.scores import LocalScores
 from gfscore.words import Panel, Word
 
-TITLES = {"autoattack": "AutoAttack", "pgd": "PGD"}
+TITLES = {"autoattack": "AutoAttack", "pgd": "APGD (20 steps)"}
 FLAGS = {
     "autoattack": Flag(
         code="one_attack",
@@ -40,7 +40,8 @@ FLAGS = {
     ),
     "pgd": Flag(
         code="one_attack",
-        message="robust accuracy is what withstands PGD, which misses much that AutoAttack finds: a PASS is about PGD.",
+        message="robust accuracy is what withstands 20 steps of APGD, which misses a little of what AutoAttack "
+        "finds: a PASS is about this one.",
     ),
 }
 
@@ -57,7 +58,7 @@ class RefereeWords:
             any_case=True,
             metavar="ATTACK",
             help="Judge robust accuracy by attacks instead of radii, and attack images only until the verdict stands: "
-            "autoattack, or pgd (quick, and kinder).  [default: none, by radii]",
+            "autoattack, or pgd (20 steps of APGD: quick, and a little kinder).  [default: none, by radii]",
         ),
     ] = None
     budget: Annotated[

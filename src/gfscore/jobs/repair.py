@@ -72,7 +72,8 @@ class RepairWords:
         Word(
             any_case=True,
             help="Also attack the samples that judge, before and after, and judge by that: autoattack, apgd (two of "
-            "its four attacks, a tenth of the time) or pgd (kinder).  [default: first-order radii alone]",
+            "its four attacks, a tenth of the time) or pgd (20 steps of APGD, a little kinder).  "
+            "[default: first-order radii alone]",
         ),
     ] = None
     attacked: Annotated[

@@ -19,7 +19,7 @@ from gfscore.inputs.models.biased import biased_module
 from gfscore.inputs.preprocessing import Pixels
 from gfscore.measures.attack_remarks import encode
 from gfscore.measures.run import RowMeasure, RowsDone, Run
-from gfscore.measures.sized_attacks import STANDARD, autoattack, pgd
+from gfscore.measures.sized_attacks import QUICK, STANDARD, autoattack, quick_attack
 from gfscore.measures.targets import Targets
 
 BLOCK = 20  # samples attacked together: enough for a processor, few enough to stop soon after a verdict stands
@@ -32,7 +32,7 @@ class Assault:
 
     norm: str  # l2 or linf
     eps: float  # in [0, 1] pixels
-    quick: bool = False  # PGD instead of AutoAttack
+    quick: bool = False  # short APGD instead of AutoAttack
     parts: tuple[str, ...] = STANDARD  # of AutoAttack: fewer of its four attacks are faster, and kinder
 
     def __post_init__(self) -> None:
@@ -93,6 +93,8 @@ class Attacks(RowMeasure):
         order = hashlib.sha256(np.array(self.places, dtype="<i8").tobytes()).hexdigest()
         kind = self.assault
         noted: dict[str, Any] = {"remarks": True} if self.remarks else {}
+        if kind.quick:
+            noted["steps"] = [f"{loss} {steps}" for loss, steps in QUICK]
         if self.bias:
             noted["bias"] = list(self.bias)
         return {"attack": kind.name, "norm": kind.norm, "eps": kind.eps, "seed": self.seed, "places": order, **noted}
@@ -157,7 +159,7 @@ class Attacks(RowMeasure):
             seed, module = self._seed_of(run, rows), run.differentiable()
             module = biased_module(module, shift) if self.bias else module
             if self.assault.quick:
-                witnesses = pgd(targets, module, seed=seed)
+                witnesses = quick_attack(targets, module, seed=seed)
             else:
                 settings = {"n_classes": logits.shape[1], "seed": seed, "parts": self.assault.parts}
                 witnesses, remarks = autoattack(targets, module, run.model.layout, **settings)

@@ -4,7 +4,7 @@ from gfscore import views
 from gfscore.errors import first_few
 from gfscore.results import AttackedPart, CrossCheck, FewAttacks, Metric, Referee, RefereeSize
 
-ATTACKS = {"autoattack": "AutoAttack (standard)", "pgd": "PGD"}
+ATTACKS = {"autoattack": "AutoAttack (standard)", "pgd": "APGD (20 steps)"}
 TARGETS = {"finite": "these very images", "population": "the distribution behind the images"}
 
 
@@ -17,7 +17,7 @@ def kinder(attack: str) -> list[str]:
     """What must be said of an attack that leaves more than AutoAttack does: a sentence, or nothing."""
     if attack != "pgd":
         return []
-    return ["PGD is a first look: AutoAttack breaks some points more, and radii may be nearer to it than PGD is."]
+    return ["20 steps of APGD are a first look: AutoAttack may break a few images more."]
 
 
 def count_text(part: AttackedPart) -> str:

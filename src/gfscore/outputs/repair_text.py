@@ -28,7 +28,7 @@ MEASURES = {
     "great": "GREAT score",
     "autoattack": "accuracy under AutoAttack (standard)",
     "apgd": "accuracy under APGD (two of AutoAttack's four attacks)",
-    "pgd": "accuracy under PGD",
+    "pgd": "accuracy under APGD (20 steps)",
 }
 CHANGE = "change in points"
 SPARE = ("n", "bias")  # what a narrow terminal goes without, the least needed first

@@ -90,7 +90,7 @@ class RefereeSize(Result):
 class Referee(Result):
     """How a gate on accuracy under attack came to its verdict."""
 
-    attack: str = Field(description="autoattack (standard) or pgd")
+    attack: str = Field(description="autoattack (standard) or pgd (20 steps of APGD)")
     norm: str
     n: int = Field(ge=1, description="samples that it is about")
     attacked: int = Field(ge=0, description="attacks that the verdict took, at all sizes")

@@ -29,7 +29,7 @@ class BeforeAfter(Result):
 
     measure: str = Field(
         description="clean (accuracy), first-order or midpoint (share of radii above eps), great (score), or an "
-        "attack: autoattack, apgd (its two APGD attacks) or pgd"
+        "attack: autoattack, apgd (its two APGD attacks) or pgd (20 steps of APGD)"
     )
     n: int = Field(ge=1, description="samples")
     delta: float = Field(gt=0, lt=1, description="all intervals here hold together with probability 1 - delta")

@@ -264,7 +264,7 @@ class AttackAgreements(Result):
 class CrossCheck(Result):
     """Accuracy under an attack beside the scores that need none; by class it is ``attacked``."""
 
-    attack: str = Field(description="autoattack (standard) or pgd")
+    attack: str = Field(description="autoattack (standard) or pgd (20 steps of APGD)")
     norm: str
     eps: float
     n: int = Field(description="samples attacked, wrongly classified ones included; with a budget, without them")

@@ -9,13 +9,11 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
 
-import altair as alt
-import vl_convert
 from altair.typing import ChartType
 
 from gfscore.errors import OptionError, ResultError
@@ -25,6 +23,7 @@ from gfscore.outputs.figures.by_temperature import calibration_curve, temperatur
 from gfscore.outputs.figures.class_grids import class_heatmap
 from gfscore.outputs.figures.class_polygons import radar
 from gfscore.outputs.figures.class_rows import PICKED, class_picker, forest, side_by_side
+from gfscore.outputs.figures.conversion import javascript, to_pdf, to_png, to_svg
 from gfscore.outputs.figures.disparity import Radii, disparity_bars, lorenz, noise_floor, rdi_concentration
 from gfscore.outputs.figures.model_ranks import class_vulnerability, place_labels, reranking, robustness_disparity
 from gfscore.outputs.figures.paper_figures import for_paper, with_short_names
@@ -65,8 +64,6 @@ __all__ = [
 ]
 
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
-POINTS_PER_INCH = 72
-VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 # The browser itself refuses every request: all that the page needs is in it. Vega compiles its expressions, hence eval.
 POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
 PAGE = """\
@@ -216,11 +213,8 @@ def figure_bytes(chart: ChartType, suffix: str, *, scale: float = 2, size: float
         return html_page(chart).encode()
     spec = chart.to_json()
     if suffix == ".svg":
-        return _sized(str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)), size).encode()
-    if suffix == ".pdf":
-        return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGA_LITE, scale=size))
-    ppi = POINTS_PER_INCH
-    return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=scale * size, ppi=ppi))
+        return _sized(to_svg(spec), size).encode()
+    return to_pdf(spec, size=size) if suffix == ".pdf" else to_png(spec, scale=scale, size=size)
 
 
 def _sized(svg: str, size: float) -> str:
@@ -237,9 +231,3 @@ def html_page(chart: ChartType) -> str:
     spec = chart.to_dict()
     title = escape(spec.get("description", "gfscore"))
     return PAGE.format(policy=POLICY, title=title, library=javascript(), chart=script_json(spec))
-
-
-@cache
-def javascript() -> str:
-    """Vega, Vega-Lite and Vega-Embed in one piece, for pages that show charts: it defines ``vegaEmbed``."""
-    return str(vl_convert.javascript_bundle(vl_version=VEGA_LITE))  # type: ignore[call-arg]  # its stub has no default

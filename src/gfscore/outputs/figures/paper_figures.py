@@ -8,15 +8,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-import vl_convert
 from altair.typing import ChartType
 
 from gfscore.outputs.escaping import cut_middle
+from gfscore.outputs.figures.conversion import POINTS_PER_INCH, to_svg
 from gfscore.outputs.figures.style import CHARACTER, TEXT_SIZE, Look, drawn_as
 from gfscore.results import Audit, ModelAudit
 
 COLUMN, PAGE = 3.25, 6.75  # inches
-POINTS_PER_INCH = 72
 FONT = "Liberation Serif, Times New Roman, Times, serif"
 COLUMN_NAME, PAGE_NAME = 28, 40  # characters of a model's name
 TEXT_POINTS = 8.0  # of the letters of a figure, at least where there is room
@@ -78,5 +77,5 @@ def for_paper(draw: Callable[[], ChartType], *, inches: float = COLUMN, font: st
 
 def width_of(chart: ChartType) -> float:
     """How many pixels a chart takes across, with all that stands around it."""
-    found = WIDTH.search(str(vl_convert.vegalite_to_svg(chart.to_json())))
+    found = WIDTH.search(to_svg(chart.to_json()))
     return 1.0 if found is None else float(found[1])
