@@ -70,7 +70,7 @@ def test_commands_write_their_pictures(source, sources, tmp_path, monkeypatch):
 
 def test_the_curve_that_figures_md_shows_is_what_a_terminal_gets(zoo):
     text = (draw_figures.FOLDER.parents[1] / "figures.md").read_text(encoding="utf-8")
-    shown = re.search(r"^```text\n(━━.*?)^```", text, re.MULTILINE | re.DOTALL)[1]
+    shown = re.search(r"^```text\n(──.*?)^```", text, re.MULTILINE | re.DOTALL)[1]
     stream = io.StringIO()
     screen = Screen(file=stream, force_terminal=True, width=80, color_system=None, markup=False, highlight=False)
     for line in curve_plot(zoo["trades on zoo:digits"], screen):

@@ -40,8 +40,8 @@ def test_the_shares_of_the_headline_stand_in_the_legend():
     made, model = console(80), AUDIT.models[0]
     rung = model.robustness.headline
     first, second = drawn(made, *curve_plot(model, made)).splitlines()[:2]
-    assert first == f"━━ all samples, at 2/255: {100 * rung.value:.1f} %"
-    assert second == f"┅┅ worst class at each eps, at 2/255: {rung.worst}, {100 * rung.lowest.value:.1f} %"
+    assert first == f"── all samples, at 2/255: {100 * rung.value:.1f} %"
+    assert second == f"╌╌ worst class at each eps, at 2/255: {rung.worst}, {100 * rung.lowest.value:.1f} %"
 
 
 def test_letters_stand_at_the_height_of_their_share():

@@ -21,7 +21,7 @@ PARTS = 16  # characters of a row
 BRAILLE, DOTS = 0x2800, ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # in a cell, from the top left
 ACROSS, DOWN = 2, 4  # dots of a cell
 BLOCKS, DIGITS = "▁▂▃▄▅▆▇█", "0123456789"
-NEEDED = "⠿▁█●━┅│└─"  # what the drawings are made of
+NEEDED = "⠿▁█●╌│└─"  # what the drawings are made of
 LOOKS = ("blue", "red")  # all samples, and the worst class
 Curve = Sequence[tuple[float, float]]  # eps, and the share there
 
@@ -143,7 +143,7 @@ def _signs(curve: Curve, most: float, signs: str) -> str:
 
 def _legend(model: ModelAudit, found: Robustness, *, rich: bool) -> list[Text]:
     """What each line is, with its share at the eps of the headline."""
-    whole, worst = ("━━", "┅┅") if rich else ("*", "o")
+    whole, worst = ("──", "╌╌") if rich else ("*", "o")
     rung, eps = found.headline, robust_words.eps_text(found)
     return [
         Text.assemble((whole, LOOKS[0]), f" {robust_words.WHOLE}, at {eps}: {views.percent(rung.value)}"),
