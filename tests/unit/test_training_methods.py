@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -120,7 +121,6 @@ def test_frl_raises_multipliers_by_its_rule(drawn):
                 own[name][k] = max(0.0, own[name][k] + step * (error[k] - sum(error) / K - 0.07))
             if sum(own[name]) > 0.5:
                 own[name] = own[name] * 0.5 / sum(own[name])
-    assert own["margin"].sum() == pytest.approx(0.5)  # what multipliers may sum to is reached
     terms, u = strategy.terms(batch), 1 / K
     for i, label in enumerate(batch.labels):
         for name, weights in (("clean", terms.clean), ("boundary", terms.boundary)):
@@ -128,6 +128,17 @@ def test_frl_raises_multipliers_by_its_rule(drawn):
             assert weights[i] == pytest.approx(K * (u + lam[label] - u * sum(lam)))
     assert strategy.radius == pytest.approx([min(max(math.exp(2 * each), 0.98), 3) for each in own["margin"]])
     assert strategy.beta.tolist() == [1.5] * K
+
+
+def test_frl_bounds_what_multipliers_sum_to(drawn):
+    held = replace(drawn[1], boundary_error=np.array([0.9, 0.0, 0.0, 0.8, 0.0]))
+    strategy = STRATEGIES["frl"](K)
+    for _ in range(60):
+        strategy.after_epoch(held, held)
+    found = strategy.state["boundary"]
+    assert found.sum() == pytest.approx(0.5)
+    assert found[0] > found[3] > 0
+    assert strategy.weights("boundary") == pytest.approx(1 + K * found - 0.5)
 
 
 def test_cfa_follows_the_robust_accuracy_of_training(drawn):
