@@ -24,10 +24,11 @@ from gfscore.results import Audit
 from many_models import many_models, with_attack
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "figures"
+ATTACKED = 100  # images
 MADE = "random numbers, no networks"
 SOURCES = {
     "zoo": "the eight networks of the zoo on their test images",
-    "attacked": "one of them after AutoAttack on 300 images",
+    "attacked": f"one of them after `gfscore check --autoattack --quick --budget {ATTACKED}`, which attacks by PGD",
     "cifar10": "17 networks, the numbers published with the GF-Score paper",
     "imagenet": "5 networks on 1,000 classes, the numbers published with the GF-Score paper",
     "made": f"5 models on 1,000 classes: {MADE}",
@@ -76,7 +77,7 @@ PICTURES = (
     ),
     Picture("reranking", "cifar10", "reranking(cifar10)", "Places of 17 models by score and by FP-GREAT"),
     Picture("reranking-1000", "imagenet", "reranking(imagenet)", "Places of 5 models by score and by FP-GREAT"),
-    Picture("lorenz-10", "cifar10", "lorenz(cifar10)", "Lorenz curves over ten classes near the diagonal"),
+    Picture("lorenz-10", "cifar10", "lorenz(cifar10)", "Lorenz curves over ten classes below the diagonal"),
     Picture("lorenz", "imagenet", "lorenz(imagenet)", "Lorenz curves over 1,000 classes far below the diagonal"),
     Picture("noise", "zoo", "noise_floor(zoo)", "RDI and NRGC beside grey bars of what chance gives"),
     Picture("noise-1000", "made", "noise_floor(made)", "RDI and NRGC of five models beside what chance gives"),
@@ -151,23 +152,27 @@ and commands a folder with an `audit.json`, such as `imagenet.save("imagenet/aud
 
 
 @cache
-def sources() -> dict[str, Audit]:
-    """The results that the pictures are drawn from."""
-    with tempfile.TemporaryDirectory() as store:
-        zoo = audit_zoo([TEST], RunOptions(store=Path(store)))
-    attacked = gfscore.check("zoo:trades", "zoo:digits", autoattack=True, norm="l2", eps=0.5, budget=300)
-    many = many_models(5, 1000, 5)
-    models = tuple(map(with_attack, many.models))
-    made = many.model_copy(update={"models": models, "calibration": calibrated(1000).calibration})
-    published = {name: published_audit(name) for name in ("cifar10", "imagenet")}
-    return {"zoo": zoo, "attacked": attacked, "made": made, **published}
+def source(name: str) -> Audit:
+    """The result that pictures are drawn from, by its name."""
+    if name == "zoo":
+        with tempfile.TemporaryDirectory() as store:
+            return audit_zoo([TEST], RunOptions(store=Path(store)))
+    if name == "attacked":
+        return gfscore.check(
+            "zoo:trades", "zoo:digits", autoattack=True, quick=True, norm="l2", eps=0.5, budget=ATTACKED
+        )
+    if name == "made":
+        many = many_models(5, 1000, 8, weakest=2.5, permutations=99)
+        models = tuple(map(with_attack, many.models))
+        return many.model_copy(update={"models": models, "calibration": calibrated(1000).calibration})
+    return published_audit(name)
 
 
 def calibrated(k: int) -> Audit:
     """An audit of random logits with a calibration."""
     rng, labels = np.random.default_rng(3), np.repeat(np.arange(k), 5)
     strength = rng.uniform(0.5, 6, k)[labels, None] * np.eye(k)[labels]
-    return gfscore.audit((rng.normal(0, 1, (len(labels), k)) + strength, labels), calibrate="classes")
+    return gfscore.audit(rng.normal(0, 1, (len(labels), k)) + strength, labels, calibrate="classes")
 
 
 def shrink(path: Path) -> None:
@@ -180,7 +185,7 @@ def main(names: list[str]) -> None:
     wanted = [picture for picture in PICTURES if not names or picture.stem in names]
     for picture in wanted:
         path = FOLDER / f"{picture.stem}.png"
-        save(draw(picture.line, sources()), path, scale=1.5)
+        save(draw(picture.line, {picture.source: source(picture.source)}), path, scale=1.5)
         shrink(path)
     total = sum(path.stat().st_size for path in FOLDER.glob("*.png"))
     print(f"{len(wanted)} figures in {FOLDER.name}/, {total / 1e6:.2f} MB with the others")

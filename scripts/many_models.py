@@ -21,16 +21,21 @@ def class_names(k: int) -> list[str]:
 
 
 @cache
-def many_models(m: int, k: int, per_class: int = 30, *, robust: bool = True) -> Audit:
-    """``m`` models on ``k`` classes; more than three are copies with other robust accuracies."""
+def many_models(
+    m: int, k: int, per_class: int = 30, *, robust: bool = True, weakest: float = 0.5, permutations: int = 20
+) -> Audit:
+    """``m`` models on ``k`` classes; more than three are copies with other robust accuracies.
+
+    Logits of the true class are larger than the others by ``weakest`` to 6 on average, by class.
+    """
     samples = {}
     for place in range(min(m, 3)):
         rng, labels = np.random.default_rng(place), np.repeat(np.arange(k), per_class)
-        strength = rng.uniform(0.5, 6, k)[labels, None] * np.eye(k)[labels]
+        strength = rng.uniform(weakest, 6, k)[labels, None] * np.eye(k)[labels]
         samples[f"net {place}"] = Samples.of(
             rng.normal(0, 1, (len(labels), k)) + strength, labels, class_names=class_names(k)
         )
-    made = audit_models(samples, Options(permutations=20))
+    made = audit_models(samples, Options(permutations=permutations))
     models = [
         made.models[place % len(made.models)].model_copy(update={"name": f"a network of some length, {place}"})
         for place in range(m)

@@ -8,7 +8,6 @@ would count otherwise.
 """
 
 import argparse
-import hashlib
 import json
 import os
 import time
@@ -19,10 +18,8 @@ import numpy as np
 
 import gfscore
 import gfscore.jobs.repair as repair_job
-from gfscore.attacks.under_attack import SizedAttack
 from gfscore.jobs.repair_parts import RepairPart
 from gfscore.jobs.repair_steps import Bargain, Outcome, _attacked_places
-from gfscore.measures import Run
 from gfscore.results import BeforeAfter, Repair
 
 REALDATA = Path(os.environ.get("GFSCORE_REALDATA", Path(__file__).parents[2] / "shared" / "realdata"))
@@ -30,7 +27,6 @@ NETWORKS = ("cifar_cnn_a_adv", "cifar_cnn_a_mix", "cifar_conv_small_pgd", "cifar
 PER_CLASS = 1000  # images: half of them choose, half judge
 BOUNDS = {"keep_mean": 0.02, "max_loss": 0.05}  # the defaults
 EPS = 2 / 255
-AT_ONCE = 200  # images that are attacked before what was found is kept
 
 
 def words_of(realdata: Path, network: str) -> dict:
@@ -39,27 +35,6 @@ def words_of(realdata: Path, network: str) -> dict:
     entry = next(each for each in manifest if Path(each["file"]).stem == network)
     norm = {name: ",".join(map(str, entry[name])) for name in ("mean", "std")}
     return {"model": str(realdata / entry["file"]), "data": str(realdata / entry["data"]), **norm}
-
-
-def keep_attacks(cache: Path) -> None:
-    """Let what attacks found before be read from the cache: of each image, by the network, the bias and the attack.
-
-    Images are attacked some at a time, in an order without regard to their class, and kept as they come: a run that is
-    stopped goes on where it was, and a larger one goes on from a smaller one.
-    """
-    attack = SizedAttack.stand
-
-    def stand(self: SizedAttack, run: Run, rows: np.ndarray, bias: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
-        told = repr((self, run.parts(), bias.tolist()))
-        path = cache / f"{hashlib.sha256(told.encode()).hexdigest()[:20]}.npz"
-        known = dict(zip(*np.load(path).values(), strict=True)) if path.exists() else {}
-        left = np.random.default_rng(0).permutation([row for row in rows if row not in known])
-        for some in np.array_split(left, -(-len(left) // AT_ONCE)) if len(left) else []:
-            known |= dict(zip(some.tolist(), attack(self, run, some, bias)[0], strict=True))
-            np.savez(path, rows=list(known), standing=list(known.values()))
-        return np.array([known[row] for row in rows]), ()
-
-    SizedAttack.stand = stand
 
 
 def repaired(realdata: Path, cache: Path, network: str, attack: str, per_class: int, attacked: int | None) -> Repair:
@@ -172,7 +147,6 @@ def main() -> None:
     parser.add_argument("--times", action="store_true", help="print processor times instead")
     said = parser.parse_args()
     said.cache.mkdir(parents=True, exist_ok=True)
-    keep_attacks(said.cache)
     if said.times:
         print("| network | audit, s | repair, s | ratio |\n|---|---|---|---|")
         for network in said.only:

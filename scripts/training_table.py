@@ -1,10 +1,10 @@
 """Print the tables of docs/training.md: every training method and the bias under one protocol, judged on other images.
 
-    python scripts/training_table.py digits [--seeds 1] [--folder FOLDER]
+    python scripts/training_table.py digits [--seeds 3] [--folder FOLDER]
     python scripts/training_table.py cifar [--seeds 3] [--realdata FOLDER] [--folder FOLDER] [--only METHOD ...]
 
 What was trained and measured before is read from the store in the folder, and finished rows from a file there, so that
-the script can be stopped and called again. Times are those of the processor, as other work would count otherwise.
+the script can be stopped and called again.
 """
 
 import argparse
@@ -178,11 +178,6 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f}"
 
 
-def between(interval: list[float]) -> str:
-    """An interval in percent, rounded outward."""
-    return f"[{np.floor(100 * interval[0]):.0f}, {np.ceil(100 * interval[1]):.0f}]"
-
-
 def spread(values: list[float]) -> str:
     """Mean of the seeds, and the lowest and highest where there are several."""
     mean = percent(float(np.mean(values)))
@@ -190,28 +185,24 @@ def spread(values: list[float]) -> str:
 
 
 def print_table(what: str, rows: dict[str, list[dict]]) -> None:
-    """The table in Markdown."""
-    weak = "| planted class, % | change, points | shown " if what == "digits" else ""
-    print(f"| method {weak}| worst class, % | mean, % | clean mean, % | worst shown to gain | s |")
-    print(f"|---{'|---|---|---' if weak else ''}|---|---|---|---|--:|")
+    """The table in Markdown; it follows the planted class, or the one that is weakest on the images that select."""
+    print(f"| method | {'planted' if what == 'digits' else 'weakest'} class, % | its change, points | shown "
+          "| worst class, % | mean, % | clean mean, % | worst shown to gain |")  # fmt: skip
+    print("|---|---|---|---|---|---|---|---|")
     for method, found in rows.items():
         told = [row for row in found if "worst" in row]
         if not told:
             print(f"| {method} | {found[0].get('reason', '')} |")
             continue
-        cells = [method]
-        if weak:
-            ends = [[row["weak"][place] for row in told] for place in range(4)]
-            shown = sum(row["weak"][2] > 0 for row in told)
-            intervals = "; ".join(f"[{percent(row['weak'][2])}, {percent(row['weak'][3])}]" for row in told)
-            cells += [f"{spread(ends[0])} → {spread(ends[1])}", intervals, f"{shown} of {len(told)}"]
-        for name in ("worst", "mean", "clean"):
-            ends = [spread([row[name][place] for row in told]) for place in (0, 1)]
-            if name == "worst" and len(told) == 1:
-                ends = [f"{end} {between(told[0]['worst_interval'][place])}" for place, end in enumerate(ends)]
-            cells.append(" → ".join(ends))
+        ends = [[row["weak"][place] for row in told] for place in range(4)]
+        shown = sum(row["weak"][2] > 0 for row in told)
+        intervals = "; ".join(f"[{percent(row['weak'][2])}, {percent(row['weak'][3])}]" for row in told)
+        cells = [method, f"{spread(ends[0])} → {spread(ends[1])}", intervals, f"{shown} of {len(told)}"]
+        cells += [
+            " → ".join(percent(float(np.mean([row[name][place] for row in told]))) for place in (0, 1))
+            for name in ("worst", "mean", "clean")
+        ]
         cells.append(f"{sum(row['gained'] for row in found)} of {len(found)}")
-        cells.append(f"{np.mean([row['seconds'] for row in found]):.0f}")
         print(f"| {' | '.join(cells)} |")
 
 
@@ -225,7 +216,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=["at", *FAIR, "trades", "bias", "at+bias", "faal+bias"])
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
-    seeds = asked.seeds or (1 if asked.what == "digits" else 3)
+    seeds = asked.seeds or 3
     print_table(asked.what, collect(asked.what, asked.only, seeds, asked.folder.resolve(), asked.realdata))
 
 

@@ -145,7 +145,7 @@ if __name__ == "__main__":
     parser.add_argument("wheel", type=Path)
     parser.add_argument("settings", nargs="*", default=[*WHOLE, *TRIES])
     parser.add_argument("--python", default=sys.executable)
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     print("| Python | installed | result |\n|---|---|---|", flush=True)
     failures = [name for name in given.settings if not try_out(given.python, given.wheel.resolve(), name)]
     sys.exit(bool(failures))

@@ -178,7 +178,7 @@ class Samples:
         return self.groups.codes, len(self.groups.names)
 
 
-def _refuse_other_rows(logits: ArrayLike, labels: ArrayLike) -> None:
+def refuse_other_rows(logits: ArrayLike, labels: ArrayLike) -> None:
     """Refuse a data frame and a series whose indices differ: by place, labels would go to other rows than by name."""
     indices: list[Any] = [getattr(part, "index", None) for part in (logits, labels)]
     if all(hasattr(index, "equals") for index in indices) and not indices[0].equals(indices[1]):
@@ -189,7 +189,7 @@ def _refuse_other_rows(logits: ArrayLike, labels: ArrayLike) -> None:
 
 
 def _checked_logits(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
-    _refuse_other_rows(logits, labels)
+    refuse_other_rows(logits, labels)
     values = as_array(logits, "logits")
     if values.ndim != 2:
         raise SamplesError(f"logits have shape {values.shape}; they must be (samples, classes). Reshape them.")

@@ -12,6 +12,7 @@ import pytest
 # without one, how many there were.
 AT_AN_IMPORT = """
 import os, signal, sys, atexit
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background of a shell would ignore it
 seen, wanted = [], int(os.environ["STRIKE_AT"])
 def watch(event, arguments):
     if event == "import" and signal.getsignal(signal.SIGINT) is not signal.default_int_handler:

@@ -12,6 +12,7 @@ import gfscore
 from gfscore import zoo
 from gfscore.cli.main import run
 from gfscore.errors import OptionError
+from gfscore.measures import Attacks
 from gfscore.results import Repair
 
 needs_attacks = pytest.mark.skipif(
@@ -181,6 +182,34 @@ def test_an_attack_judges_the_same_images_before_and_after(tmp_path):
     assert found.judged_on == "pgd"
     assert (found.decisive.n, found.judged[1].n) == (200, 500)
     assert found.decisive.before == pytest.approx(found.judged[1].before, abs=0.06)  # radii predict the attack
+
+
+@needs_attacks
+def test_attacks_that_judge_are_kept_and_a_stopped_run_goes_on(tmp_path, monkeypatch):
+    """Before and after take two blocks each; the run is stopped in the third, and the next does the last two alone."""
+    words = {"n_per_class": 40, "norm": "l2", "eps": 0.5, "max_loss": 0.4, "keep_mean": 0.2, "delta": 0.5}
+    words |= {"attack": "pgd", "attacked": 8}
+    attack, met = Attacks._withstood, []
+
+    def stopped(self, run, rows):
+        met.append((self.bias, tuple(rows.tolist())))
+        if len(met) == most:
+            raise KeyboardInterrupt
+        return attack(self, run, rows)
+
+    most = None
+    monkeypatch.setattr(Attacks, "_withstood", stopped)
+    whole = gfscore.repair("zoo:trades", "generator:zoo", store=tmp_path / "whole", **words)
+    all_blocks, most = met.copy(), 3
+    assert [bool(bias) for bias, _ in all_blocks] == [False, False, True, True]
+    met.clear()
+    with pytest.raises(KeyboardInterrupt):
+        gfscore.repair("zoo:trades", "generator:zoo", store=tmp_path / "stopped", **words)
+    assert met == all_blocks[:3]
+    met.clear()
+    again = gfscore.repair("zoo:trades", "generator:zoo", store=tmp_path / "stopped", **words)
+    assert met == all_blocks[2:]
+    assert again.model_copy(update={"provenance": None}) == whole.model_copy(update={"provenance": None})
 
 
 def test_a_module_and_a_classifier_in_memory(tmp_path):

@@ -19,6 +19,7 @@ import pytest
 
 import gfscore
 from gfscore import views
+from gfscore.assemble import at_eps
 from gfscore.cli.main import run
 from gfscore.dashboard import serving
 from gfscore.dashboard.background import Watched, Work
@@ -32,12 +33,14 @@ from gfscore.dashboard.zoo_radii import ZooRadii
 from gfscore.errors import FileError
 from gfscore.jobs.audit import verdicts
 from gfscore.jobs.certify import certify_given, certify_lipschitz
+from gfscore.jobs.compare import compare_audits
 from gfscore.jobs.stages import audit_scores, band_of, score_samples
 from gfscore.outputs import robust_words
 from gfscore.outputs.escaping import JOINER, plain_text
 from gfscore.outputs.figures.compared_models import curve_notes
 from gfscore.outputs.figures.eps_views import curves_at_eps
 from gfscore.samples import Samples
+from many_models import EPS, many_models
 
 streamlit = pytest.importorskip("streamlit")
 testing = pytest.importorskip("streamlit.testing.v1")
@@ -321,6 +324,52 @@ def test_models_are_compared_side_by_side(tmp_path):
     assert not app.exception
 
 
+def test_pictures_that_compare_say_whom_they_leave_out_and_tables_what_they_are_about(logits_file, tmp_path):
+    many_models(2, 10).save(tmp_path / "audit.json")
+    app = opened(tmp_path / "audit.json", logits_file)
+    app.session_state["tab"] = "Compare models"
+    app.run()
+    texts = [text.value for text in app.text]
+    assert "Not in the picture above: net, as their robust accuracy is not known." in texts
+    found = compare_audits(*many_models(2, 10).models)
+    titles = [text.replace("\\", "") for text in app.markdown.values]
+    assert titles[-2:] == ["**Robust accuracy at eps = 2/255, in percent**", "**Mean GREAT score**"]
+    robust, scores = (table.value for table in list(app.dataframe)[1:3])
+    assert list(robust["verdict"]) == [entry.verdict for entry in found.robustness[0].classes]
+    assert list(robust["to"]) == [100 * entry.new for entry in found.robustness[0].classes]
+    assert list(scores["to"]) == [entry.new for entry in found.classes]
+    slider(app, "Size of the attack, eps (Linf)").set_value(EPS[0]).run()
+    assert "**Robust accuracy at eps = 0.5/255, in percent**" in [
+        text.replace("\\", "") for text in app.markdown.values
+    ]
+    assert not app.exception
+
+
+def test_robust_accuracies_against_different_attacks_are_not_set_side_by_side(tmp_path):
+    same = many_models(2, 10).models
+    smaller = at_eps(same[1].model_copy(update={"name": "smaller"}), EPS[0])
+    found = same[0].robustness.model_copy(update={"norm": "l2"})
+    other = same[0].model_copy(update={"name": "other", "robustness": found})
+    strange = many_models(1, 12).models[0].model_copy(update={"name": "strange"})
+    audit = many_models(2, 10).model_copy(update={"models": (*same, smaller, other, strange)})
+    audit.save(tmp_path / "audit.json")
+    app = opened(tmp_path)
+    app.session_state["tab"] = "Compare models"
+    app.run()
+    texts = "\n".join(text.value for text in app.text)
+    assert "in this table are not comparable, as the attacks differ: a network of some length, 0" in texts
+    assert "; smaller at 0.5/255 (Linf)" in texts
+    assert "Not in the picture above: other, as their radii are of another norm or kind." in texts
+    assert "Not in the picture above: smaller, as they were audited at another size of the attack" in texts
+    assert f"Not in the picture above: strange, as they have no classes of {same[0].name}." in texts
+    app.multiselect[0].set_value([key for key in app.multiselect[0].value if key[-1] in "012"]).run()
+    slider(app, "Size of the attack, eps (Linf)").set_value(EPS[2]).run()
+    texts = "\n".join(text.value for text in app.text)
+    assert "not comparable" not in texts
+    assert "Not in the picture" not in texts
+    assert not app.exception
+
+
 def test_a_stored_audit_follows_what_it_can_and_says_what_not(logits_file, tmp_path):
     samples = gfscore.read_samples(logits_file)
     gfscore.audit_models({"net": samples}).save(tmp_path / "runs" / "a" / "audit.json")
@@ -344,6 +393,7 @@ def test_nothing_is_judged_before_a_threshold_is_chosen(logits_file):
     app = opened(logits_file)
     assert not any(word in sentences(app) for word in ("PASS", "FAIL", "UNDECIDED"))
     assert any(text.value.startswith("No verdict yet: move the threshold") for text in app.text)
+    assert any(text.value.startswith("This result has no robust accuracy, which takes the model.") for text in app.text)
     assert not any("verdict" in table.value for table in app.dataframe)
     slider(app, "Threshold τ").set_value(0.01).run()
     assert "**PASS**" in sentences(app)
@@ -549,6 +599,8 @@ def test_a_repair_is_slid_along_and_its_bias_downloaded(tmp_path):
     app.button[0].click().run()
     next(iter(app.session_state["repairs"].values())).thread.join(120)
     app.run()
+    assert sentences(app).count("Logits show no slopes") == 1  # said once, not by the result again
+    assert "logits show no slopes" not in sentences(app)
     found = next(iter(app.session_state["repairs"].values())).result()
     points = sorted({*found.frontier, found.chosen}, key=lambda point: (-point.mean, point.worst))
     for place in (0, len(points) - 1):

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from many_models import ASKED, EPS, many_models
 from test_dashboard import npz, opened, samples_of, slider
 from test_dashboard_browser import served_process, settled, started, upload
 
 from gfscore.dashboard.controls import TEMPERATURES
+from many_models import ASKED, EPS, many_models
 
 SIZES = [(10_000, 10, 0.5), (50_000, 1000, 1.5)]
 MOVES = [

@@ -3,6 +3,8 @@
 import io
 import json
 import re
+import subprocess
+import sys
 from itertools import pairwise
 
 import altair as alt
@@ -548,3 +550,18 @@ def test_unknown_figures_are_named(results, tmp_path, capsys):
     assert capsys.readouterr().err.startswith(
         "gfscore: there is no figure 'pie'. Choose from: robustness, robustness-models, forest, heatmap,"
     )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows limits no addresses")
+def test_where_addresses_are_limited_a_chart_is_one_line(tmp_path):
+    """The engine that draws would end the process with a stack of its own, and 133."""
+    np.savez(tmp_path / "m.npz", logits=[[3.0, 1.0], [0.0, 1.0]] * 9, labels=[0, 1] * 9)
+    code = (
+        "import resource; from gfscore.cli.main import run\n"
+        "assert run(['audit', 'm.npz', '--out', '.', '--quiet']) == 0\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (1 << 34, 1 << 34))\n"
+        "raise SystemExit(run(['figures', 'audit.json', '--out', '.', '--only', 'forest']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (4, 1), done.stderr
+    assert "charts cannot be drawn: the engine that draws reserves some 86 GB of addresses" in done.stderr

@@ -1,5 +1,6 @@
 """The gallery: every kind of figure, of few classes and of 1,000, by lines and commands that do what they show."""
 
+import io
 import re
 
 import pytest
@@ -7,7 +8,9 @@ from made_results import complete
 
 import draw_figures
 from gfscore.cli.main import run
+from gfscore.cli.screens import Screen
 from gfscore.outputs.figures import FIGURES
+from gfscore.outputs.terminal_curves import curve_plot
 from many_models import many_models
 
 KINDS = tuple(FIGURES)
@@ -20,7 +23,8 @@ def sources(results):
     robust = [model for model in results["zoo"].models if model.robustness is not None]
     named = [model.model_copy(update={"name": model.name.partition(" on ")[0]}) for model in robust]
     wanted = tuple(model for model in named if model.name in ("standard", "trades"))
-    few["zoo"] = few["attacked"] = complete(results["zoo"].model_copy(update={"models": wanted}))
+    few["zoo"] = complete(results["zoo"].model_copy(update={"models": wanted}))
+    few["attacked"] = few["zoo"].model_copy(update={"models": few["zoo"].models[:1]})
     return few | {"made": complete(many_models(2, 1000, 2))}
 
 
@@ -62,3 +66,13 @@ def test_commands_write_their_pictures(source, sources, tmp_path, monkeypatch):
             assert words[0] == "gfscore"
             assert run([*words[1:], "--format", "svg", "--quiet", "--out", picture.stem]) == 0
             assert any(path.name.startswith(picture.kind) for path in (tmp_path / picture.stem).iterdir())
+
+
+def test_the_curve_that_figures_md_shows_is_what_a_terminal_gets(zoo):
+    text = (draw_figures.FOLDER.parents[1] / "figures.md").read_text(encoding="utf-8")
+    shown = re.search(r"^```text\n(━━.*?)^```", text, re.MULTILINE | re.DOTALL)[1]
+    stream = io.StringIO()
+    screen = Screen(file=stream, force_terminal=True, width=80, color_system=None, markup=False, highlight=False)
+    for line in curve_plot(zoo["trades on zoo:digits"], screen):
+        screen.print(line)
+    assert [line.rstrip() for line in stream.getvalue().splitlines()] == shown.splitlines()

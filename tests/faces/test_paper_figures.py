@@ -11,7 +11,7 @@ from made_results import complete
 import gfscore
 from gfscore.jobs.plan import audit_radii
 from gfscore.outputs.figures import FIGURES, figure_bytes
-from gfscore.outputs.figures.paper_figures import COLUMN, PAGE, POINTS_PER_INCH, for_paper
+from gfscore.outputs.figures.paper_figures import COLUMN, PAGE, POINTS_PER_INCH, for_paper, with_short_names
 from gfscore.outputs.figures.rank_lines import rank_lines
 from gfscore.outputs.figures.repair_figures import repair_arrows, repair_frontier, training_curves
 from many_models import many_models
@@ -119,3 +119,17 @@ def test_pictures_of_a_repair_can_be_read(width):
     trained = result.model_copy(update={"training": training, "method": "faal"})
     for draw in (partial(repair_frontier, result), partial(repair_arrows, result), partial(training_curves, trained)):
         expect_readable(draw, WIDTHS[width])
+
+
+def test_long_names_of_models_are_shortened_and_still_told_apart():
+    which = ("first", "other", "third")
+    names = ["resnet", *(f"resnet-50-imagenet-{word}-of-the-whole-team-seed-1" for word in which)]
+    pairs = zip(many_models(4, 2).models, names, strict=True)
+    models = [each.model_copy(update={"name": name}) for each, name in pairs]
+    audit = many_models(4, 2).model_copy(update={"models": tuple(models)})
+    column = [model.name for model in with_short_names(audit, COLUMN).models]
+    assert column == ["resnet", *(f"resnet-50-ima…le-team-seed-1{dash}" for dash in ("", "′", "′′"))]
+    page = [model.name for model in with_short_names(audit, PAGE).models]
+    assert len(set(page)) == 4
+    assert max(map(len, page)) <= 40 + 2
+    assert with_short_names(models[1], COLUMN).name == column[1]

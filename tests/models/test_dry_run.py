@@ -5,6 +5,7 @@ import os
 import re
 import time
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,13 +16,13 @@ from gfscore.cli.main import run as command
 from gfscore.engines.local import measured, summed
 from gfscore.errors import OptionError
 from gfscore.inputs.models import CallableModel
-from gfscore.jobs import attack_trials, trials
+from gfscore.jobs import attack_steps, attack_trials, trials
 from gfscore.jobs.calling import SILENT, Planned
 from gfscore.jobs.dry_run import plan_run
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.steps import logits_step, radius_sums_step, score_steps, votes_step
 from gfscore.jobs.trials import Stopwatch, Tried
-from gfscore.measures import Logits, RadiusSums, Run, Votes
+from gfscore.measures import Assault, Logits, RadiusSums, Run, Votes
 from gfscore.results import DryRun
 from gfscore.scores import FirstOrder, Noise
 from gfscore.storage.store import Store
@@ -278,6 +279,81 @@ def test_a_model_in_memory_is_planned(tmp_path):
     assert plan.value.found.models[0].n == 60
     with pytest.raises(OptionError, match="there is none here"):
         plan_run("audit", None, None, RunOptions(dry_run=True), SILENT, lambda run: [])
+
+
+SIZE = Assault(norm="linf", eps=2 / 255)
+
+
+def foreseen(**changed):
+    """What a trial of radii would have said."""
+    usual = {"correct": 100, "standing": 0.4, "likely": 0.7, "is_known": True, "at_once": 8}
+    return SimpleNamespace(**{**usual, "rows": np.arange(100), "assault": SIZE, **changed})
+
+
+def test_what_the_first_attack_breaks_the_others_do_not_see(tmp_path):
+    """Of 100 right images 40 stand: all meet the first of four attacks, these the others; at most all meet all."""
+    run, assault, rows = fake_run(tmp_path), SIZE, np.arange(120)
+    k = run.check().n_classes
+    once, others = np.array(attack_trials.part_passes("apgd-ce", k)), np.array(attack_trials.autoattack_passes(k))
+    others -= once
+    found = attack_trials.autoattack_step(run, rows, assault, foreseen=foreseen()).amount(Tried())
+    assert found.are == "estimated"
+    assert (found.work, found.forward, found.backward) == (100, *(100 * once + 40 * others))
+    assert found.most == tuple(100 * (once + others))
+    twice = attack_trials.autoattack_step(run, rows, assault, foreseen=foreseen(), times=2).amount(Tried())
+    assert (twice.forward, twice.backward) == (2 * found.forward, 2 * found.backward)
+    all_stand = attack_trials.autoattack_step(run, rows, assault, foreseen=foreseen(standing=1.0)).amount(Tried())
+    assert all_stand.most is None  # it is what is estimated
+
+
+def test_a_budget_comes_after_what_falls_beforehand(tmp_path, monkeypatch):
+    monkeypatch.setattr(attack_steps, "Foreseen", lambda **_about: foreseen())
+    run, assault = fake_run(tmp_path), SIZE
+    monkeypatch.setattr(attack_trials, "known_correct", lambda _run: None)
+    monkeypatch.setattr("gfscore.jobs.attack_steps.first_attack_step", _first)
+    for budget, attacked in ((30, 20), (500, 40), (None, 40), (7, 7)):  # whole blocks of 20, and of 7; what stands
+        steps = attack_steps.budget_steps(run, [assault], budget, 0, covered=True)
+        assert [step.what for step in steps] == ["first attack", "AutoAttack"]
+        amount = steps[1].amount(Tried())
+        assert (steps[1].images, steps[1].stored, amount.work) == (attacked, 0, attacked)
+        assert amount.forward == attacked * attack_trials.autoattack_passes(run.check().n_classes)[0]
+    quick = Assault(norm="linf", eps=2 / 255, quick=True)
+    assert [step.what for step in attack_steps.budget_steps(run, [quick], 30, 0, covered=True)] == ["PGD"]
+
+
+def _first(run, seen, *, seed):
+    """The step of the first attack, on what is likely to fall."""
+    step = attack_trials.first_attack_step(run, seen, seed=seed)
+    amount = step.amount(Tried())
+    assert (step.images, amount.work) == (70, 70)
+    assert amount.backward == 70 * (attack_trials.APGD_STEPS + 1)
+    return step
+
+
+@pytest.mark.long
+@attacks
+@with_gradients
+@pytest.mark.parametrize("words", [{"samples": 6, "n_per_class": 6}, {"budget": 20, "n_per_class": 6}])
+def test_a_plan_of_attacks_agrees_with_the_run(realdata, tmp_path, words, monkeypatch):
+    """AutoAttack on a robust network: what falls early is foreseen. In processor time, as others use the machine."""
+    monkeypatch.undo()
+    monkeypatch.setattr(trials, "SECONDS", trials.SECONDS * max(1.0, os.getloadavg()[0]))
+    what = {
+        "model": str(realdata / "models" / "cifar_cnn_a_adv.onnx"),
+        "data": str(realdata / "cifar10_test.npz"),
+        "mean": "0.4914,0.4822,0.4465",
+        "std": "0.247,0.2435,0.2616",
+        "autoattack": True,
+        "eps": 2 / 255,
+        "threads": 1,
+        "permutations": 0,
+        **words,
+    }
+    gfscore.check(**{**what, "n_per_class": 2, "store": tmp_path / "warm", "quick": True})  # imports
+    planned = gfscore.check(**what, store=tmp_path / "store", dry_run=True).models[0].cpu_seconds
+    begun = time.process_time()
+    gfscore.check(**what, store=tmp_path / "store")
+    assert time.process_time() - begun == pytest.approx(planned, rel=0.25)
 
 
 @pytest.mark.long

@@ -32,6 +32,8 @@ WRONG_SPECS = {
     "robustbench:cifar10/Standard": "model 'robustbench:cifar10/Standard' is not understood. "
     "Write robustbench:DATASET/THREAT/NAME, such as robustbench:cifar10/L2/Engstrom2019Robustness.",
     "nowhere.onnx": "nowhere.onnx: does not exist. Check the path.",
+    "C:/nets/nowhere.onnx": "C:/nets/nowhere.onnx: does not exist. Check the path.",  # Windows
+    "C:\\nets\\nowhere.onnx": "C:\\nets\\nowhere.onnx: does not exist. Check the path.",
     "folder": "folder: is a directory. Name a file.",
     "empty.onnx": "empty.onnx: is empty (0 bytes). Write it again.",
     "text.onnx": "text.onnx: is not an ONNX file, or is cut short. Export it again.",

@@ -389,6 +389,14 @@ def test_a_share_of_radii_stands_in_every_form_of_the_report(radii):
     assert "gfscore_robust_accuracy" in report.model_card(radii)
 
 
+def test_of_two_classes_the_other_one_is_named():
+    model = many_models(1, 2).models[0]
+    worst = model.robustness.headline.worst
+    (other,) = {entry.name for entry in model.classes} - {worst}
+    assert set(model.robustness.headline.worst_set) == {worst, other}
+    assert key_sentences([model])[2].endswith(f"robust accuracy, but the data cannot tell it from “{other}”.")
+
+
 class TestTheBestWorstClass:
     """Of several models the best worst class is named, and how many others the intervals do not tell it from."""
 
@@ -397,7 +405,7 @@ class TestTheBestWorstClass:
         [
             ([(0.5, 0.6), (0.1, 0.2), (0.2, 0.49)], "."),
             ([(0.5, 0.6), (0.1, 0.5), (0.2, 0.4)], ", which the intervals do not tell from that of 1 other model."),
-            ([(0.3, 0.6), (0.1, 0.5), (0.2, 0.4)], ", which the intervals do not tell from that of 2 other models."),
+            ([(0.3, 0.6), (0.1, 0.5), (0.2, 0.4)], ", which the intervals do not tell from that of any other model."),
         ],
     )
     def test_it_is_not_sold_as_better_than_those_it_cannot_be_told_from(self, ends, said):
@@ -406,6 +414,19 @@ class TestTheBestWorstClass:
             for each, share, end in zip(many_models(3, 3).models, (0.55, 0.15, 0.3), ends, strict=True)
         ]
         assert key_sentences(models)[2].endswith(f"robust accuracy{said}")
+
+    def test_where_all_are_equal_none_is_the_best(self):
+        models = [with_lowest(each, 0.0, (0.0, 0.1)) for each in many_models(3, 3).models]
+        said = key_sentences(models)[2]
+        assert said.startswith("The worst class of every model has 0.0 % robust accuracy; in 2 of 3 models it is “")
+        assert "best" not in said
+
+
+def test_long_names_above_columns_differ_where_the_names_do():
+    """Networks in the columns, as classes have the longer names: what tells them apart is at their ends."""
+    page = report.html(many_models(3, 12))
+    heads = re.findall(r'<th scope="col"><span>([^<]+)</span></th>', page)
+    assert heads == [f"a network …e length, {place}" for place in range(3)]
 
 
 def with_lowest(model: ModelAudit, share: float, end: tuple[float, float]) -> ModelAudit:

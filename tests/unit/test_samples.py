@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+import gfscore
 from gfscore.arrays import CHUNK_VALUES, map_chunks, row_chunks
 from gfscore.errors import NotFiniteError, OptionError, ProbabilitiesError, SamplesError
 from gfscore.samples import Samples
@@ -222,6 +223,8 @@ def test_a_frame_and_a_series_of_other_rows_are_refused():
     frame, labels = pandas.DataFrame(LOGITS, index=["a", "b"]), pandas.Series([0, 2], index=["b", "a"])
     with pytest.raises(SamplesError, match=r"different indices, .*\[logits\.index\], or labels\.to_numpy\(\)"):
         Samples.of(frame, labels)
+    with pytest.raises(SamplesError, match="different indices"):
+        gfscore.audit(frame, labels)
     assert Samples.of(frame, labels.loc[frame.index]).labels.tolist() == [2, 0]
     assert Samples.of(frame, labels.to_numpy()).labels.tolist() == [0, 2]
     assert Samples.of(frame, [0, 2]).labels.tolist() == [0, 2]  # whose `index` is a method

@@ -1,6 +1,7 @@
 """The trainer on images of a few pixels: it resumes to the same weights, sees collapses, and keeps parts apart."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -205,6 +206,8 @@ def test_classes_alternate_in_what_is_held_out():
         ({"lr": -1.0}, "lr -1.0 is no rate of learning. Give a number above 0, such as 0.003."),
         ({"epochs": 0}, "epochs is 0. Give 1 or more."),
         ({"eps": 0.0}, "eps 0 is not the size of an attack."),
+        ({"beta": 2.0}, "beta weighs a divergence, and the loss of at has none. Leave it out."),
+        ({"method": "trades", "beta": 0.0}, "beta 0 weighs nothing. Give a number above 0, such as 6."),
     ],
 )
 def test_recipes_that_cannot_be_are_refused(words, told):
@@ -222,3 +225,54 @@ def test_costs_are_known_before_a_run():
     assert passes("csr") == 4000  # an attack before the epoch, too
     assert passes("bat") == 13000  # ten steps, and passes at three points
     assert passes("at", inner="pgd10") == 11000
+
+
+def test_patience_lasts_most_of_a_run():
+    recipe = Recipe(method="wat", norm="linf", eps=0.1, epochs=60, beta=2.0)
+    assert recipe.waits == 45
+    assert Recipe(method="wat", norm="linf", eps=0.1, epochs=4).waits == 10
+    assert Recipe(method="wat", norm="linf", eps=0.1, epochs=4, patience=3).waits == 3
+    plain = recipe.of_method("at")
+    assert (plain.method, plain.epochs, plain.beta) == ("at", 60, None)
+
+
+def test_an_epoch_that_gives_up_the_worst_class_is_not_chosen(monkeypatch):
+    """Whatever the mean gains: a repair is of the worst class."""
+    scripted = iter([(0.2, 0.3, 0.3), (0.1, 1.0, 1.0), (0.2, 0.4, 0.4), (0.0, 1.0, 1.0)])
+    plain = Trainer._epoch
+
+    def epoch(self, *told):
+        robust = next(scripted)
+        return replace(plain(self, *told), robust=robust, value=min(robust) + sum(robust) / K)
+
+    monkeypatch.setattr(Trainer, "_epoch", epoch)
+    found = trainer("at", epochs=3).run()
+    assert [round(each.value, 2) for each in found.epochs] == [0.8, 0.53, 0.67]
+    assert found.chosen == 2
+
+
+def rare(n, seed):
+    """Images of which one class in three is rare: a tenth of it is left."""
+    pictures = Pictures(n, seed)
+    kept = (pictures.labels != K - 1) | (np.arange(n) % (10 * K) == K - 1)
+    pictures.labels, pictures.pixels = pictures.labels[kept], pictures.pixels[kept]
+    return pictures
+
+
+@pytest.mark.parametrize("method", ["faal", "coda", "wat", "frl"])
+def test_a_class_with_few_images_is_raised_by_methods_that_weigh_classes(method):
+    """More than by plain training of the same budget, on images that were not trained on."""
+    start = trainer("at", epochs=12)
+    start.train = rare(300, 1)
+    weights = start.run().weights
+
+    def after(name, **words):
+        made = trainer(name, epochs=20, **words)
+        made.train, made.held = rare(300, 1), Pictures(300, 9)
+        made.module.load_state_dict(weights)
+        found = made.run()
+        return found.start.robust[K - 1], found.epochs[-1].robust[K - 1]
+
+    before, repaired = after(method, **({"beta": 1.0} if method in ("wat", "frl") else {}))
+    plain = after("at")[1]
+    assert repaired > max(before, plain) + 0.3

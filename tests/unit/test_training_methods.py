@@ -1,6 +1,7 @@
 """Every training method against its formula, written out again with loops, on random statistics."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -111,7 +112,7 @@ def test_wat_is_hedge_over_the_classes_and_their_mean(drawn):
 def test_frl_raises_multipliers_by_its_rule(drawn):
     batch, held = drawn
     strategy, own = STRATEGIES["frl"](K), {"clean": np.zeros(K), "boundary": np.zeros(K), "margin": np.zeros(K)}
-    for _ in range(6):
+    for _ in range(40):
         strategy.after_epoch(held, held)
         for name, step in (("clean", 0.05), ("boundary", 0.1), ("margin", 0.2)):
             error = 1 - held.clean_accuracy if name == "clean" else held.boundary_error
@@ -119,6 +120,7 @@ def test_frl_raises_multipliers_by_its_rule(drawn):
                 own[name][k] = max(0.0, own[name][k] + step * (error[k] - sum(error) / K - 0.07))
             if sum(own[name]) > 0.5:
                 own[name] = own[name] * 0.5 / sum(own[name])
+    assert own["margin"].sum() == pytest.approx(0.5)  # what multipliers may sum to is reached
     terms, u = strategy.terms(batch), 1 / K
     for i, label in enumerate(batch.labels):
         for name, weights in (("clean", terms.clean), ("boundary", terms.boundary)):
@@ -203,3 +205,35 @@ def test_every_method_says_where_it_is_from_and_what_it_costs():
         assert strategy.reference
         assert ".. math::" in strategy.__doc__ or ":math:" in strategy.__doc__
         assert "Costs" in strategy.__doc__
+
+
+def test_every_method_names_a_paper_that_can_be_found():
+    for strategy in STRATEGIES.values():
+        number = re.search(r"arXiv:(\d{2})(\d{2})\.\d{5}", strategy.reference)
+        assert number is not None, strategy.name
+        assert int(number[2]) in range(1, 13)
+        year = int(re.search(r" (20\d\d),", strategy.reference)[1])
+        assert year - 2000 - int(number[1]) in (0, 1)  # published in the year of the preprint, or in the next
+        assert number[0] in strategy.__doc__
+
+
+@pytest.mark.parametrize("method", ["trades", "wat", "frl", "cfa", "bat", "csr", "dafa"])
+def test_the_weight_of_the_divergence_is_the_one_that_is_said(method, drawn):
+    torch = pytest.importorskip("torch")
+    batch, statistics = drawn
+    one, three = (STRATEGIES[method](K, beta) for beta in (1.0, 3.0))
+    if method == "bat":  # it has the divergence in a term of its own
+        logits = {name: torch.from_numpy(batch.clean) for name in ("clean", "right")}
+        logits |= {"wrong": torch.from_numpy(batch.attacked), "labels": torch.from_numpy(batch.labels)}
+        rise = (three.extra_loss(torch, logits) - one.extra_loss(torch, logits)).numpy()
+        before, after = softmax(batch.clean), softmax(batch.attacked)
+        assert rise == pytest.approx(2 * (before * np.log(before / after)).sum(axis=1))
+        return
+    assert one.beta.tolist() == [1.0] * K
+    assert three.beta.tolist() == [3.0] * K
+    if method == "cfa":
+        three.after_epoch(statistics, statistics)
+        assert three.beta == pytest.approx(3 * (0.5 + statistics.robust_accuracy))
+    if method == "wat":
+        three.after_epoch(statistics, statistics)
+        assert three.state["costs"][:K] == pytest.approx(statistics.clean_loss + 3 * statistics.boundary_loss)

@@ -1,5 +1,6 @@
 """Several models side by side: a table, pictures with one legend, and what changes from one to another."""
 
+import math
 from collections.abc import Callable, Sequence
 from html import escape
 
@@ -24,7 +25,7 @@ from gfscore.outputs.figures.compared_models import (
     curve_notes,
     model_looks,
 )
-from gfscore.results import Audit, ModelAudit
+from gfscore.results import Audit, ClassChange, ModelAudit
 
 COMPARED = 8  # models at first
 COMPARING: tuple[Callable[[Audit], ChartType], ...] = (
@@ -35,7 +36,8 @@ COMPARING: tuple[Callable[[Audit], ChartType], ...] = (
     class_heatmap,
 )
 # A line and a mark for each model, in its colour; it stays in sight while the pictures move below it.
-LEGEND = '<div class="gfscore-legend" role="list" aria-label="Models, in all pictures below">{entries}</div>'
+# With many models it is moved within its own frame, which the keyboard must then reach.
+LEGEND = '<div class="gfscore-legend" role="list" {more} aria-label="Models, in all pictures below">{entries}</div>'
 ENTRY = (
     '<span role="listitem"><span class="gfscore-line" style="border-top: 2px {line} {color}"></span>'
     '<span aria-hidden="true" style="color: {color}">{mark}</span> {name}</span>'
@@ -72,26 +74,18 @@ def show_comparison(subjects: dict[str, Subject], settings: Settings) -> None:
     if not models:
         return
     _show_table(models, settings)
+    _say_sizes(models)
     for note in sentences.no_order(models):
         st.text(note)
     looks = model_looks([shorten(model.name) for model in models])
     _show_legend(looks)
     robust = [each for each in zip(models, looks, strict=True) if each[0].robustness is not None]
     if robust:
-        try:
-            curves = [compared_curves(models, looks, of) for of in ("whole", "lowest")]
-            for column, chart in zip(st.columns(2), curves, strict=True):
-                with column:
-                    show_chart(chart, stretch=True)
-            small(curve_notes(models))
-        except GFScoreError as error:  # of different norms
-            st.text(str(error))
-    if robust:
-        measured, theirs = zip(*robust, strict=True)
-        show_chart(compared_classes(measured, theirs, robust=True, threshold=settings.least), stretch=True)
+        _show_robust(robust, settings)
     else:
         show_chart(compared_classes(models, looks, robust=False, threshold=settings.threshold(models[0])), stretch=True)
-    _show_left_out(models, [model for model, _ in robust] or models)
+    known = [model for model, _ in robust] or models
+    _say_left_out("their robust accuracy is not known", [model for model in models if model not in known])
     more = st.expander("More pictures: scores, disparity, ranks, chance", key="more-compared", on_change="rerun")
     if more.open:
         with more:
@@ -105,16 +99,44 @@ def show_comparison(subjects: dict[str, Subject], settings: Settings) -> None:
                 show_or_explain(draw, audit)
 
 
-def _show_left_out(models: Sequence[ModelAudit], drawn: Sequence[ModelAudit]) -> None:
-    """Which models of the legend are not in the picture of the classes, and why."""
-    without = [shorten(model.name) for model in models if model not in drawn]
-    if without:
-        st.text(f"Not in this picture, as their robust accuracy is not known: {', '.join(without)}.")
-    rows = {entry.name for entry in drawn[0].classes}
-    others = [shorten(model.name) for model in drawn if rows.isdisjoint(entry.name for entry in model.classes)]
-    if others:
-        what = PLURALS[drawn[0].partition]
-        st.text(f"Not in this picture, as they have no {what} of {shorten(drawn[0].name)}: {', '.join(others)}.")
+def _show_robust(models: Sequence[tuple[ModelAudit, ModelLook]], settings: Settings) -> None:
+    """Curves of the models whose radii are of the norm and kind of the first, and classes of those at its size too."""
+    sizes = [(found.norm, found.kind, found.eps) for model, _ in models if (found := model.robustness) is not None]
+    curved = [each for each, size in zip(models, sizes, strict=True) if size[:2] == sizes[0][:2]]
+    measured, looks = zip(*curved, strict=True)
+    curves = [compared_curves(measured, looks, of) for of in ("whole", "lowest")]
+    for column, chart in zip(st.columns(2), curves, strict=True):
+        with column:
+            show_chart(chart, stretch=True)
+    small(curve_notes(measured))
+    _say_left_out("their radii are of another norm or kind", [each[0] for each in models if each not in curved])
+    drawn = [each for each, size in zip(models, sizes, strict=True) if size == sizes[0]]
+    measured, looks = zip(*drawn, strict=True)
+    show_chart(compared_classes(measured, looks, robust=True, threshold=settings.least), stretch=True)
+    why = "they were audited at another size of the attack; the slider for eps sets one for all"
+    _say_left_out(why, [each[0] for each in curved if each not in drawn])
+    rows, parts = {entry.name for entry in measured[0].classes}, PLURALS[measured[0].partition]
+    others = [model for model in measured if rows.isdisjoint(entry.name for entry in model.classes)]
+    _say_left_out(f"they have no {parts} of {shorten(measured[0].name)}", others)
+
+
+def _say_left_out(why: str, models: Sequence[ModelAudit]) -> None:
+    """Which models of the legend are not in the picture above, if there are any."""
+    if models:
+        names = ", ".join(shorten(model.name) for model in models)
+        st.text(f"Not in the picture above: {names}, as {why}.")
+
+
+def _say_sizes(models: Sequence[ModelAudit]) -> None:
+    """At which size of attack each robust accuracy of the table is, where that is not the same for all."""
+    sizes: dict[str, list[str]] = {}
+    for model in models:
+        if model.robustness is not None:
+            at = f"{robust_words.eps_text(model.robustness)} ({views.norm_text(model.robustness.norm)})"
+            sizes.setdefault(at, []).append(shorten(model.name))
+    if len(sizes) > 1:
+        said = "; ".join(f"{', '.join(names)} at {at}" for at, names in sizes.items())
+        st.text(f"Robust accuracies in this table are not comparable, as the attacks differ: {said}.")
 
 
 def _show_table(models: Sequence[ModelAudit], settings: Settings) -> None:
@@ -156,7 +178,7 @@ def _show_legend(looks: Sequence[ModelLook]) -> None:
         )
         for look in looks
     ]
-    st.html(LEGEND.format(entries="".join(entries)))
+    st.html(LEGEND.format(entries="".join(entries), more='tabindex="0"' if len(looks) > COMPARED else ""))
 
 
 def show_change(subjects: dict[str, Subject], settings: Settings) -> None:
@@ -177,19 +199,32 @@ def show_change(subjects: dict[str, Subject], settings: Settings) -> None:
         return
     for text in (found.reason, found.hidden, *(flag.message for flag in found.flags)):
         if text:
-            st.text(shorten(text, 1000))
-    digits = views.digits_of(subjects[old].score)
-    rows = [
-        {
-            found.partition: shorten(entry.name),
-            "from": entry.old,
-            "to": entry.new,
-            "change": entry.change.value,
-            **ends_of(entry.change.interval, digits),
-            "verdict": entry.verdict,
-        }
-        for entry in found.classes
-    ]
+            st.text(shorten(sentences.begin(text), 1000))
+    for change in found.robustness[:1]:  # that of the size on the slider
+        at = f"eps = {views.eps_text(change.eps, change.norm)}"
+        _show_changes(f"Robust accuracy at {at}, in percent", found.partition, change.classes, times=100, digits=1)
+    score = subjects[old].score
+    title = f"Mean {views.score_name(score)}"
+    _show_changes(title, found.partition, found.classes, times=1, digits=views.digits_of(score))
+
+
+def _show_changes(title: str, partition: str, classes: Sequence[ClassChange], *, times: int, digits: int) -> None:
+    """What changes of each class, with its interval."""
+    st.markdown(f"**{plain_text(title)}**")
+    rows = []
+    for entry in classes:
+        low, high = entry.change.interval or (math.nan, math.nan)
+        ends = None if entry.change.interval is None else (times * low, times * high)
+        rows.append(
+            {
+                partition: shorten(entry.name),
+                "from": times * entry.old,
+                "to": times * entry.new,
+                "change": None if entry.change.value is None else times * entry.change.value,
+                **ends_of(ends, digits),
+                "verdict": entry.verdict,
+            }
+        )
     shown = st.column_config.NumberColumn(format=f"%.{digits}f")
     columns = dict.fromkeys(("from", "to", "change", "lower", "upper"), shown)
     st.dataframe(rows, hide_index=True, column_config=columns)

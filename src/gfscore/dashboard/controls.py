@@ -71,7 +71,9 @@ def settings(place: DeltaGenerator, subjects: Sequence[Subject]) -> Settings:
             help="All intervals of a model hold together with probability 1 − δ.",
         )
         if not computed:
-            applies = "λ and τ apply, and T where its curves were stored" if curves else "only λ and τ apply"
+            robust = any(subject.ladder is not None for subject in subjects)
+            applies = f"{'eps, the least robust accuracy, ' if robust else ''}λ and τ apply"
+            applies += ", and T where its curves were stored" if curves else ", and nothing else"
             more = " Open the logits to change all." if tempered else ""
             st.caption(f"These audits hold no logits: {applies}. δ stays as audited.{more}")
     return Settings(

@@ -32,6 +32,8 @@ def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settin
     if model.robustness is not None:
         st.markdown(f"**{plain_text(sentences.begin(robust_words.whole_text(model)))}.**")
         st.text(f"Worst {model.partition}: {robust_words.worst_text(model, named=shorten)}")
+    elif subject.model is None and model.score.temperature is not None:  # of the zoo it comes, certificates have theirs
+        st.text(sentences.begin(robust_words.NONE_HERE))
     by = _ask_order(subject, model)
     least, threshold = settings.least, settings.threshold(model)
     robust = None if least is None else audits.robust_verdicts(model, least)
@@ -64,7 +66,7 @@ def show_model(subject: Subject, model: ModelAudit, notes: Sequence[str], settin
     _show_verdicts(model, settings, robust, scored)
     _show_cards(model)
     for flag in model.flags:
-        st.warning(plain_text(flag.message))
+        st.warning(plain_text(sentences.begin(flag.message)))
     columns = {"robust enough": robust, "verdict": scored}
     _show_table(model, {name: found[1] for name, found in columns.items() if found}, table_key, follow_table)
     _show_more(subject, model, settings)
@@ -111,7 +113,7 @@ def _show_verdicts(model: ModelAudit, settings: Settings, robust: Judged, scored
 def _show_verdict(model: ModelAudit, judged: tuple[str, Sequence[str]], below: str, sure: str, worst: str) -> None:
     overall, verdicts = judged
     counts = {kind: [str(verdict) for verdict in verdicts].count(kind) for kind in BOXES}
-    lowest = f"the lowest has {plain_text(worst)}"
+    lowest = f"{plain_text(worst)} has the lowest"
     sentence = {
         "PASS": f"{below.replace('some', 'no', 1)} {sure}.",
         "FAIL": f"{below} {sure}; {lowest}.",

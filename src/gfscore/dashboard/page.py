@@ -31,6 +31,7 @@ STYLE = """<style>
 [data-testid="stHeading"] h1 { font-size: clamp(1.4rem, 4vw, 2.2rem); padding-block: 0.25rem; }
 [data-testid="stElementContainer"]:has(.gfscore-legend) { position: sticky; top: 3.2rem; z-index: 5; }
 .gfscore-legend { display: flex; flex-wrap: wrap; gap: 0.2rem 1.1rem; padding: 0.4rem 0.2rem; background: Canvas;
+  max-height: 30vh; overflow-y: auto;
   color: CanvasText; font-size: 0.9rem; }
 .gfscore-line { display: inline-block; width: 1.6rem; vertical-align: middle; margin-right: -1.25rem; }
 .gfscore-line + span { display: inline-block; width: 1.3rem; }

@@ -14,6 +14,7 @@ from gfscore.dashboard.charts import show_chart, small
 from gfscore.dashboard.subjects import DIGITS, Subject, names_of
 from gfscore.errors import GFScoreError
 from gfscore.jobs.repair import repair
+from gfscore.outputs import sentences
 from gfscore.outputs.escaping import plain_text, shorten
 from gfscore.outputs.figures.slid_frontier import part_changes, slid_frontier
 from gfscore.results import FrontierPoint, Repair
@@ -138,7 +139,8 @@ def _show_result(work: Work[Repair], key: str) -> None:
         "bias to the logits, in the order of the classes; gfscore repair writes a repaired network."
     )
     for flag in found.flags:
-        st.warning(plain_text(flag.message))
+        if flag.code != "logits_alone":  # which stands above, before anybody begins
+            st.warning(plain_text(sentences.begin(flag.message)))
 
 
 def _label(found: Repair, point: FrontierPoint) -> str:

@@ -12,7 +12,7 @@ from gfscore.inputs.table_columns import NOTHING_SAID, ReadingWords
 from gfscore.judge.policy import Policy
 from gfscore.names import as_array
 from gfscore.results import Audit, Comparison, GateResult, ModelAudit
-from gfscore.samples import Samples
+from gfscore.samples import Samples, refuse_other_rows
 
 RESULTS = (Audit, ModelAudit, GateResult, Comparison)
 MODEL_FIRST = "Give the model first, then its data."
@@ -69,6 +69,7 @@ def arrange(first: Any, second: Any, model: Any = None, data: Any = None) -> Ask
         raise OptionError(f"{second} is a data spec, but the model is logits. Give their labels.")
     if model is not None:
         raise OptionError("arrays are given beside a model. Give them as its data: data=(images, labels).")
+    refuse_other_rows(first, second)
     return Asked(logits=as_array(first, "logits"), labels=as_array(second, "labels"), model=model, data=data)
 
 

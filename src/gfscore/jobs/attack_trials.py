@@ -16,6 +16,7 @@ import numpy as np
 from gfscore.arrays import IntArray
 from gfscore.attacks.first_attack import FIRST, LIKELY
 from gfscore.engines.local import measured, score_first_order
+from gfscore.jobs import trials
 from gfscore.jobs.steps import RADII_TOGETHER, known_correct
 from gfscore.jobs.trials import Amount, Step, Stopwatch, Tried, try_out
 from gfscore.measures import Assault, Logits, Run
@@ -24,17 +25,15 @@ from gfscore.measures.slopes import Gradients
 from gfscore.measures.targets import Targets
 from gfscore.samples import Samples
 from gfscore.scores import FirstOrder
+from gfscore.scores.midpoints import MIDPOINT_RIVALS
 
 ATTACKED_TOGETHER = 250
 APGD_STEPS, FAB_STEPS, SQUARE_QUERIES = 100, 100, 5000  # of standard AutoAttack
 QUICK_TITLE = "APGD, 20 steps"
 LOOKS = {"apgd-ce": 10, "apgd-t": 15, "fab-t": 15, "square": 15}  # at what still stands, and starts
-PARTS = {
-    "apgd-ce": 10,
-    "apgd-t": 50,
-    "fab-t": 50,
-    "square": 50,
-}  # a trial does one of so many steps: images matter more
+SHARES = {"apgd-ce": 10, "apgd-t": 50, "fab-t": 50, "square": 50}  # of steps that a trial does one: few, of many images
+AT_ONCE = 32  # images of its first piece, at most: as few as a block has cost more each
+COSTS = 120  # gradients that a trial takes of an image, about
 OF_GRADIENT = 1 / 3  # of the time of a gradient: that of a forward pass
 REACH = 4.0  # times the size of the attack that radii of a trial may reach, at least
 
@@ -88,13 +87,13 @@ class Foreseen:
         return try_out(self.run, step)
 
     def _look(self, part: Run, watch: Stopwatch) -> None:
-        samples, radii = _radii(part, self.assault)
+        with watch.running():
+            samples, radii = _radii(part, self.assault)
         correct = samples.logits.argmax(axis=1) == samples.labels
         watch.correct = int(correct.sum())
         watch.standing = int((radii > self.assault.eps).sum())
         watch.likely = int((correct & (radii <= LIKELY * self.assault.eps)).sum())
-        with watch.running():
-            watch.work = len(radii)
+        watch.work = watch.correct
 
     @cached_property
     def correct(self) -> int:
@@ -108,6 +107,13 @@ class Foreseen:
     def is_known(self) -> bool:
         """Whether that is stored."""
         return known_correct(self.run) is not None
+
+    @cached_property
+    def at_once(self) -> int:
+        """Images that a trial of attacks may begin with, so that it ends in time on a core that is free."""
+        how = FirstOrder(norm=self.assault.norm)
+        a_gradient = self._tried.per_correct("cpu") / (how.rivals + how.refine * MIDPOINT_RIVALS)
+        return max(1, min(AT_ONCE, int(trials.SECONDS / 3 / max(COSTS * a_gradient, 1e-6))))
 
     @cached_property
     def standing(self) -> float:
@@ -194,6 +200,7 @@ def autoattack_step(
         amount=amount,
         bytes_written=0,
         together=ATTACKED_TOGETHER,
+        first=foreseen.at_once,
         stored=None if n is None else 0,
     )
 
@@ -250,7 +257,7 @@ def _timed(part: Run, rows: IntArray, assault: Assault, attack: str, n_classes: 
     targets, module, watch = _targets(part, rows, assault), part.differentiable(), Stopwatch()
     settings: dict[str, Any] = {"n_classes": n_classes, "seed": seed, "parts": (attack,)}
     with counting(module, watch), watch.running():
-        autoattack(targets, module, part.model.layout, share=PARTS[attack], **settings)
+        autoattack(targets, module, part.model.layout, share=SHARES[attack], **settings)
     forward, backward = part_passes(attack, n_classes)
     done = watch.backward + OF_GRADIENT * (watch.forward - watch.backward)
     scale = (backward + OF_GRADIENT * (forward - backward)) / max(done, 1.0)

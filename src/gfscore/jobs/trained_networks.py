@@ -104,6 +104,9 @@ def with_bias(
         chosen = choose_and_judge(part, None, how)
     except OptionError as error:  # too few to tell a gain from chance: then there is no bias
         return replace(plain, flags=(Flag(code="no_bias", message=f"no bias follows the training: {error}"),))
+    if chosen.nothing is not None:  # a frontier of no choice would say nothing
+        why = "no bias follows the training: none within the bounds raises the worst class."
+        return replace(plain, flags=(Flag(code="no_bias", message=why),))
     return replace(plain, bias=chosen.chosen.bias, choice=chosen)
 
 

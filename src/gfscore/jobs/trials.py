@@ -67,6 +67,7 @@ class Step:
     bytes_written: int
     held: int = 0  # bytes of arrays that the run holds at once
     together: int = 2048  # images of a piece of a trial, at most
+    first: int = 1  # images of the first piece: more, where a few say little of what many take
     stored: int | None = None  # images of which it is stored; None: all but ``rows``
 
 
@@ -140,7 +141,8 @@ def try_out(run: Run, step: Step, seconds: float | None = None) -> Tried:
         return Tried()
     seconds = SECONDS if seconds is None else seconds
     rng, pieces = np.random.default_rng(0), list[Stopwatch]()
-    size, most, enough = 1, min(step.together, len(step.rows)), 0
+    most, enough = min(step.together, len(step.rows)), 0
+    size = min(step.first, most)
     with TemporaryDirectory(prefix="gfscore-trial-") as folder:
         warm = run.on_rows(_some(rng, run, step.rows, 1), Store(Path(folder) / "warm"))
         step.measure(warm, Stopwatch())  # imports, and what a model does once

@@ -33,6 +33,16 @@ def shorten(text: str, limit: int = NAME_LIMIT) -> str:
     return text if len(text) <= limit else f"{text[: limit - KEPT_END - 1]}…{text[-KEPT_END:]}"
 
 
+def cut_middle(text: str, limit: int) -> str:
+    """A name where there is little room: its beginning and its end, as names of versions differ there.
+
+    >>> cut_middle("a network of some length, 3", 22)
+    'a network …e length, 3'
+    """
+    text, end = views.printable(text), limit // 2
+    return text if len(text) <= limit else f"{text[: limit - end - 1]}…{text[-end:]}"
+
+
 def as_html(text: str, limit: int = NAME_LIMIT) -> str:
     """The text as HTML: nothing in it is a tag, an entity or the end of an attribute.
 

@@ -34,7 +34,7 @@ class Recipe:
     momentum: float = 0.9
     weight_decay: float = 5e-4
     decay: float = 0.99  # of the average of the weights, a step
-    patience: int | None = None  # epochs without a better one on the held-out images; None: half of all, at least 10
+    patience: int | None = None  # epochs without a better one on the held-out images; None: most of all, at least 10
 
     def __post_init__(self) -> None:
         if self.method not in STRATEGIES:
@@ -59,8 +59,8 @@ class Recipe:
 
     @property
     def waits(self) -> int:
-        """Epochs without a better one after which training stops: averages gain late, when steps are small."""
-        return max(LEAST_WAIT, self.epochs // 2) if self.patience is None else self.patience
+        """Epochs without a better one after which training stops: what methods learn, and small steps, show late."""
+        return max(LEAST_WAIT, 3 * self.epochs // 4) if self.patience is None else self.patience
 
     def of_method(self, method: str) -> "Recipe":
         """The same budget for another method, which has a weight of the divergence of its own."""

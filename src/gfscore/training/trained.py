@@ -19,6 +19,11 @@ class Epoch:
     watched: float  # mean accuracy under PGD of held-out images, under the weights as they are
     value: float  # what epochs are chosen by: worst class plus mean of ``robust``
 
+    @property
+    def worst(self) -> float:
+        """The lowest of ``robust``: an epoch that has less than the start is not chosen."""
+        return min((share for share in self.robust if share is not None), default=0.0)
+
 
 @dataclass(slots=True, kw_only=True)
 class Trained:

@@ -204,7 +204,7 @@ class Trainer:
         eps = self.recipe.eps * self._scale(number * self.n_steps - 1, is_ramped=found.is_ramped)
         epoch = self._epoch(number, trained, held, watched, eps)
         best = found.epochs[found.chosen - 1].value if found.chosen else found.start.value
-        if epoch.value > best:
+        if epoch.value > best and epoch.worst >= found.start.worst:  # what gives up the worst class is no repair
             found.chosen, found.best = number, _copied(self.average)
         if is_collapse(found.epochs, epoch):
             found.collapsed = number

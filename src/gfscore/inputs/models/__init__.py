@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any, Literal
 
 from gfscore import zoo
@@ -116,7 +116,8 @@ def _parse(spec: str) -> tuple[str, str]:
     prefix, colon, target = spec.partition(":")
     if not spec:
         raise OptionError("the model is an empty text. Give a path or a spec such as timm:NAME.")
-    if not colon or is_address(spec) or (prefix not in KINDS and Path(spec).exists()):
+    has_drive = bool(PureWindowsPath(spec).drive)  # as in C:/nets/net.onnx: a letter is no kind
+    if not colon or is_address(spec) or has_drive or (prefix not in KINDS and Path(spec).exists()):
         return "file", spec
     if prefix not in KINDS:
         kinds = ", ".join(f"{kind}:" for kind in KINDS)

@@ -9,13 +9,11 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
 
-import altair as alt
-import vl_convert
 from altair.typing import ChartType
 
 from gfscore.errors import OptionError, ResultError
@@ -25,9 +23,10 @@ from gfscore.outputs.figures.by_temperature import calibration_curve, temperatur
 from gfscore.outputs.figures.class_grids import class_heatmap
 from gfscore.outputs.figures.class_polygons import radar
 from gfscore.outputs.figures.class_rows import PICKED, class_picker, forest, side_by_side
+from gfscore.outputs.figures.conversion import javascript, to_pdf, to_png, to_svg
 from gfscore.outputs.figures.disparity import Radii, disparity_bars, lorenz, noise_floor, rdi_concentration
 from gfscore.outputs.figures.model_ranks import class_vulnerability, place_labels, reranking, robustness_disparity
-from gfscore.outputs.figures.paper_figures import for_paper
+from gfscore.outputs.figures.paper_figures import for_paper, with_short_names
 from gfscore.outputs.figures.robust_curves import robust_curves, robust_models
 from gfscore.results import Audit, ModelAudit
 from gfscore.storage import atomic_file
@@ -65,8 +64,6 @@ __all__ = [
 ]
 
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
-POINTS_PER_INCH = 72
-VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 # The browser itself refuses every request: all that the page needs is in it. Vega compiles its expressions, hence eval.
 POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
 PAGE = """\
@@ -155,7 +152,8 @@ def draw_all(
                 if inches is None:
                     chart = figure.draw(subject, **given)
                 else:
-                    chart, scale, _ = for_paper(partial(figure.draw, subject, **given), inches=inches, font=font)
+                    drawn = partial(figure.draw, with_short_names(subject, inches), **given)
+                    chart, scale, _ = for_paper(drawn, inches=inches, font=font)
             except ResultError as error:
                 reason = str(error)
             yield Drawn(name=name, stem=stem, shows=figure.shows, chart=chart, reason=reason, scale=scale)
@@ -215,11 +213,8 @@ def figure_bytes(chart: ChartType, suffix: str, *, scale: float = 2, size: float
         return html_page(chart).encode()
     spec = chart.to_json()
     if suffix == ".svg":
-        return _sized(str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)), size).encode()
-    if suffix == ".pdf":
-        return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGA_LITE, scale=size))
-    ppi = POINTS_PER_INCH
-    return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=scale * size, ppi=ppi))
+        return _sized(to_svg(spec), size).encode()
+    return to_pdf(spec, size=size) if suffix == ".pdf" else to_png(spec, scale=scale, size=size)
 
 
 def _sized(svg: str, size: float) -> str:
@@ -236,9 +231,3 @@ def html_page(chart: ChartType) -> str:
     spec = chart.to_dict()
     title = escape(spec.get("description", "gfscore"))
     return PAGE.format(policy=POLICY, title=title, library=javascript(), chart=script_json(spec))
-
-
-@cache
-def javascript() -> str:
-    """Vega, Vega-Lite and Vega-Embed in one piece, for pages that show charts: it defines ``vegaEmbed``."""
-    return str(vl_convert.javascript_bundle(vl_version=VEGA_LITE))  # type: ignore[call-arg]  # its stub has no default

@@ -8,19 +8,33 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-import vl_convert
 from altair.typing import ChartType
 
+from gfscore.outputs.escaping import cut_middle
+from gfscore.outputs.figures.conversion import POINTS_PER_INCH, to_svg
 from gfscore.outputs.figures.style import CHARACTER, TEXT_SIZE, Look, drawn_as
+from gfscore.results import Audit, ModelAudit
 
 COLUMN, PAGE = 3.25, 6.75  # inches
-POINTS_PER_INCH = 72
 FONT = "Liberation Serif, Times New Roman, Times, serif"
+COLUMN_NAME, PAGE_NAME = 28, 40  # characters of a model's name
 TEXT_POINTS = 8.0  # of the letters of a figure, at least where there is room
 LEAST_SHARE, MOST_SHARE = 0.2, 1.5  # of the usual width; below the first nothing can be read in it
 TRIALS, CLOSE = 3, 0.01  # of a share, until the next one would differ from it by less
 SERIF_CHARACTER = 0.47  # mean width of one of FONT, as a share of the font size
 WIDTH = re.compile(r'<svg[^>]*? width="([0-9.]+)"')
+
+
+def with_short_names(result: Audit | ModelAudit, inches: float) -> Audit | ModelAudit:
+    """The result with names of models that a figure of this width has room for: beginning and end, and told apart."""
+    limit, taken, models = PAGE_NAME if inches > COLUMN else COLUMN_NAME, set[str](), list[ModelAudit]()
+    for model in (result,) if isinstance(result, ModelAudit) else result.models:
+        name = cut_middle(model.name, limit)
+        while name in taken:
+            name = f"{name}′"
+        taken.add(name)
+        models.append(model.model_copy(update={"name": name}))
+    return models[0] if isinstance(result, ModelAudit) else result.model_copy(update={"models": tuple(models)})
 
 
 class PaperFigure(NamedTuple):
@@ -63,5 +77,5 @@ def for_paper(draw: Callable[[], ChartType], *, inches: float = COLUMN, font: st
 
 def width_of(chart: ChartType) -> float:
     """How many pixels a chart takes across, with all that stands around it."""
-    found = WIDTH.search(str(vl_convert.vegalite_to_svg(chart.to_json())))
+    found = WIDTH.search(to_svg(chart.to_json()))
     return 1.0 if found is None else float(found[1])

@@ -81,6 +81,8 @@ def _candidates(others: Sequence[str], total: int, parts: str, sure: str) -> str
     """How sure it is that a class is the worst."""
     if not others:
         return f", and no other can be worst, {sure}"
+    if total == 2:
+        return f", but the data cannot tell it from {others[0]}"
     if len(others) + 1 == total:
         return f", but the data cannot tell it from any other of the {total:,} {parts}"
     if len(others) <= FEW:
@@ -159,12 +161,19 @@ def _worst(models: Sequence[ModelAudit]) -> str:
     best = max((model for model, _ in known), key=_lowest)
     rung = best.robustness.headline if best.robustness is not None else None
     least = "" if rung is None else f"{views.share_text(rung.lowest)} (“{shorten(rung.worst)}”)"
+    if all(views.percent(_lowest(model)) == views.percent(_lowest(best)) for model, _ in known):
+        least = f"The worst {part} of every model has {views.percent(_lowest(best))} robust accuracy"
+        return f"{least}; in {times:,} of {len(known):,} models it is “{shorten(name)}”{_excluded(sure, part)}."
     often = f"The worst {part} is “{shorten(name)}” in {times:,} of {len(known):,} models"
     return (
-        f"{often}; the intervals exclude every other {part} in {sure or 'none'} of them. "
+        f"{often}{_excluded(sure, part)}. "
         f"The best worst {part} is that of {shorten(best.name)}, with {least} robust accuracy"
         f"{_not_told_from(best, known)}."
     )
+
+
+def _excluded(sure: int, part: str) -> str:
+    return f"; the intervals exclude every other {part} in {sure or 'none'} of them"
 
 
 def _not_told_from(best: ModelAudit, known: Sequence[tuple[ModelAudit, Robustness]]) -> str:
@@ -176,4 +185,5 @@ def _not_told_from(best: ModelAudit, known: Sequence[tuple[ModelAudit, Robustnes
     near = sum(end is not None and end[1] >= mine[0] for model, end in ends.items() if model != id(best))
     if not near:
         return ""
-    return f", which the intervals do not tell from that of {near:,} other {'model' if near == 1 else 'models'}"
+    others = "1 other model" if near == 1 else f"{near:,} other models" if near < len(ends) - 1 else "any other model"
+    return f", which the intervals do not tell from that of {others}"

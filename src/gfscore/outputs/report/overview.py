@@ -7,7 +7,7 @@ from itertools import chain
 from gfscore import views
 from gfscore.errors import PLURALS
 from gfscore.outputs import robust_words, sentences
-from gfscore.outputs.escaping import as_html, shorten
+from gfscore.outputs.escaping import as_html, cut_middle, shorten
 from gfscore.outputs.report import page_charts
 from gfscore.outputs.report.html_parts import Html, table
 from gfscore.results import Audit, ModelAudit
@@ -130,7 +130,7 @@ def _numbers(
         return f'<td class="s{page_charts.shade(share)}">{text}</td>'
 
     def head(text: str) -> str:
-        return f'<th scope="col"><span>{as_html(page_charts.cut(text, HEAD))}</span></th>'
+        return f'<th scope="col"><span>{as_html(cut_middle(text, HEAD))}</span></th>'
 
     tall = len(models) <= NARROW < len(classes)
     if max(len(models), len(classes)) <= NARROW:  # the longer names stand where they can be read

@@ -11,13 +11,13 @@ class Bat(Strategy):
     .. math:: \ell_i = \mathrm{CE}(f(x^r)) + \beta\, \mathrm{KL}(f(x) \| f(x^w))
         + \mathrm{KL}(f(x^r) \| u) + \mathrm{KL}(f(x^w) \| u)
 
-    Sun and others 2023 (arXiv:2209.07534), beta 6. It has no class variable at all: fairness is to follow from the
+    Sun and others 2022 (arXiv:2209.07534), beta 6. It has no class variable at all: fairness is to follow from the
     boundary. An image that is wrong from the start has itself as the last right point; one that no step moves has the
     last step as the first wrong point. The authors' code walks twice, once for each point; here one walk finds both.
     Costs an attack in steps (10, where one step is asked for) and one more pass than TRADES.
     """
 
-    name, reference = "bat", "Sun and others 2023, arXiv:2209.07534"
+    name, reference = "bat", "Sun and others 2022, arXiv:2209.07534"
     needs = Needs(stop_points=True)
 
     def terms(self, batch: Batch) -> Terms:

@@ -51,11 +51,12 @@ class Coda(Faal):
     .. math:: p_k = u (1 + \sqrt{\rho}\, z_k)
 
     with standardised class losses z, classes below 0 left out: minimising it is minimising the mean of the class losses
-    plus :math:`\sqrt\rho` of their standard deviation. Zhi and others 2025; of the paper only the abstract was at hand,
-    so the formula is derived here and :math:`\rho` = .5 is our choice. Costs nothing beside AT.
+    plus :math:`\sqrt\rho` of their standard deviation. Zhi and others 2025 (arXiv:2501.04527), who call it CODAT; of
+    the paper only the abstract was at hand, so the formula is derived here and :math:`\rho` = .5 is our choice. Costs
+    nothing beside AT.
     """
 
-    name, reference = "coda", "Zhi and others 2025 (formula derived here)"
+    name, reference = "coda", "Zhi and others 2025, arXiv:2501.04527 (formula derived here)"
     ball, size = Ball.CHI_SQUARE, 0.5
 
     def costs(self, batch: Batch) -> FloatArray:

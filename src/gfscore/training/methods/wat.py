@@ -14,11 +14,12 @@ class Wat(Strategy):
     .. math:: w_k \propto \exp\Big(\eta \sum_t c_k(t)\Big), \quad c_k = \mathrm{CE}_k + \beta\, \mathrm{KL}_k
         \text{ on held-out images}, \qquad \ell_i = K (w_{y_i} + w_{\text{mean}} / K) (\mathrm{CE} + \beta \mathrm{KL})
 
-    Li and Liu 2023 (AAAI 37), eta .1. In the authors' code (boqili/WAT) the first epoch counts the loss twice; here it
-    counts once. Costs an attack on held-out images each epoch beside TRADES, which the trainer runs anyway.
+    Li and Liu 2023 (arXiv:2302.04025), eta .1. In the authors' code (boqili/WAT) the first epoch counts the loss twice;
+    here it counts once. Weights grow from epoch to epoch, so that it takes more of them than methods that weigh each
+    batch. Costs an attack on held-out images each epoch beside TRADES, which the trainer runs anyway.
     """
 
-    name, reference = "wat", "Li and Liu 2023, AAAI 37"
+    name, reference = "wat", "Li and Liu 2023, arXiv:2302.04025"
     needs = Needs(held_attack=True)
     default_epochs = SLOW
     step = 0.1
