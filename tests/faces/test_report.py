@@ -7,7 +7,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from many_models import many_models
 from measuring import faults
 from page_reading import Shown, numbers_shown, source
 
@@ -19,6 +18,7 @@ from gfscore.outputs.report.key_sentences import key_sentences
 from gfscore.paper import published, published_audit
 from gfscore.results import Audit, CrossCheck, Metric
 from gfscore.temperature import TOLERANCE
+from many_models import many_models
 
 NAMES = [f"animal {k}" for k in range(30)]
 HOSTILE = [
