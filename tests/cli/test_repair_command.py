@@ -323,7 +323,10 @@ def test_the_written_graph_gives_the_decisions_of_the_trained_network(tmp_path):
     ("words", "told"),
     [
         (["--epochs", "3"], "--epochs is about training, and --method bias trains nothing. Leave it out, or choose"),
-        (["--method", "sat"], "method 'sat' is not known. Choose bias, faal, coda, wat, frl, cfa, bat, csr, dafa, at"),
+        (
+            ["--method", "sat"],
+            "method 'sat' is not known. Choose bias, faal, coda, wat, frl, frl-remargin, cfa, bat, csr, dafa, at",
+        ),
         (["--train-data", "zoo:digits"], "--train-data trains, and --method bias trains nothing. Leave it out."),
         (["--method", "at", "--then", "temperature"], "--then 'temperature' is not known. Choose bias or none."),
         (["--method", "at", "--gradients", "no"], "--method at trains by gradients. Leave --gradients out."),

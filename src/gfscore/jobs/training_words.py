@@ -17,7 +17,10 @@ class TrainingWords:
     PANEL: ClassVar = Panel.TRAINING
 
     epochs: Annotated[
-        int | None, Word(least=1, help="Times that all training images are seen.  [default: 10; frl and wat take 30]")
+        int | None,
+        Word(
+            least=1, help="Times that all training images are seen.  [default: 10; frl, frl-remargin and wat take 30]"
+        ),
     ] = None
     lr: Annotated[
         float | None, Word(help="Rate of learning at the start; it falls to 0 as a cosine.  [default: 0.003]")
@@ -35,7 +38,7 @@ class TrainingWords:
         float | None,
         Word(
             help="Weight of the divergence between the output for an image and for the attacked one: large for large "
-            "images, 1 for digits.  [default: 6; frl takes 1.5; at, faal and coda have none]",
+            "images, 1 for digits.  [default: 6; frl and frl-remargin take 1.5; at, faal and coda have none]",
         ),
     ] = None
     then: Annotated[

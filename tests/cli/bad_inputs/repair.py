@@ -19,7 +19,9 @@ def repair_by_temperature(folder):
     return [*ON_DIGITS, "--method", "temperature"]
 
 
-@case("method 'magic' is not known. Choose bias, faal, coda, wat, frl, cfa, bat, csr, dafa, at or trades.")
+@case(
+    "method 'magic' is not known. Choose bias, faal, coda, wat, frl, frl-remargin, cfa, bat, csr, dafa, at or trades."
+)
 def repair_by_an_unknown_method(folder):
     return [*ON_DIGITS, "--method", "magic"]
 
