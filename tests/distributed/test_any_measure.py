@@ -23,7 +23,7 @@ from gfscore.engines.workers import Job, ShardWorker, Work
 from gfscore.inputs.probes import to_bytes
 from gfscore.measures import Assault, Attacks, Logits, RadiusSums, Slopes, Sums, Votes
 from gfscore.measures.boundary import BoundaryOfRows
-from gfscore.measures.changes import make_changes, pack_changes
+from gfscore.measures.changed_runs import make_changes, pack_changes
 from gfscore.measures.rival_slopes import RivalSlopes
 from gfscore.measures.row_lists import ListMeasure, LogitsOfRows, SlopesOfRows, SteepestOfRows
 from gfscore.measures.sending import from_plain, to_plain

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from gfscore.attacks import ScoredRun, cross_check
+from gfscore.attacks import ScoredRun, cross_check, under_attack
 from gfscore.engines.local import shard_by_shard
 from gfscore.errors import OptionError
 from gfscore.inputs.data import load_data
@@ -98,7 +98,7 @@ def test_a_cross_check_goes_on_where_it_was_and_times_only_what_it_did(run, tmp_
     samples = Samples.of(run.logits_of(run.pixels(slice(0, None))), run.data.labels)
     subject = ScoredRun(run=run, samples=samples, local=great_scores(samples))
     audited = audit_scores(samples, subject.local, Options(), name="standard")
-    monkeypatch.setattr(cross_check, "TOGETHER", 20)
+    monkeypatch.setattr(under_attack, "TOGETHER", 20)
     attacked, kept = [], Attacks._withstood
     monkeypatch.setattr(
         Attacks, "_withstood", lambda self, of, rows: attacked.append(len(rows)) or kept(self, of, rows)

@@ -318,7 +318,7 @@ def test_a_budget_comes_after_what_falls_beforehand(tmp_path, monkeypatch):
         assert (steps[1].images, steps[1].stored, amount.work) == (attacked, 0, attacked)
         assert amount.forward == attacked * attack_trials.autoattack_passes(run.check().n_classes)[0]
     quick = Assault(norm="linf", eps=2 / 255, quick=True)
-    assert [step.what for step in attack_steps.budget_steps(run, [quick], 30, 0, covered=True)] == ["PGD"]
+    assert [step.what for step in attack_steps.budget_steps(run, [quick], 30, 0, covered=True)] == ["APGD, 20 steps"]
 
 
 def _first(run, seen, *, seed):

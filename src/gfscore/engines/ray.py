@@ -19,7 +19,7 @@ from gfscore.engines.workers import Job
 from gfscore.errors import ModelError, naming
 from gfscore.inputs.probes import to_bytes
 from gfscore.measures import Measure, RowMeasure, Run, Sums
-from gfscore.measures.changes import pack_changes
+from gfscore.measures.changed_runs import pack_changes
 from gfscore.measures.row_lists import ListMeasure
 from gfscore.measures.sending import to_plain
 from gfscore.summaries import Look, Summary

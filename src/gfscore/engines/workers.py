@@ -21,7 +21,7 @@ from gfscore.engines.local import compute_shard
 from gfscore.errors import GFScoreError, ModelError, OptionError, RunError
 from gfscore.inputs.probes import GPU_TOLERANCE, TOLERANCE, distance, from_bytes
 from gfscore.measures import Run
-from gfscore.measures.changes import make_changes
+from gfscore.measures.changed_runs import make_changes
 from gfscore.measures.sending import from_plain
 
 KEPT = 4  # models and data sets that a worker holds at once

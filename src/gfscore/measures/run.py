@@ -29,7 +29,7 @@ from gfscore.inputs.models.forward_passes import (
 from gfscore.inputs.preprocessing import Pixels, Preprocessing
 from gfscore.inputs.probes import NOISE, as_run, known_name, name_of, noise_inputs
 from gfscore.inputs.protocols import Dataset, Model, change_layout
-from gfscore.measures.changes import Change
+from gfscore.measures.changed_runs import Change
 from gfscore.measures.sending import Engine, Sendable
 from gfscore.results import DataInfo, ModelInfo, PreprocessingInfo, RunInfo
 from gfscore.samples import Samples

@@ -21,7 +21,7 @@ from gfscore.inputs.models.onnx_model import OnnxModel, load_onnx
 from gfscore.inputs.models.shims import no_deprecations, torch_for
 from gfscore.inputs.models.torch_model import TorchModel, pick_output
 from gfscore.measures import Run
-from gfscore.measures.changes import Change
+from gfscore.measures.changed_runs import Change
 from gfscore.storage import atomic_file
 from gfscore.training.trainer import EXTRA, PURPOSE
 

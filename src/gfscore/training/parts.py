@@ -11,7 +11,7 @@ import numpy as np
 from gfscore.arrays import IntArray
 from gfscore.inputs.data.base import some_rows
 from gfscore.measures import Run
-from gfscore.measures.changes import Change
+from gfscore.measures.changed_runs import Change
 
 HELD_BYTES = 1 << 30  # of training images as floats that are kept in memory
 
