@@ -347,7 +347,10 @@ def test_every_tab_is_accessible_and_the_keyboard_reaches_all_of_it(open_page, f
     upload(page, {"name": "uneven.npz", "mimeType": "", "buffer": npz(uneven())})
     page.get_by_text("uneven: ").first.wait_for()
     tabs = {
-        "One model": ("Its samples", ["Threshold", "Upload", "Remove uneven", "Could chance", "Scores by temperature"]),
+        "One model": (
+            "Its samples",
+            ["Threshold", "Add files", "Remove uneven", "Could chance", "Scores by temperature"],
+        ),
         "Compare models": ("What changes", ["Models", "More pictures", "From", "To"]),
         "Repair": ("Find the", ["Model to repair", "The mean may lose", "Find the trade-offs"]),
         "Download": ("Format of the figures", ["Format of the figures", "Prepare the files"]),
