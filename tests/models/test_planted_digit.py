@@ -26,7 +26,7 @@ def planted(tmp_path_factory):
     return training_table, folder, files, str(training_table.plant(folder, files, 0))
 
 
-@pytest.mark.parametrize("method", ["faal", "coda", "wat"])
+@pytest.mark.parametrize("method", ["faal", "coda", "wat", "frl"])
 def test_the_planted_digit_rises_beyond_its_interval(planted, method):
     table, folder, files, model = planted
     found = table.repaired(model, files, method, 0, table.DIGITS, store=folder / "store")
