@@ -130,8 +130,12 @@ def test_a_cross_check_of_first_order_radii_shows_those_of_the_audit(tmp_path, c
 
 @needs_attacks
 @pytest.mark.long
-def test_both_attacks_see_through_saturated_confidences(tmp_path):
-    """The gradient of their cross-entropy is 0: PGD left a fifth more than AutoAttack. A ratio of logits has one."""
+def test_the_quick_attack_finds_most_where_confidences_are_saturated(tmp_path):
+    """The gradient of their cross-entropy is 0, that of a ratio of logits is not: PGD left a fifth more than AutoAttack.
+
+    The quick attack left 5 points more when it was measured, as the page on refuters says; 3 were hoped for. The bound
+    holds it to half of what PGD left.
+    """
     options = ["--autoattack", "--norm", "l2", "--eps", "0.5", "--samples", "10"]
     strong = check(tmp_path, *options).model.cross_check.accuracy.value
     quick = check(tmp_path, *options, "--quick").model.cross_check.accuracy.value
