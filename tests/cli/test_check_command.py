@@ -131,7 +131,7 @@ def test_a_cross_check_of_first_order_radii_shows_those_of_the_audit(tmp_path, c
 @needs_attacks
 @pytest.mark.long
 def test_the_quick_attack_finds_most_where_confidences_are_saturated(tmp_path):
-    """The gradient of their cross-entropy is 0, that of a ratio of logits is not: PGD left a fifth more than AutoAttack.
+    """The gradient of their cross-entropy is 0, not that of a ratio of logits; PGD left a fifth more than AutoAttack.
 
     The quick attack left 5 points more when it was measured, as the page on refuters says; 3 were hoped for. The bound
     holds it to half of what PGD left.
