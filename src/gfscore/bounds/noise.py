@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from gfscore.arrays import BoolArray, FloatArray, map_chunks, row_chunks
 from gfscore.bounds.class_means import PartScores, last_excluded
 from gfscore.errors import OptionError, SamplesError
-from gfscore.metrics import formulas
+from gfscore.metrics import formulas, rows
 from gfscore.results import NoiseFloor, Null
 
 BORROWED = 3.0  # samples' worth of the variance of all scores that each class's variance is mixed with
@@ -72,20 +72,20 @@ def noise_floor(
     own_errors = _standard_errors(parts, centred, parts.sums(centred) / parts.counts, total_variance)
     plain, own = (np.empty((permutations, len(means))) for _ in range(2))
 
-    def shuffle(rows: slice) -> None:
-        generator = np.random.default_rng([seed, rows.start])  # a stream of its own: the order of the threads is free
-        shuffled = np.tile(centred, (rows.stop - rows.start, 1))
+    def shuffle(batch: slice) -> None:
+        generator = np.random.default_rng([seed, batch.start])  # a stream of its own: the order of the threads is free
+        shuffled = np.tile(centred, (batch.stop - batch.start, 1))
         for row in shuffled:
             generator.shuffle(row)  # a third faster than all rows at once by permuted()
         profile = parts.sums(shuffled) / parts.counts
-        plain[rows] = profile
+        plain[batch] = profile
         errors = _standard_errors(parts, shuffled, profile, total_variance)
         profile += generator.normal(0.0, math.sqrt(total_variance / centred.size), (len(profile), 1))
         profile *= own_errors / errors
-        own[rows] = profile - profile.mean(axis=1, keepdims=True)
+        own[batch] = profile - profile.mean(axis=1, keepdims=True)
 
     for _ in map_chunks(shuffle, list(row_chunks(permutations, centred.size, shared=True))):
-        pass  # each wrote into its own rows
+        pass  # each wrote into rows of its own
     rdi, nrgc = _nulls(plain + common, own + means.mean(), means, maximum)
     return NoiseFloor(rdi=rdi, nrgc=nrgc, permutations=permutations, studentised=True, seed=seed)
 
@@ -138,21 +138,15 @@ def _nulls(plain: FloatArray, studentised: FloatArray, means: FloatArray, maximu
         "studentised": np.clip(studentised, 0.0, 1.0),
         "plain": np.clip(plain, 0.0, 1.0),
     }
-    ranges = {test: maximum * np.ptp(rows, axis=1) for test, rows in profiles.items()}
+    ranges = {test: maximum * rows.gaps(of_test) for test, of_test in profiles.items()}
     rdi, observed = _null(ranges, maximum * formulas.rdi(means)), formulas.nrgc(means)
     if observed is None:
         return rdi, None
-    nrgc = _null({test: _ginis(rows) for test, rows in profiles.items()}, observed)
+    # A shuffle that was cut to nothing but zeros is equal.
+    ginis = {test: np.nan_to_num(rows.ginis(of_test)) for test, of_test in profiles.items()}
+    nrgc = _null(ginis, observed)
     of_rdi, of_nrgc = holm(np.array([rdi.p_value, nrgc.p_value])).tolist()
     return rdi.model_copy(update={"p_holm": of_rdi}), nrgc.model_copy(update={"p_holm": of_nrgc})
-
-
-def _ginis(profiles: FloatArray) -> FloatArray:
-    """NRGC of each row; 0 for a row of zeros, which no shuffle of positive scores gives unless cut to 0."""
-    k = profiles.shape[1]
-    totals = k * profiles.sum(axis=1)
-    spreads = np.sort(profiles, axis=1) @ (2.0 * np.arange(1, k + 1) - k - 1.0)
-    return np.asarray(np.divide(spreads, totals, out=np.zeros_like(totals), where=totals > 0))
 
 
 def _null(shuffled: Mapping[Test, FloatArray], observed: float) -> Null:

@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
 
-import numpy as np
-
 from gfscore.arrays import FloatArray
 from gfscore.errors import OptionError
-from gfscore.metrics import formulas
+from gfscore.metrics import formulas, rows
 from gfscore.plugins import load_plugins
 
 Interval = tuple[float, float]
@@ -34,6 +32,7 @@ PLACEHOLDERS = {
     "score": "title of the local score",
     "column": "title of the local score where there is little room",
 }
+_NO_FORMULA = "the metric {key!r} needs one formula. Give value= or values_of=."
 TAKEN = ("accuracy", "refuted", "class", "class_accuracy", "change")  # rules that are about no metric
 
 
@@ -50,7 +49,7 @@ class Unit(StrEnum):
 class ClassScores:
     """What a metric is computed from."""
 
-    scores: FloatArray  # (K,), of the classes (or groups) that have samples; at least two
+    scores: FloatArray  # (K,), of the classes (or groups) that have samples, at least two; (T, K) for several profiles
     weights: FloatArray  # (K,), what each counts for in numbers of the whole; they sum to 1
     fairness_weight: float = formulas.DEFAULT_FAIRNESS_WEIGHT  # lambda
 
@@ -75,8 +74,9 @@ class ModelMetric:
 
     key: str  # in results, rules and options
     title: str  # where there is little room, as WCR
-    value: Callable[[ClassScores], float | None]  # None where it does not exist
     note: str  # a few words beside the number
+    value: Callable[[ClassScores], float | None] | None = None  # None where it does not exist; or else:
+    values_of: Callable[[ClassScores], FloatArray] | None = None  # of several profiles, (T, K): (T,), NaN for None
     name: str = ""  # for readers, as "gap (RDI)", in the middle of a sentence too; the title where there is none
     meaning: str = ""  # for readers of a report, in whole sentences; the note where there is none
     axis: str = ""  # below a bar of it, in two parts with a colon between them
@@ -90,8 +90,18 @@ class ModelMetric:
 
     def of(self, classes: ClassScores) -> float | None:
         """The number, or None where it does not exist."""
-        found = self.value(classes)
-        return None if found is None or not math.isfinite(found) else float(found)
+        return self.along(classes.at(classes.scores[None, :]))[0]
+
+    def along(self, classes: ClassScores) -> list[float | None]:
+        """The number of each of several profiles, ``(T, K)``, such as those of every temperature of a curve."""
+        found: list[float | None]
+        if self.values_of is not None:
+            found = self.values_of(classes).tolist()
+        elif self.value is not None:
+            found = [self.value(classes.at(scores)) for scores in classes.scores]
+        else:
+            raise OptionError(_NO_FORMULA.format(key=self.key))
+        return [None if number is None or not math.isfinite(number) else float(number) for number in found]
 
     def between(self, classes: ClassScores, lower: FloatArray, upper: FloatArray) -> Interval | None:
         """What a box of class intervals, ``(K,)`` each, leaves of it; None where nothing is known of that."""
@@ -129,7 +139,7 @@ METRICS: dict[str, ModelMetric] = {
         ModelMetric(
             key="aggregate",
             title="{score}",
-            value=lambda classes: float(np.dot(classes.weights, classes.scores)),
+            values_of=lambda classes: classes.scores @ classes.weights,
             note="mean over {whole}",
             meaning="The mean over {whole}; higher is better. Large {parts} weigh more.",
             axis="mean of the scores: of all samples",
@@ -140,7 +150,7 @@ METRICS: dict[str, ModelMetric] = {
             key="class_mean",
             title="class mean",
             name="mean of the {parts}",
-            value=lambda classes: float(classes.scores.mean()),
+            values_of=lambda classes: classes.scores.mean(axis=1),
             note="every one of the {parts} counts the same",
             meaning="All {parts} count the same, however many samples they have.",
             monotone=True,
@@ -150,7 +160,7 @@ METRICS: dict[str, ModelMetric] = {
             key="wcr",
             title="WCR",
             name="worst {part} (WCR)",
-            value=lambda classes: formulas.wcr(classes.scores),
+            values_of=lambda classes: classes.scores.min(axis=1),
             note="the worst: {worst}",
             meaning="The lowest of the {parts}: {worst}. Higher is better.",
             axis="lowest score: of the {parts}",
@@ -161,7 +171,7 @@ METRICS: dict[str, ModelMetric] = {
             key="rdi",
             title="RDI",
             name="gap (RDI)",
-            value=lambda classes: formulas.rdi(classes.scores),
+            values_of=lambda classes: rows.gaps(classes.scores),
             note="best minus worst: {best} − {worst}",
             meaning="Best minus worst: {best} minus {worst}. 0 would be equal; chance alone makes it larger than that.",
             axis="best − worst: lower is more even",
@@ -173,7 +183,7 @@ METRICS: dict[str, ModelMetric] = {
             key="nrgc",
             title="NRGC",
             name="Gini (NRGC)",
-            value=lambda classes: formulas.nrgc(classes.scores),
+            values_of=lambda classes: rows.ginis(classes.scores),
             note="Gini coefficient of the {parts}: 0 is equal",
             meaning="How unevenly the score is shared, relative to its mean: 0 is equal, towards 1 a few {parts} have "
             "it all.",
@@ -186,7 +196,7 @@ METRICS: dict[str, ModelMetric] = {
             key="fp_great",
             title="FP-GREAT",
             name="penalised mean (FP-GREAT)",
-            value=lambda classes: formulas.fp_great(classes.scores, classes.fairness_weight),
+            values_of=lambda classes: rows.penalised_means(classes.scores, classes.fairness_weight),
             note="class mean − {weight} × RDI",
             meaning="Mean of the {parts} minus {weight} times the gap; higher is better.",
             axis="mean of the {parts}: − {weight} × RDI",
@@ -195,7 +205,7 @@ METRICS: dict[str, ModelMetric] = {
         ModelMetric(
             key="theil",
             title="Theil",
-            value=lambda classes: formulas.theil(classes.scores),
+            values_of=lambda classes: rows.entropies(classes.scores, 1.0),
             note="entropy index: 0 is equal",
             meaning="Another index of inequality, from information theory: 0 is equal.",
             higher_is_better=False,
@@ -206,7 +216,7 @@ METRICS: dict[str, ModelMetric] = {
         ModelMetric(
             key="atkinson",
             title="Atkinson",
-            value=lambda classes: formulas.atkinson(classes.scores),
+            values_of=lambda classes: rows.lost_shares(classes.scores, formulas.DEFAULT_AVERSION),
             note="share of the mean lost to inequality; adjusted mean {adjusted}",
             meaning="The share of the mean that inequality costs: 0 is equal; what remains of the mean is {adjusted}.",
             higher_is_better=False,
@@ -234,6 +244,8 @@ def register(metric: ModelMetric) -> None:
         raise OptionError(f"there is a metric {metric.key!r} already. Give another key.")
     if metric.title in {known.title for known in METRICS.values()}:
         raise OptionError(f"there is a metric with the title {metric.title!r} already. Give another title.")
+    if (metric.value is None) == (metric.values_of is None):
+        raise OptionError(_NO_FORMULA.format(key=metric.key))
     for text in (metric.title, metric.name, metric.note, metric.meaning, metric.axis):
         try:
             text.format_map(dict.fromkeys(PLACEHOLDERS, ""))

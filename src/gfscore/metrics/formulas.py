@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from gfscore.arrays import FloatArray, IntArray
 from gfscore.errors import OptionError, SamplesError
+from gfscore.metrics import rows
 
 DEFAULT_FAIRNESS_WEIGHT = 0.5  # lambda of the paper
 DEFAULT_AVERSION = 1.0  # epsilon of Atkinson's index; 1 is what the inequality-adjusted development index uses
@@ -44,19 +45,13 @@ def nrgc(scores: ArrayLike) -> float | None:
 
     .. math:: \mathrm{NRGC} = \frac{\sum_{i,j} |\Omega_i - \Omega_j|}{2 K^2 \bar\Omega}
 
-    ``scores`` is ``(K,)``; the result is in :math:`[0, 1 - 1/K]`, or None when all scores are 0. Computed from the
-    gaps between sorted scores, in O(K log K): a gap between the i-th and the next score separates i(K - i) pairs.
-    Shah et al. (2026), Definition 3.
+    ``scores`` is ``(K,)``; the result is in :math:`[0, 1 - 1/K]`, or None when all scores are 0. Shah et al.
+    (2026), Definition 3.
 
     >>> nrgc([0.0, 0.0, 1.0])
     0.6666666666666666
     """
-    profile = np.sort(_relative(scores))
-    total = float(profile.sum())
-    if total == 0:
-        return None
-    below = np.arange(1, profile.size)
-    return float(np.dot(below * (profile.size - below), np.diff(profile)) / (profile.size * total))
+    return _existing(rows.ginis(_one_row(scores)))
 
 
 def wcr(scores: ArrayLike) -> float:
@@ -131,25 +126,7 @@ def generalised_entropy(scores: ArrayLike, alpha: float) -> float | None:
     """
     if not math.isfinite(alpha):
         raise OptionError(f"alpha {alpha} is not a number. 1 gives Theil's index, 0 the mean log deviation.")
-    profile = _relative(scores)
-    mean = float(profile.mean())
-    if mean == 0 or (alpha <= 0 and not profile.all()):
-        return None
-    positive = profile[profile > 0]
-    ratios = positive / mean
-    logs = np.log(positive) - math.log(mean)
-    zeros = profile.size - positive.size
-    # Shares r average to 1, so the sum of r^a - 1 is also the sum of r (r^(a-1) - 1): near 0 and near 1 one of the
-    # two forms loses no digits, and its limit is the index's.
-    if alpha == 0:
-        total = -logs.sum()
-    elif alpha == 1:
-        total = np.dot(ratios, logs)
-    elif alpha < 0.5:
-        total = (np.expm1(alpha * logs).sum() - zeros) / (alpha * (alpha - 1))
-    else:
-        total = np.dot(ratios, np.expm1((alpha - 1) * logs)) / (alpha * (alpha - 1))
-    return max(0.0, float(total) / profile.size)  # rounding may leave -1e-17 for equal classes
+    return _existing(rows.entropies(_one_row(scores), alpha))
 
 
 def theil(scores: ArrayLike) -> float | None:
@@ -181,22 +158,7 @@ def atkinson(scores: ArrayLike, aversion: float = DEFAULT_AVERSION) -> float | N
     """
     if not (math.isfinite(aversion) and aversion >= 0):
         raise OptionError(f"inequality aversion {aversion} must be a number of at least 0. 1 is usual.")
-    profile = _relative(scores)
-    mean = float(profile.mean())
-    if mean == 0:
-        return None
-    if aversion >= 1 and not profile.all():
-        return 1.0
-    with np.errstate(divide="ignore"):
-        logs = np.log(profile) - math.log(mean)
-    power = 1.0 - aversion
-    if power == 0:
-        log_equivalent = float(logs.mean())
-    else:
-        exponents = power * logs
-        largest = float(exponents.max())  # so that no exponential overflows, and none is lost when power is tiny
-        log_equivalent = (largest + math.log1p(float(np.expm1(exponents - largest).mean()))) / power
-    return min(1.0, max(0.0, -math.expm1(log_equivalent)))
+    return _existing(rows.lost_shares(_one_row(scores), aversion))
 
 
 def atkinson_adjusted_mean(scores: ArrayLike, aversion: float = DEFAULT_AVERSION) -> float | None:
@@ -214,10 +176,13 @@ def atkinson_adjusted_mean(scores: ArrayLike, aversion: float = DEFAULT_AVERSION
     return None if index is None else float(_check(scores).mean() * (1.0 - index))
 
 
-def _relative(scores: ArrayLike) -> FloatArray:
-    """Scores as shares of the largest, for indices that do not depend on the scale: no sum overflows or vanishes."""
-    profile = _check(scores)
-    return profile / profile.max() if profile.any() else profile
+def _one_row(scores: ArrayLike) -> FloatArray:
+    return _check(scores)[None, :]
+
+
+def _existing(numbers: FloatArray) -> float | None:
+    """The number of the one profile there is, None where it does not exist."""
+    return None if np.isnan(numbers[0]) else float(numbers[0])
 
 
 def _check(scores: ArrayLike) -> FloatArray:

@@ -243,8 +243,7 @@ def stored_curves(curve: TemperatureCurve, audited: ModelAudit) -> Curves:
     profiles = curve.scores(temperatures)  # (temperatures, K)
     by_name = dict(zip(curve.names, profiles.T.tolist(), strict=True))
     weights, weight = np.array(audited.class_weights), audited.fp_great.weight
-    classes = ClassScores(scores=profiles[0], weights=weights, fairness_weight=weight)
-    at_each = [classes.at(scores) for scores in profiles]
+    classes = ClassScores(scores=profiles, weights=weights, fairness_weight=weight)
     kept = [entry.name for entry in audited.classes]
     if len(kept) > ALL_CLASSES:
         kept = [entry.name for entry in sorted(audited.classes, key=lambda entry: entry.score)[:LOWEST_CLASSES]]
@@ -253,7 +252,7 @@ def stored_curves(curve: TemperatureCurve, audited: ModelAudit) -> Curves:
         aggregate=tuple((profiles @ curve.weights).tolist()),
         scores={name: tuple(by_name[name]) for name in kept},
         metrics={
-            key: tuple(map(metric.of, at_each))
+            key: tuple(metric.along(classes))
             for key, metric in all_metrics().items()
             if key != "aggregate"  # which has a place of its own
         },
