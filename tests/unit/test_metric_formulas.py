@@ -21,6 +21,7 @@ from gfscore import (
     wcr,
 )
 from gfscore.errors import OptionError, SamplesError
+from gfscore.metrics import ClassScores, all_metrics, rows
 from gfscore.metrics.formulas import rdi_classes, worst_classes
 
 any_scores = st.just(0.0) | st.floats(1e-6, SCORE_MAX)
@@ -232,3 +233,32 @@ def test_relative_indices_at_the_ends_of_the_number_range(index, scores, factor)
 def test_scores_that_are_no_numbers_are_refused(scores):
     with pytest.raises(SamplesError, match=r"class scores are no numbers \(.*\)\. Give one for each class\."):
         rdi(scores)
+
+
+several_profiles = st.integers(2, 12).flatmap(
+    lambda k: arrays(np.float64, st.tuples(st.integers(1, 6), st.just(k)), elements=any_scores)
+)
+
+
+@given(several_profiles, alphas | st.sampled_from([0.0, 1.0, 2.0]), aversions | st.sampled_from([0.0, 1.0]))
+def test_many_profiles_at_once_are_each_as_it_is_alone(several, alpha, aversion):
+    pairs = [
+        (rows.gaps(several), rdi),
+        (rows.ginis(several), nrgc),
+        (rows.penalised_means(several, 0.3), lambda scores: fp_great(scores, 0.3)),
+        (rows.entropies(several, alpha), lambda scores: generalised_entropy(scores, alpha)),
+        (rows.lost_shares(several, aversion), lambda scores: atkinson(scores, aversion)),
+    ]
+    for found, alone in pairs:
+        expected = [np.nan if (number := alone(scores)) is None else number for scores in several]
+        assert found == pytest.approx(expected, abs=1e-14, rel=1e-13, nan_ok=True)
+
+
+@given(several_profiles)
+def test_the_table_of_metrics_takes_one_profile_or_many(several):
+    weights = np.full(several.shape[1], 1 / several.shape[1])
+    classes = ClassScores(scores=several, weights=weights, fairness_weight=0.3)
+    for metric in all_metrics().values():
+        one_by_one = [metric.of(classes.at(scores)) for scores in several]
+        for found, expected in zip(metric.along(classes), one_by_one, strict=True):
+            assert found == (None if expected is None else pytest.approx(expected, abs=1e-14, rel=1e-13))

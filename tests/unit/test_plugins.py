@@ -159,12 +159,26 @@ class TestMetric:
             ({"key": "a b"}, "'a b' cannot be the key of a metric"),
             ({"title": "RDI"}, "there is a metric with the title 'RDI' already"),
             ({"note": "of {x}"}, "the text 'of {x}' of the metric 'mine' cannot be filled"),
+            ({"value": None}, "the metric 'mine' needs one formula"),
+            ({"values_of": lambda _: np.zeros(1)}, "the metric 'mine' needs one formula"),
         ],
     )
     def test_what_cannot_be_registered(self, changed, message):
         row = {"key": "mine", "title": "Mine", "note": "of mine", "value": lambda _: 0.0} | changed
         with pytest.raises(OptionError, match=message):
             register(ModelMetric(**row))
+
+    def test_all_temperatures_at_once_are_the_same_as_one_after_the_other(self, logits):
+        register(ModelMetric(key="one", title="One", note="by one", value=lambda c: float(np.median(c.scores))))
+        register(ModelMetric(key="all", title="All", note="at once", values_of=lambda c: np.median(c.scores, axis=1)))
+        model = gfscore.audit(*logits).model
+        assert model.metric("one").value == model.metric("all").value
+        assert model.curves.metrics["one"] == model.curves.metrics["all"]
+        assert len(set(model.curves.metrics["all"])) > 50
+
+    def test_a_number_that_is_none_is_left_out_of_a_curve(self, logits):
+        register(ModelMetric(key="none", title="None", note="NaN", values_of=lambda c: np.full(len(c.scores), np.nan)))
+        assert set(gfscore.audit(*logits).model.curves.metrics["none"]) == {None}
 
     def test_a_number_that_nobody_knows_is_refused(self, logits):
         with pytest.raises(ResultError, match="there is no metric 'mode'"):
