@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from timing import quickest
 
-from gfscore.bounds import noise_floor, normal_floor, shrunken_scores
+from gfscore.bounds import noise, noise_floor, normal_floor, shrunken_scores
 from gfscore.errors import OptionError, SamplesError
 from gfscore.metrics import formulas
 
@@ -129,3 +129,10 @@ def test_scores_without_noise_or_with_one_sample_stay_usable():
     assert shrunken.weights[0] < shrunken.weights[1]
     with pytest.raises(SamplesError, match="two classes"):
         shrunken_scores([0.2], [0.1], [5])
+
+
+def test_shuffles_that_are_remembered_for_the_next_model_change_nothing(monkeypatch):
+    values, codes = np.random.default_rng(3).random((2, 300)), np.repeat(np.arange(6), 50)
+    remembered = [noise_floor(row, codes, 6, maximum=1.0, permutations=400, seed=5) for row in values]
+    monkeypatch.setattr(noise, "REMEMBERED", 0)
+    assert remembered == [noise_floor(row, codes, 6, maximum=1.0, permutations=400, seed=5) for row in values]

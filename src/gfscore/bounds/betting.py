@@ -16,7 +16,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gfscore.arrays import FloatArray, IntArray
+from gfscore.arrays import FloatArray, IntArray, row_chunks
 from gfscore.bounds.class_means import BEYOND_MAXIMUM, HALVINGS, PartScores, check_level, known_range, last_excluded
 from gfscore.errors import OptionError, SamplesError
 
@@ -79,12 +79,12 @@ def capitals(parts: PartScores, means: FloatArray, alpha: float, *, final: bool)
     gains = _gains(parts, alpha)
     floor, _ = known_range(parts.means, parts.counts, parts.sizes)
 
-    def capital(mean: float) -> FloatArray:
-        gained = gains(np.full(len(parts.counts), mean))
+    def capital(some: slice) -> FloatArray:
+        gained = gains(np.repeat(means[some, None], len(parts.counts), axis=1))
         return np.asarray(parts.sums(gained) if final else np.maximum(parts.largest(parts.running(gained)), 0.0))
 
-    found = [capital(mean) for mean in means.tolist()]
-    return np.where(means[:, None] < floor - SLACK, np.inf, np.array(found))
+    found = [capital(some) for some in row_chunks(len(means), len(parts.values))]
+    return np.where(means[:, None] < floor - SLACK, np.inf, np.concatenate(found))
 
 
 def _largest_capital(parts: PartScores, alpha: float) -> Callable[[FloatArray], FloatArray]:
@@ -94,7 +94,7 @@ def _largest_capital(parts: PartScores, alpha: float) -> Callable[[FloatArray], 
 
 
 def _gains(parts: PartScores, alpha: float) -> Callable[[FloatArray], FloatArray]:
-    """What each sample adds to the logarithm of the capital against a given mean of its part, ``(N,)``."""
+    """What each sample adds to the logarithm of the capital against a given mean of its part, ``(..., N)``."""
     values = parts.values
     bets = np.sqrt(2.0 * math.log(1.0 / alpha) / (parts.spread(parts.counts) * _earlier_variances(parts)))
     if parts.sizes is not None:

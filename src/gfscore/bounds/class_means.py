@@ -102,22 +102,22 @@ class PartScores:
         return replace(self, values=1.0 - self.values)
 
     def spread(self, per_part: NDArray[Any]) -> NDArray[Any]:
-        """A number per part, repeated for each of its samples."""
-        return np.repeat(per_part, self.counts)
+        """A number per part, ``(..., K)``, repeated for each of its samples."""
+        return np.repeat(per_part, self.counts, axis=-1)
 
     def sums(self, per_sample: NDArray[Any]) -> NDArray[Any]:
         """Sum over each part, of numbers ``(..., N)``."""
         return np.asarray(np.add.reduceat(per_sample, self.starts, axis=-1))
 
     def running(self, per_sample: FloatArray) -> FloatArray:
-        """Sum over the samples of the part up to and including each one."""
-        total = np.cumsum(per_sample)
-        before = np.where(self.starts > 0, total[self.starts - 1], 0.0)
+        """Sum over the samples of the part up to and including each one, of numbers ``(..., N)``."""
+        total = np.cumsum(per_sample, axis=-1)
+        before = np.where(self.starts > 0, total[..., self.starts - 1], 0.0)
         return np.asarray(total - self.spread(before))
 
     def largest(self, per_sample: FloatArray) -> FloatArray:
-        """Maximum over each part."""
-        return np.asarray(np.maximum.reduceat(per_sample, self.starts))
+        """Maximum over each part, of numbers ``(..., N)``."""
+        return np.asarray(np.maximum.reduceat(per_sample, self.starts, axis=-1))
 
 
 def _check_sizes(sizes: ArrayLike, counts: IntArray) -> IntArray:

@@ -10,6 +10,7 @@ many classes of few samples the extremes are mostly luck: shrunken scores borrow
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ from gfscore.results import NoiseFloor, Null
 BORROWED = 3.0  # samples' worth of the variance of all scores that each class's variance is mixed with
 TINY = 1e-30  # a variance, so that nothing is divided by 0 when all scores are equal
 TIE = 1e-12  # a shuffled index this close to the observed one counts as large
+REMEMBERED = 1 << 20  # places of shuffled scores, 8 MB, that are kept for the next of several models
 SPREAD_HALVINGS = 60  # of the range in which the spread of the true class scores is searched
 
 Test = Literal["plain", "studentised"]
@@ -73,14 +75,11 @@ def noise_floor(
     plain, own = (np.empty((permutations, len(means))) for _ in range(2))
 
     def shuffle(batch: slice) -> None:
-        generator = np.random.default_rng([seed, batch.start])  # a stream of its own: the order of the threads is free
-        shuffled = np.tile(centred, (batch.stop - batch.start, 1))
-        for row in shuffled:
-            generator.shuffle(row)  # a third faster than all rows at once by permuted()
+        shuffled, normals = _shuffled(centred, batch, seed, repeats=permutations * centred.size <= REMEMBERED)
         profile = parts.sums(shuffled) / parts.counts
         plain[batch] = profile
         errors = _standard_errors(parts, shuffled, profile, total_variance)
-        profile += generator.normal(0.0, math.sqrt(total_variance / centred.size), (len(profile), 1))
+        profile += math.sqrt(total_variance / centred.size) * normals[:, None]
         profile *= own_errors / errors
         own[batch] = profile - profile.mean(axis=1, keepdims=True)
 
@@ -88,6 +87,28 @@ def noise_floor(
         pass  # each wrote into rows of its own
     rdi, nrgc = _nulls(plain + common, own + means.mean(), means, maximum)
     return NoiseFloor(rdi=rdi, nrgc=nrgc, permutations=permutations, studentised=True, seed=seed)
+
+
+def _shuffled(scores: FloatArray, batch: slice, seed: int, *, repeats: bool) -> tuple[FloatArray, FloatArray]:
+    """So many shuffles of the scores as the batch has, ``(B, N)``, and a standard normal number for each."""
+    if repeats:
+        orders, normals = _orders(scores.size, batch.start, batch.stop, seed)
+        return scores[orders], normals
+    return _shuffle(scores, batch.start, batch.stop, seed)
+
+
+@lru_cache(maxsize=8)
+def _orders(n: int, start: int, stop: int, seed: int) -> tuple[NDArray[np.intp], FloatArray]:
+    """Shuffles of the places of n scores: the same for the next model, whose scores are as many."""
+    return _shuffle(np.arange(n), start, stop, seed)
+
+
+def _shuffle(row: NDArray[Any], start: int, stop: int, seed: int) -> tuple[NDArray[Any], FloatArray]:
+    generator = np.random.default_rng([seed, start])  # a stream of its own: the order of the threads is free
+    shuffled = np.tile(row, (stop - start, 1))
+    for each in shuffled:
+        generator.shuffle(each)  # a third faster than all rows at once by permuted()
+    return shuffled, generator.standard_normal(stop - start)
 
 
 def normal_floor(
