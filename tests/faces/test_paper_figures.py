@@ -38,8 +38,8 @@ def measure(chart, scale: float) -> tuple[float, float, float]:
     )
 
 
-def expect_readable(draw, inches: float) -> None:
-    found = for_paper(draw, inches=inches)
+def expect_readable(draw, inches: float, font: str | None = None) -> None:
+    found = for_paper(draw, inches=inches, font=font)
     letters, across, height = measure(found.chart, found.scale)
     assert across == pytest.approx(inches, abs=ROUNDING)
     assert letters >= LEAST_POINTS - ROUNDING
@@ -53,8 +53,8 @@ def renamed(audit):
     return audit.model_copy(update={"models": tuple(models)})
 
 
-def drawing(name, audit):
-    figure = FIGURES[name]
+def drawing(name, audit, font=None):
+    figure, audit = FIGURES[name], with_short_names(audit, COLUMN, font)
     numbers = {"radii": audit_radii(audit), "calibration": audit.calibration}
     subject = audit.models[0] if figure.per_model else audit
     return partial(figure.draw, subject, **({figure.takes: numbers[figure.takes]} if figure.takes else {}))
@@ -63,6 +63,13 @@ def drawing(name, audit):
 @pytest.mark.parametrize("name", FIGURES)
 def test_letters_of_a_column_can_be_read_with_eight_long_names(name, results):
     expect_readable(drawing(name, complete(renamed(results["zoo"]))), COLUMN)
+
+
+@pytest.mark.parametrize("name", ["reranking", "robustness-models", "heatmap"])
+def test_letters_can_be_read_in_a_wide_font_too(name, results):
+    """As the one that stands in for Times where that is not installed."""
+    audit = complete(renamed(results["zoo"]))
+    expect_readable(drawing(name, audit, "DejaVu Serif"), COLUMN, "DejaVu Serif")
 
 
 @pytest.mark.long

@@ -152,7 +152,7 @@ def draw_all(
                 if inches is None:
                     chart = figure.draw(subject, **given)
                 else:
-                    drawn = partial(figure.draw, with_short_names(subject, inches), **given)
+                    drawn = partial(figure.draw, with_short_names(subject, inches, font), **given)
                     chart, scale, _ = for_paper(drawn, inches=inches, font=font)
             except ResultError as error:
                 reason = str(error)

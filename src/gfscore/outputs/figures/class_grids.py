@@ -20,6 +20,7 @@ GAP = 24
 CELL, WIDE_CELL = 44, 70  # pixels; the wide ones where that lets names stand upright
 STRIP = 900  # pixels for all columns, when they have no names
 ROW, PAPER_ROW = 22, 16
+TALL_ROWS = 4  # models, of which each still has a row as tall as on a screen
 NAMED_CELL = 13  # pixels of the narrowest column that has a name, which then stands upright
 NUMBERED_BLOCKS, NAMED_BLOCKS, NUMBERED_ROWS = 2, 3, 24  # on paper columns go on below, so often at most
 
@@ -173,7 +174,7 @@ def _cells(
 
 
 def _row_height(models: Sequence[ModelAudit]) -> int:
-    return ROW if style.room() is None or len(models) <= PAPER_ROW // 2 else PAPER_ROW
+    return ROW if style.room() is None or len(models) <= TALL_ROWS else PAPER_ROW
 
 
 def _strip(models: Sequence[ModelAudit], names: Sequence[str], *, width: int) -> style.Part:

@@ -15,7 +15,8 @@ from gfscore.results import Audit, ClassResult, ModelAudit
 
 FOREST_ROWS = 60  # classes; of more only the ends have a row
 FOREST_ENDS, PAPER_ENDS = 12, 8
-FOREST_WIDTH, FOREST_ROW = 420, 18
+FOREST_WIDTH, FOREST_ROW, PAPER_ROW = 420, 18, 13
+TALL_ROWS = 40  # classes, of which each still has a row as tall as on a screen: more do not go onto a page
 CANDIDATE, OTHER = "may be the worst", "not the worst"
 THRESHOLD_ROWS = 40  # classes; of more only the lowest have a row
 PICKER_ROW, ROWS_OF_MODELS = 19, 11  # pixels
@@ -98,7 +99,8 @@ def _forest_rows(
         numbers.append(base.mark_text(align="left").encode(x=alt.value(style.px(FOREST_WIDTH) + 145), text="count:N"))
     mean = style.chart_of([{"mean": model.class_mean}]).mark_rule(strokeDash=[4, 3], color=style.GREY)
     mean = mean.encode(x=alt.X("mean:Q", **across), tooltip=style.tip("mean"))
-    size = {"width": style.px(FOREST_WIDTH), "height": FOREST_ROW * len(table)}
+    row = FOREST_ROW if style.room() is None or len(table) <= TALL_ROWS else PAPER_ROW
+    size = {"width": style.px(FOREST_WIDTH), "height": row * len(table)}
     return alt.layer(mean, lines, points, *numbers).properties(**size, title=title)
 
 
