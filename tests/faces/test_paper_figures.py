@@ -10,7 +10,7 @@ from made_results import complete
 
 import gfscore
 from gfscore.jobs.plan import audit_radii
-from gfscore.outputs.figures import FIGURES, figure_bytes
+from gfscore.outputs.figures import FIGURES, figure_bytes, paper_figures
 from gfscore.outputs.figures.paper_figures import COLUMN, PAGE, POINTS_PER_INCH, for_paper, with_short_names
 from gfscore.outputs.figures.rank_lines import rank_lines
 from gfscore.outputs.figures.repair_figures import repair_arrows, repair_frontier, training_curves
@@ -128,7 +128,8 @@ def test_pictures_of_a_repair_can_be_read(width):
         expect_readable(draw, WIDTHS[width])
 
 
-def test_long_names_of_models_are_shortened_and_still_told_apart():
+def test_long_names_of_models_are_shortened_and_still_told_apart(monkeypatch):
+    monkeypatch.setattr(paper_figures, "character_of", lambda _font: paper_figures.USUAL_CHARACTER)
     which = ("first", "other", "third")
     names = ["resnet", *(f"resnet-50-imagenet-{word}-of-the-whole-team-seed-1" for word in which)]
     pairs = zip(many_models(4, 2).models, names, strict=True)
@@ -140,3 +141,7 @@ def test_long_names_of_models_are_shortened_and_still_told_apart():
     assert len(set(page)) == 4
     assert max(map(len, page)) <= 40 + 2
     assert with_short_names(models[1], COLUMN).name == column[1]
+    monkeypatch.setattr(paper_figures, "character_of", lambda _font: 1.25 * paper_figures.USUAL_CHARACTER)
+    wide = [model.name for model in with_short_names(audit, COLUMN).models]
+    assert len(set(wide)) == 4
+    assert max(map(len, wide)) < max(map(len, column))
