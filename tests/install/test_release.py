@@ -54,25 +54,6 @@ def test_versions_agree():
     assert f"version: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
-def test_the_image_runs_as_nobody_in_particular_and_says_whether_it_lives():
-    lines = (ROOT / "Containerfile").read_text(encoding="utf-8").splitlines()
-    steps = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
-    words = [word for word, _ in steps]
-    assert set(words) <= {"FROM", "COPY", "RUN", "USER", "WORKDIR", "ENV", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
-    assert words[0] == "FROM"
-    said = dict(steps)
-    assert said["USER"] == "gfscore"
-    assert words.index("USER") > max(
-        place for place, word in enumerate(words) if word == "RUN"
-    )  # no step after it as root
-    assert "-c /source/constraints.txt" in next(text for word, text in steps if word == "RUN")
-    assert "gfscore --version" in said["HEALTHCHECK"]
-    for _, text in (step for step in steps if step[0] == "COPY"):
-        assert all((ROOT / name).exists() for name in text.split()[:-1])
-    extras = re.search(r"\[(.*?)\]", next(text for word, text in steps if word == "RUN"))[1]
-    assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
-
-
 def test_every_module_is_imported_where_there_is_no_fcntl(tmp_path):
     """As on Windows, by a stand-in: nothing at the top of a module may need what only Unix has."""
     import subprocess
