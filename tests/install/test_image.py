@@ -169,7 +169,12 @@ def test_the_job_builds_the_image_and_tries_it_with_no_network():
     tried = (ROOT / "scripts" / "try_image.sh").read_text(encoding="utf-8")
     assert subprocess.run(["bash", "-n"], input=tried.encode()).returncode == 0
     assert "harmless=(--network none " in tried
-    for words in ("demo --out", "audit --model zoo:trades --data zoo:digits", "audit logits.npz", ".Healthcheck.Test"):
+    for words in (
+        "demo --out",
+        "audit --model zoo:trades --data zoo:digits",
+        "audit logits.npz",
+        ".Config.Healthcheck",
+    ):
         assert words in tried
 
 
