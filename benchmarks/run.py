@@ -84,8 +84,8 @@ def one_temperature(n: int, k: int) -> Iterable[str]:
         yield from against_torch(n, k, share)
     yield row("plain NumPy (float64) / scoring at one temperature", f"{in_numpy / ours:.1f}")
     loops = "a loop over samples and classes / scoring at one temperature"
-    yield row(f"{loops}, the loop timed on {few:,} rows and scaled", f"{looped_few * n / few / ours:,.0f}")
-    yield row(f"{loops}, the loop timed on all rows", f"{looped / ours:,.0f}")
+    yield row(f"{loops}, the loop timed on {few:,} rows and scaled", f"{looped_few * n / few / ours:,.1f}")
+    yield row(f"{loops}, the loop timed on all rows", f"{looped / ours:,.1f}")
     yield row("the whole curve / plain NumPy at one temperature", verdict(curve / in_numpy, 3))
     yield row("the whole curve / scoring at one temperature", f"{curve / ours:.1f}")
     yield ""
