@@ -1,11 +1,12 @@
-"""Install a wheel into fresh environments and use it there; print what came of each as a row of a table.
+"""Install a wheel or an sdist into fresh environments and use it there; print what came of each as a row of a table.
 
 ``python scripts/try_wheel.py dist/gfscore-0.1.0-py3-none-any.whl [--python python3.13] [default newest oldest EXTRA]``
 
 ``default`` is the package alone as ``constraints.txt`` holds it, ``newest`` without constraints, ``oldest`` with the
 lower bounds of ``scripts/oldest.py``: there every command runs in a terminal (``scripts/smoke.py``). The name of an
-extra installs the wheel with it, held by ``constraints.txt``, and does one thing that needs the extra. Without a name
-all of them are tried. Environments are made one after the other and removed; what went wrong is printed below its row.
+extra installs the package with it, held by ``constraints.txt``, and does one thing that needs the extra;
+``extras-without-torch`` and ``extras-with-torch`` are all of a kind. Without a name all of them are tried.
+Environments are made one after the other and removed; what went wrong is printed below its row.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import textwrap
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 from oldest import PROJECT, oldest
@@ -74,6 +76,29 @@ TRIES = {
     "print(models.load_model('robustbench:cifar10/L2/Sehwag2021Proxy_R18').name)",
 }
 WHOLE = ("default", "newest", "oldest")  # settings in which every command is run
+PROJECT_TABLE = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+KINDS = ("extras-without-torch", "extras-with-torch")
+
+
+def needs_torch(extra: str) -> bool:
+    """Whether an extra asks for torch, which not every Python has, and which is large.
+
+    >>> needs_torch("timm"), needs_torch("dashboard")
+    (True, False)
+    """
+    return any(each.startswith("torch>=") for each in PROJECT_TABLE["optional-dependencies"][extra])
+
+
+def chosen(names: Iterable[str]) -> list[str]:
+    """Settings by their names, or by what kind they are of.
+
+    >>> chosen(["default", "extras-with-torch"])[:3]
+    ['default', 'torch', 'gradients']
+    """
+    found: list[str] = []
+    for name in names:
+        found += [each for each in TRIES if needs_torch(each) == (name == KINDS[1])] if name in KINDS else [name]
+    return found
 
 
 def arguments_of_pip(wheel: Path, setting: str, work: Path) -> list[str]:
@@ -83,7 +108,7 @@ def arguments_of_pip(wheel: Path, setting: str, work: Path) -> list[str]:
     held = ROOT / "constraints.txt"
     if setting == "oldest":
         held = work / "oldest.txt"
-        held.write_text("\n".join(oldest(tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"], [])))
+        held.write_text("\n".join(oldest(PROJECT_TABLE, [])))
     return ["-c", str(held), str(wheel) if setting in WHOLE else f"{wheel}[{setting}]"]
 
 
@@ -143,9 +168,11 @@ def _version(python: str) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheel", type=Path)
-    parser.add_argument("settings", nargs="*", default=[*WHOLE, *TRIES])
+    parser.add_argument("settings", nargs="*", default=[*WHOLE, *TRIES], metavar="NAME")
     parser.add_argument("--python", default=sys.executable)
     given = parser.parse_intermixed_args()
+    if unknown := set(given.settings) - {*WHOLE, *KINDS, *TRIES}:  # argparse's choices would refuse the default list
+        parser.error(f"no setting is called {', '.join(sorted(unknown))}")
     print("| Python | installed | result |\n|---|---|---|", flush=True)
-    failures = [name for name in given.settings if not try_out(given.python, given.wheel.resolve(), name)]
+    failures = [name for name in chosen(given.settings) if not try_out(given.python, given.wheel.resolve(), name)]
     sys.exit(bool(failures))

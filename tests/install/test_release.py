@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import sbom
 from gfscore import __version__
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +32,8 @@ def test_workflows_are_read_only_unless_they_publish(path):
     assert workflow["permissions"] == {"contents": "read"}
     for name, job in workflow["jobs"].items():
         assert "timeout-minutes" in job, name
-        assert ("permissions" in job) == (name in ("publish", "deploy")), name
+        more = {what for what, allowed in job.get("permissions", {}).items() if allowed != "read"}
+        assert bool(more) == (name in ("publish", "deploy")), name
         needed = job.get("needs", [])
         assert set([needed] if isinstance(needed, str) else needed) <= set(workflow["jobs"])
 
@@ -52,6 +54,18 @@ def test_torch_has_no_known_way_around_weights_only():
 
 def test_versions_agree():
     assert f"version: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"## [{__version__}]\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_a_list_of_parts_without_a_version_or_a_licence_is_refused():
+    package = {"name": "gfscore", "licenses": [{"license": {"id": "Apache-2.0"}}]}
+    part = {"name": "protobuf", "version": "7.36.2", "purl": "pkg:pypi/protobuf@7.36.2"}
+    parts = {"metadata": {"component": package}, "components": [part, {**part, "name": "pip"}]}
+    installed = {"gfscore": [__version__, ""], "protobuf": ["7.36.2", "3-Clause BSD License"]}
+    sbom.complete(parts, installed)
+    assert package["version"] == __version__
+    assert part["licenses"][0]["license"]["name"] == "3-Clause BSD License"
+    assert sbom.faults(parts, installed) == ["pip has no licenses", "pip is not installed"]
 
 
 def test_every_module_is_imported_where_there_is_no_fcntl(tmp_path):
