@@ -95,14 +95,15 @@ def test_provenance_has_hash_command_and_versions(logits, monkeypatch, capsys):
 
 def test_per_sample_rows_hold_no_formula(logits, tmp_path):
     values, labels = logits
-    ids = ["=cmd|' /C calc'!A1", "+1+1", "-2+3", "@SUM(1)", *(f"s{row}" for row in range(4, len(labels)))]
+    hostile = ["=cmd|' /C calc'!A1", "+1+1", "-2+3", "@SUM(1)", "\n=1+1", "＝1+1", "＋1", "－1", "＠SUM(1)"]
+    ids = [*hostile, *(f"s{row}" for row in range(len(hostile), len(labels)))]
     np.savez("=net.npz", logits=values, labels=labels, sample_ids=ids, class_names=["=HYPERLINK(1)", "b", "c"])
     assert run(["audit", "./=net.npz", "--per-sample", "rows.csv", "-q"]) == 0
     with (tmp_path / "rows.csv").open(newline="") as file:
         header, *rows = csv.reader(file)
     texts = [cell for row in rows for name, cell in zip(header, row, strict=True) if name != "score"]
-    assert [cell for cell in texts if cell[:1] in "=+-@"] == []
-    assert [row[header.index("sample_id")] for row in rows[:4]] == [f"'{name}" for name in ids[:4]]
+    assert [cell for cell in texts if cell[:1] in "=+-@\n＝＋－＠"] == []
+    assert [row[header.index("sample_id")] for row in rows[: len(hostile)]] == [f"'{name}" for name in hostile]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -489,6 +489,9 @@ def test_a_changed_audit_is_seen(logits_file, tmp_path):
     gfscore.audit_models({"second": samples}).save(tmp_path / "runs" / "more" / "audit.json")
     app.run()
     assert app.selectbox[0].options == ["net", "second"]
+    path.write_text(path.read_text().replace('"name": "net"', '"name": "nut"'))  # as many bytes
+    app.run()
+    assert app.selectbox[0].options == ["nut", "second"]
     assert len(stamps_of([str(tmp_path / "runs")])) == 2
 
 

@@ -12,6 +12,7 @@ from gfscore import views
 
 NAME_LIMIT = 120  # characters of a name that are shown
 KEPT_END = 30  # of them at its end, where names that begin alike differ
+FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 SENTENCE_LIMIT = 1000  # characters of a sentence on the page of the dashboard
 MARKDOWN_SPECIAL = str.maketrans(
     {special: f"\\{special}" for special in "\\|*_`["}
@@ -98,4 +99,5 @@ def write_csv(file: TextIO, rows: Iterable[Iterable[object]]) -> None:
 
 
 def _inert(text: str) -> str:
-    return f"'{text}" if text[:1] in "=+-@\t\r" and text else text
+    """Text that no spreadsheet computes: what begins a formula, also in the wide signs of Chinese and Japanese."""
+    return f"'{text}" if text.startswith(FORMULA) else text
