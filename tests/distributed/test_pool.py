@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
 import time
 from queue import SimpleQueue
@@ -139,3 +141,11 @@ def test_an_error_is_heard_by_who_asked_and_by_nobody_else(opened, monkeypatch):
         measured(bad, slopes[bad])
     with pytest.raises(GFScoreError):  # and again, when it is asked again
         measured(bad, slopes[bad])
+
+
+def test_the_driver_ends_where_processes_have_no_groups(tmp_path, monkeypatch):
+    """As on Windows, by a stand-in."""
+    monkeypatch.delattr(os, "killpg")
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    pools._end(process, tmp_path / "gone")
+    assert process.returncode not in (None, 0)

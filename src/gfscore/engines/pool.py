@@ -90,8 +90,11 @@ class Driver:
 
 
 def _end(process: "subprocess.Popen[bytes]", folder: Path) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:  # Windows has no groups of processes; what it has started hears of its end
+        process.kill()
     process.wait()
     for stream in (process.stdin, process.stdout):
         with suppress(OSError):
