@@ -5,6 +5,7 @@ wrote (``scripts/record_release.py``), and a test holds every later version agai
 or was announced as deprecated by a version that still had it.
 """
 
+import ast
 import inspect
 import json
 import tomllib
@@ -22,7 +23,7 @@ def public_interface() -> dict[str, list[str]]:
     import gfscore
 
     return {
-        "python": sorted(_python(gfscore)),
+        "python": sorted({*_python(gfscore), *_integrations(ROOT / "src" / "gfscore" / "integrations")}),
         "command line": sorted(_commands()),
         "schemas": sorted(_schemas()),
         "extras": sorted(
@@ -40,6 +41,32 @@ def _python(package: Any) -> Iterable[str]:
             yield from (f"{name}.{member}" for member in _members(found))
         elif callable(found):
             yield from (f"{name}({parameter})" for parameter in inspect.signature(found).parameters)
+
+
+def _integrations(folder: Path) -> Iterable[str]:
+    """Functions and classes of the integrations, read and not imported: each needs an extra."""
+    for path in sorted(folder.glob("[a-z]*.py")):
+        for each in ast.parse(path.read_text(encoding="utf-8")).body:
+            name = f"integrations.{path.stem}.{getattr(each, 'name', '_')}"
+            if isinstance(each, ast.FunctionDef) and not each.name.startswith("_"):
+                yield from _called(name, each)
+            if isinstance(each, ast.ClassDef) and not each.name.startswith("_"):
+                yield name
+                for inner in each.body:
+                    if isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
+                        yield f"{name}.{inner.target.id}"
+                    elif isinstance(inner, ast.FunctionDef) and inner.name == "__init__":
+                        yield from _called(name, inner)
+                    elif isinstance(inner, ast.FunctionDef) and not inner.name.startswith("_"):
+                        yield from _called(f"{name}.{inner.name}", inner)
+
+
+def _called(name: str, function: ast.FunctionDef) -> Iterable[str]:
+    given = function.args
+    yield name
+    for one in (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))):
+        if one.arg not in ("self", "cls"):
+            yield f"{name}({one.arg})"
 
 
 def _members(found: type) -> Iterable[str]:

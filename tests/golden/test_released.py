@@ -4,6 +4,7 @@
 go is announced in ``deprecated.toml`` by one release at least, which still has it (``docs/releasing.md``).
 """
 
+import inspect
 import json
 import tomllib
 from pathlib import Path
@@ -61,6 +62,21 @@ def test_what_was_public_is_there_or_was_announced(folder, now):
     assert missing(recorded, now, deprecated, [folder.name for folder in RELEASED]) == []
 
 
+@pytest.mark.parametrize("folder", RELEASED, ids=lambda folder: folder.name)
+def test_no_call_of_a_release_lacks_a_parameter_now(folder):
+    """A parameter that came later has a default: without one, every call that worked would be refused."""
+    recorded = set(json.loads((folder / "public.json").read_text(encoding="utf-8"))["python"])
+    functions = {name: getattr(gfscore, name) for name in gfscore.__all__ if name in recorded}
+    new = [
+        f"{name}({parameter.name})"
+        for name, function in functions.items()
+        if inspect.isfunction(function)
+        for parameter in inspect.signature(function).parameters.values()
+        if f"{name}({parameter.name})" not in recorded and parameter.default is parameter.empty
+    ]
+    assert new == []
+
+
 def test_a_removal_without_an_announcement_is_found(now):
     recorded = {**now, "command line": [*now["command line"], "audit --gone"], "python": [*now["python"], "gone"]}
     said = "is gone, and no released version said that it would be"
@@ -73,3 +89,6 @@ def test_keys_of_files_are_found_by_their_way(now):
     assert {"gfscore.audit/1 models[].wcr.class", "gfscore.audit/1 models[].classes[].interval"} <= set(now["schemas"])
     assert {"audit --model", "store list", "--version"} <= set(now["command line"])
     assert {"audit(model)", "Audit.load", "Samples.of"} <= set(now["python"])
+    assert {"integrations.tracking.log_audit(audit)", "integrations.sklearn_scorer.RobustnessScorer"} <= set(
+        now["python"]
+    )
