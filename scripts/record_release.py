@@ -1,7 +1,7 @@
 """Keep what this version writes, and what is public in it, as test data for all that come: ``tests/golden/released``.
 
-Part of a release, once its version is set (``docs/releasing.md``). The files are small: eight digits a class,
-which are too few to show a repair.
+Part of a release, once its version is set (``docs/releasing.md``). The files are small: eight digits a class. Too few
+to show a repair, which is of made-up logits instead, where one class is said too seldom.
 """
 
 import json
@@ -10,6 +10,8 @@ import shutil
 import tempfile
 from contextlib import redirect_stdout
 from pathlib import Path
+
+import numpy as np
 
 from gfscore import __version__
 from gfscore.cli.main import run
@@ -25,6 +27,7 @@ COMMANDS = {  # what is kept, and what writes it
     "comparison.json": "compare older.safetensors logits.safetensors --json",
     "calibration.json": "calibrate logits.safetensors older.safetensors --objective classes --json",
     "leaderboard.json": "leaderboard audit.json --json",
+    "repair.json": "repair uneven.npz --json",
 }
 ELSEWHERE = {"gate.json": "gate/gate.json"}
 
@@ -34,10 +37,18 @@ def record(folder: Path) -> None:
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
+        _save_uneven(Path("uneven.npz"))
         for name, command in COMMANDS.items():
             _run(name, command.split())
             shutil.copy(ELSEWHERE.get(name, name), folder / name)
     (folder / "public.json").write_text(json.dumps(public_interface(), indent=1) + "\n", encoding="utf-8")
+
+
+def _save_uneven(path: Path) -> None:
+    """Logits of three classes, the last of which are a constant too small."""
+    labels = np.arange(3000) % 3
+    logits = np.random.default_rng(0).normal(size=(3000, 3)) + 3 * np.eye(3)[labels] - [0, 0, 2.5]
+    np.savez(path, logits=logits, labels=labels)
 
 
 def _run(name: str, words: list[str]) -> None:

@@ -33,7 +33,7 @@ def identified(path):
 def test_this_version_or_the_one_before_it_is_kept():
     assert RELEASED, "run scripts/record_release.py"
     assert all((folder / "public.json").is_file() for folder in RELEASED)
-    assert {path.stem for path in RESULTS} == {*FILES, "calibration"} - {"repair"}
+    assert {path.stem for path in RESULTS} == {*FILES, "calibration"}
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=identified)
