@@ -76,6 +76,7 @@ TRIES = {
     "print(models.load_model('robustbench:cifar10/L2/Sehwag2021Proxy_R18').name)",
 }
 WHOLE = ("default", "newest", "oldest")  # settings in which every command is run
+PROGRAMS, ENDING = ("Scripts", ".exe") if sys.platform == "win32" else ("bin", "")  # of an environment
 PROJECT_TABLE = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
 KINDS = ("extras-without-torch", "extras-with-torch")
 
@@ -114,7 +115,7 @@ def arguments_of_pip(wheel: Path, setting: str, work: Path) -> list[str]:
 
 def command_of(setting: str, place: Path, work: Path) -> list[str]:
     """What is run in an environment whose programs are in ``place``."""
-    python, program = str(place / "python"), str(place / "gfscore")
+    python, program = (str(place / f"{name}{ENDING}") for name in ("python", "gfscore"))
     if setting in WHOLE:
         return [python, str(ROOT / "scripts" / "smoke.py"), program]
     tried = TRIES[setting]
@@ -130,11 +131,12 @@ def try_out(python: str, wheel: Path, setting: str) -> bool:
     """Make an environment, install, run, and print the row; whether all went well."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
         work = Path(folder)
-        place = work / "env" / ("Scripts" if sys.platform == "win32" else "bin")
+        place = work / "env" / PROGRAMS
+        own = str(place / f"python{ENDING}")
         steps = {
             "environment": [python, "-m", "venv", str(work / "env")],
-            "install": [str(place / "python"), "-m", "pip", "install", "-q", *arguments_of_pip(wheel, setting, work)],
-            "pip check": [str(place / "python"), "-m", "pip", "check"],
+            "install": [own, "-m", "pip", "install", "-q", *arguments_of_pip(wheel, setting, work)],
+            "pip check": [own, "-m", "pip", "check"],
             "use": command_of(setting, place, work),
         }
         clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -146,16 +148,16 @@ def try_out(python: str, wheel: Path, setting: str) -> bool:
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                text=True,
+                encoding="utf-8",
+                errors="replace",
                 check=False,
             )
-            if done.returncode not in (
-                (0, 3) if setting == "repair" else (0,)
-            ):  # 3: no gain, as so little training has
+            fine = (0, 3) if (setting, name) == ("repair", "use") else (0,)  # 3: no gain, as so little training has
+            if done.returncode not in fine:
                 said = [line for line in done.stdout.splitlines() if not line.startswith("WARNING: Location")]
                 print(f"| {_version(python)} | {setting} | fails: {name} |", *said[-60:], sep="\n", flush=True)
                 return False
-        packages = subprocess.check_output([str(place / "python"), "-m", "pip", "list", "--format=freeze"], text=True)
+        packages = subprocess.check_output([own, "-m", "pip", "list", "--format=freeze"], text=True)
         said = done.stdout.strip().splitlines()[-1] if setting in WHOLE else "works"
         print(f"| {_version(python)} | {setting} | {said}; {len(packages.split())} packages |", flush=True)
     return True
