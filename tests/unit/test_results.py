@@ -325,6 +325,7 @@ CURVES = {"temperature": [0.5, 1.0], "aggregate": [0.4, 0.5], "scores": {}, "err
         (lambda m: m["classes"][0].update(score=1.3, interval=None), "1.3 is no value for the score of 'a'"),
         (lambda m: m["wcr"].update({"class": "unseen"}), "'unseen' is named as the worst"),
         (lambda m: m["score"].update(range=[1.0, 0.0]), "its scores range from 1 to 0"),
+        (lambda m: m["score"].update(range=[0.0, 0.0]), "its scores range from 0 to 0"),
         (lambda m: m.update(curves=CURVES | {"aggregate": [0.5]}), "the curve of the aggregate has 1 values for 2"),
         (lambda m: m.update(curves=CURVES | {"scores": {"a": [1.0]}}), "the curve of 'a' has 1 values for 2 temp"),
         (lambda m: m["nrgc"].update(interval=[-0.1, 2.0]), "-0.1 is no value for nrgc, which lies between 0 and 1"),
