@@ -45,7 +45,8 @@ TORN = r"""within => {
     for (const match of node.data.matchAll(/\[[−\d., %]+\]|[−\d][\d.,]* %/g)) {
       range.setStart(node, match.index);
       range.setEnd(node, match.index + match[0].length);
-      const lines = new Set([...range.getClientRects()].filter((box) => box.width > 1).map((box) => Math.round(box.top)));
+      const boxes = [...range.getClientRects()].filter((box) => box.width > 1);
+      const lines = new Set(boxes.map((box) => Math.round(box.top)));
       if (lines.size > 1) found.push(match[0]);
     }
   }

@@ -39,7 +39,12 @@ def trained() -> Repair:
     start = [0.3 + 0.6 * place / k for place in range(k)]
     epochs = [
         {
-            **{"number": number, "lr": 0.01, "eps": 0.1, "trained": start, "clean": start, "watched": 0.5},
+            "number": number,
+            "lr": 0.01,
+            "eps": 0.1,
+            "trained": start,
+            "clean": start,
+            "watched": 0.5,
             "robust": [each + number / 100 for each in start],
         }
         for number in range(1, 6)
@@ -47,9 +52,23 @@ def trained() -> Repair:
     judged = result.decisive.model_dump()
     training = Training.model_validate(
         {
-            **{"inner": "nfgsm", "epochs": 5, "done": 5, "chosen": 4, "lr": 0.01, "batch": 128, "seed": 0},
-            **{"is_ramped": False, "train_n": 1000, "select_n": 500, "held_n": 500, "train_source": "made up"},
-            **{"forward_passes": 1, "backward_passes": 1, "then": "bias", "start_clean": start, "start_robust": start},
+            "inner": "nfgsm",
+            "epochs": 5,
+            "done": 5,
+            "chosen": 4,
+            "lr": 0.01,
+            "batch": 128,
+            "seed": 0,
+            "is_ramped": False,
+            "train_n": 1000,
+            "select_n": 500,
+            "held_n": 500,
+            "train_source": "made up",
+            "forward_passes": 1,
+            "backward_passes": 1,
+            "then": "bias",
+            "start_clean": start,
+            "start_robust": start,
             "curves": epochs,
             "baselines": [
                 {"name": name, "gained": False, "epoch": 5, "bias": result.bias, "judged": judged, "against": judged}

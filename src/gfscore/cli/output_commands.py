@@ -44,8 +44,8 @@ DrawnPaths = Annotated[
     list[Path],
     typer.Argument(
         metavar="RESULT",
-        help="audit.json files, or folders that hold one; models of several are joined. Or one repair.json or the .json "
-        "of a leaderboard.",
+        help="audit.json files, or folders that hold one; models of several are joined. Or one repair.json, or the "
+        ".json of a leaderboard.",
     ),
 ]
 

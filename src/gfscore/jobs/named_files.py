@@ -108,7 +108,7 @@ def _with_repairs(path: Path) -> Path:
 
 
 def _kind(path: Path) -> bytes:
-    """What a file says that it is, if that is a repair or a leaderboard; else nothing, and reading it says what is wrong."""
+    """Whether a file says that it is a repair or a leaderboard; of any other, reading it says what is wrong."""
     if path.is_dir():
         return b""
     try:

@@ -42,7 +42,9 @@ def rank_lines(board: Leaderboard) -> ChartType:
     )
     lines = base.mark_rule(strokeWidth=7, color=style.SKY).encode(x=alt.X("first:Q", scale=x, axis=axis), x2="last:Q")
     dots = base.mark_point(filled=True, size=70, opacity=1, color=style.INK).encode(x=alt.X("rank:Q", scale=x))
-    texts = base.mark_text(align="left", dx=6).encode(x=alt.value(style.px(WIDTH)), text="short:N" if style.is_narrow() else "worst:N")
+    texts = base.mark_text(align="left", dx=6).encode(
+        x=alt.value(style.px(WIDTH)), text="short:N" if style.is_narrow() else "worst:N"
+    )
     chart = alt.layer(lines, dots, texts).properties(width=style.px(WIDTH), height=STEP * count)
     heading = f"Ranks of {words.title(board)}"
     said = [

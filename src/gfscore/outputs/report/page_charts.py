@@ -184,7 +184,10 @@ def _columns(lines: Sequence[Line]) -> list[tuple[float, list[float]]]:
 
 
 def models_chart(models: Sequence[ModelAudit], *, worst: bool, places: Sequence[int]) -> str:
-    """Robust accuracy over eps of several models, of all samples or of the worst class; ``places`` are theirs in the result."""
+    """Robust accuracy over eps of several models, of all samples or of the worst class.
+
+    ``places`` are those of the models in the result.
+    """
     axis, parts = EpsAxis(models), []
     for look, (model, place) in enumerate(zip(models, places, strict=True)):
         found = model.robustness
