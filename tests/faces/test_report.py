@@ -11,6 +11,7 @@ from measuring import faults, torn_numbers
 from page_reading import Shown, numbers_shown, source
 
 import gfscore
+import photograph_report
 from gfscore import Options, Samples, audit_models, views
 from gfscore.outputs import report, robust_words, sentences
 from gfscore.outputs.report.class_table import headings
@@ -380,6 +381,8 @@ def look_at(audit, opened, open_page, artefact):
     """Nothing small, cut or off the screen in any look or on paper; what was seen is kept for people."""
     for name, options in LOOKS.items():
         page = opened(audit, open_page(**options))
+        if len(audit.models) < 20 and options.get("java_script_enabled", True):
+            page.evaluate(photograph_report.DRAW_ALL)  # what is seen when one scrolls
         page.screenshot(path=artefact(f"{name}.png"), full_page=len(audit.models) < 20)
         assert faults(page) == [], name
         assert torn_numbers(page, NUMBERS_WHOLE) == [], name
