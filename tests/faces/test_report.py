@@ -320,7 +320,7 @@ def test_names_are_text_wherever_they_stand(opened, artefact):
     page.screenshot(path=artefact("page.png"), full_page=True)
 
 
-@pytest.mark.parametrize(("m", "k"), [(50, 10), (5, 1000)])
+@pytest.mark.parametrize(("m", "k"), [(50, 10), (5, 1000), (8, 1000)])
 def test_it_stays_small_and_opens_at_once(opened, m, k):
     """Under 3 MB, and there within a second; the fastest of three, as the machine may have other work."""
     audit = many_models(m, k)

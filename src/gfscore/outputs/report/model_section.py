@@ -102,7 +102,7 @@ def _metrics(model: ModelAudit) -> str:
 def _why(model: ModelAudit) -> str:
     said = words.verdict(model)
     known = () if model.robustness is not None else (said.headline,)  # else the sentences to quote say it
-    return "".join(f"<p>{unbroken(as_html(text, words.TEXT_LIMIT))}</p>" for text in (*known, *said.sentences))
+    return "".join(f"<p>{as_html(text, words.TEXT_LIMIT)}</p>" for text in (*known, *said.sentences))
 
 
 def _claims(model: ModelAudit) -> str:
