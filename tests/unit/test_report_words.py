@@ -440,3 +440,38 @@ def with_lowest(model: ModelAudit, share: float, end: tuple[float, float]) -> Mo
     found = model.robustness
     rungs = tuple(rung.model_copy(update={"classes": (metric,) * len(rung.classes)}) for rung in found.rungs)
     return model.model_copy(update={"robustness": found.model_copy(update={"rungs": rungs})})
+
+
+class TestOneOfSeveralModelsMeasured:
+    """Sentences on all models where radii of some are missing: nothing is said of "every model" that holds for one."""
+
+    def some(self, measured: int, of: int) -> list[ModelAudit]:
+        with_radii, without = many_models(of, 10).models, many_models(of, 10, robust=False).models
+        return [*with_radii[:measured], *without[measured:]]
+
+    def test_of_one_it_is_said_which(self):
+        models = self.some(1, 2)
+        _, robust, worst = key_sentences(models)
+        rung = models[0].robustness.headline
+        assert robust.startswith(
+            "Robust accuracy was measured in 1 of 2 models, a network of some length, 0: attacks up"
+        )
+        assert robust.count(f"{100 * rung.value:.1f} %") == 1
+        assert worst.startswith("In a network of some length, 0 the worst class is “cat” with ")
+        assert "every model" not in worst
+
+    def test_where_all_that_are_known_are_alike_the_others_are_not_meant(self):
+        models = [model.model_copy(update={"robustness": self.some(1, 1)[0].robustness}) for model in self.some(2, 3)]
+        models[2] = self.some(2, 3)[2]
+        assert "of every model where it was measured has" in key_sentences(models)[2]
+
+    def test_an_attack_beside_it_is_pointed_at(self):
+        first, second = self.some(1, 2)
+        check = CrossCheck(
+            attack="pgd", norm="linf", eps=0.1, n=40, accuracy=Metric(value=0.6, interval=(0.5, 0.7)), delta=0.05,
+            seconds={}, scores={}, agreement={},
+        )  # fmt: skip
+        attacked = second.model_copy(update={"cross_check": check})
+        assert key_sentences([first, attacked])[1].endswith(
+            " What attacks left of a network of some length, 1 is in its section."
+        )
