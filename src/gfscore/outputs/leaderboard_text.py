@@ -146,7 +146,7 @@ def _cells(model: RankedModel, board: Leaderboard) -> tuple[str, ...]:
         escape(views.share_text(model.worst)),
         as_html(model.worst_class),
         whole,
-        views.percent(model.accuracy),
+        views.percent(model.accuracy).replace(" ", "&nbsp;"),  # never torn at the end of a line
     )
 
 
