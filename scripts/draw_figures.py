@@ -18,9 +18,9 @@ from gfscore.jobs.experiments import TEST, audit_zoo
 from gfscore.jobs.options import RunOptions
 from gfscore.jobs.plan import audit_radii
 from gfscore.outputs import figures
-from gfscore.outputs.figures import FIGURES, save
+from gfscore.outputs.figures import ALL_FIGURES, save
 from gfscore.paper import published_audit
-from gfscore.results import Audit
+from gfscore.results import Audit, Leaderboard, Repair
 from many_models import many_models, with_attack
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "figures"
@@ -32,7 +32,11 @@ SOURCES = {
     "cifar10": "17 networks, the numbers published with the GF-Score paper",
     "imagenet": "5 networks on 1,000 classes, the numbers published with the GF-Score paper",
     "made": f"5 models on 1,000 classes: {MADE}",
+    "repaired": "a small network of the zoo, repaired by training (FAAL, 3 epochs) and a bias",
+    "board": "a leaderboard of the networks of the zoo",
+    "board_made": f"a leaderboard of 5 models on 1,000 classes: {MADE}",
 }
+LARGE = ("imagenet", "made", "board_made")  # of 1,000 classes
 
 
 class Picture(NamedTuple):
@@ -51,7 +55,8 @@ class Picture(NamedTuple):
     @property
     def command(self) -> str:
         """What draws the picture outside of Python."""
-        return f"gfscore figures {self.source} --only {self.kind}"
+        ending = ".json" if self.source.startswith("board") else ""
+        return f"gfscore figures {self.source}{ending} --only {self.kind}"
 
 
 PICTURES = (
@@ -106,22 +111,27 @@ PICTURES = (
     Picture("calibration-1000", "made", "calibration_curve(made)", "The objective of a calibration over 1,000 classes"),
     Picture("temperature", "zoo", 'temperature_curves(zoo["standard"])', "Scores of ten digits fall with temperature"),
     Picture("temperature-1000", "made", "temperature_curves(made.models[0])", "The 20 lowest of 1,000 classes fall"),
+    Picture("arrows", "repaired", "repair_arrows(repaired)", "An arrow for each of ten digits, with its interval"),
+    Picture("frontier", "repaired", "repair_frontier(repaired)", "No bias and the chosen one, worst class and mean"),
+    Picture("training", "repaired", "training_curves(repaired)", "Ten digits over three epochs, two of them by name"),
+    Picture("ranks", "board", "rank_lines(board)", "Eight networks with the ranks that the data allow"),
+    Picture("ranks-1000", "board_made", "rank_lines(board_made)", "Five models with the ranks that the data allow"),
 )
 
 
-def draw(line: str, audits: dict[str, Audit]) -> Any:
+def draw(line: str, results: dict[str, Any]) -> Any:
     """The chart that a line of the gallery makes, which finds the figures and the results by their names."""
-    return eval(line, {**vars(figures), "audit_radii": audit_radii, **audits})
+    return eval(line, {**vars(figures), "audit_radii": audit_radii, **results})
 
 
 def page() -> str:
     """The gallery as a page in Markdown."""
     parts = [INTRODUCTION.format(sources="\n".join(f"- `{name}`: {text}." for name, text in SOURCES.items()))]
-    for kind, figure in FIGURES.items():
+    for kind, figure in ALL_FIGURES.items():
         parts.append(f"## `{kind}`\n\nShows {figure.shows}.\n")
         for picture in PICTURES:
             if picture.kind == kind:
-                made = f" Made: {MADE}." if picture.source == "made" else ""
+                made = f" Made: {MADE}." if MADE in SOURCES[picture.source] else ""
                 parts.append(
                     f"![{picture.alt}](images/figures/{picture.stem}.png)\n\nFrom `{picture.source}`.{made}\n\n"
                     f"```console\n$ {picture.command}\n```\n\n```python\n{picture.line}\n```\n"
@@ -132,27 +142,30 @@ def page() -> str:
 INTRODUCTION = """\
 # Gallery
 
-Every kind of figure, of ten classes and of 1,000, with the command that draws it and the line of Python that does.
-What each means is in [Figures](figures.md). The lines need
+Every kind of figure, of ten classes and (but for a repair) of 1,000, with the command that draws it and the line of
+Python that does. What each means is in [Figures](figures.md). The lines need
 
 ```python
 from gfscore.jobs.plan import audit_radii
 from gfscore.outputs.figures import *
 from gfscore.paper import published_audit
-from gfscore.results import Audit
+from gfscore.results import Audit, Leaderboard, Repair
 
 zoo = Audit.load("zoo/audit.json")  # gfscore demo --out zoo
 cifar10, imagenet = published_audit("cifar10"), published_audit("imagenet")
+repaired = Repair.load("repaired/repair.json")
+board = Leaderboard.load("board.json")  # gfscore leaderboard zoo --out board.json
 ```
 
-and commands a folder with an `audit.json`, such as `imagenet.save("imagenet/audit.json")` fills. The results are
+and commands a folder with an `audit.json`, such as `imagenet.save("imagenet/audit.json")` fills; of a repair one with a
+`repair.json`, and of a leaderboard its file. The results are
 
 {sources}
 """
 
 
 @cache
-def source(name: str) -> Audit:
+def source(name: str) -> Audit | Repair | Leaderboard:
     """The result that pictures are drawn from, by its name."""
     if name == "zoo":
         with tempfile.TemporaryDirectory() as store:
@@ -161,6 +174,12 @@ def source(name: str) -> Audit:
         return gfscore.check(
             "zoo:trades", "zoo:digits", autoattack=True, quick=True, norm="l2", eps=0.5, budget=ATTACKED
         )
+    if name == "repaired":
+        return gfscore.repair(
+            "zoo:pgd-small", "generator:zoo", n_per_class=400, method="faal", norm="l2", eps=0.5, epochs=3, lr=0.01
+        )
+    if name.startswith("board"):
+        return gfscore.leaderboard([source("made" if name == "board_made" else "zoo")])
     if name == "made":
         many = many_models(5, 1000, 8, weakest=2.5, permutations=99)
         models = tuple(map(with_attack, many.models))

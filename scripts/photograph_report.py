@@ -14,6 +14,8 @@ from gfscore.jobs.experiments import TEST, audit_zoo
 from gfscore.jobs.options import RunOptions
 from gfscore.outputs import report
 
+# A browser draws sections when they are scrolled to, and a picture of the whole page scrolls nowhere.
+DRAW_ALL = "document.querySelectorAll('.model').forEach(each => each.style.contentVisibility = 'visible')"
 SIZES = {"wide": {"width": 1080, "height": 900}, "phone": {"width": 400, "height": 800}}
 
 
@@ -28,6 +30,7 @@ def main(folder: Path) -> None:
             for scheme in ("light", "dark"):
                 page = browser.new_page(viewport=size, color_scheme=scheme)
                 page.goto(path.as_uri())
+                page.evaluate(DRAW_ALL)
                 page.screenshot(path=folder / f"{name}-{scheme}.png", full_page=True)
         page.pdf(path=folder / "report.pdf", format="A4")
         browser.close()

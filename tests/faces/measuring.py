@@ -35,3 +35,26 @@ def faults(page: Any, within: str = "body") -> list[str]:
     """What is too small, cut or off the screen in a part of a page; nothing where all is right."""
     found: list[str] = page.evaluate(SCRIPT, [SMALLEST, within])
     return found
+
+
+TORN = r"""within => {
+  const found = [], range = document.createRange();
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+    if (!node.parentElement.closest(within) || !node.parentElement.checkVisibility()) continue;
+    for (const match of node.data.matchAll(/\[[−\d., %]+\]|[−\d][\d.,]* %/g)) {
+      range.setStart(node, match.index);
+      range.setEnd(node, match.index + match[0].length);
+      const boxes = [...range.getClientRects()].filter((box) => box.width > 1);
+      const lines = new Set(boxes.map((box) => Math.round(box.top)));
+      if (lines.size > 1) found.push(match[0]);
+    }
+  }
+  return found;
+}"""
+
+
+def torn_numbers(page: Any, within: str) -> list[str]:
+    """Intervals and shares that begin in a line and end in another."""
+    found: list[str] = page.evaluate(TORN, within)
+    return found

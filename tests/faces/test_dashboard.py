@@ -12,6 +12,7 @@ import time
 import weakref
 import zipfile
 from dataclasses import replace
+from itertools import combinations
 from threading import Event
 
 import numpy as np
@@ -37,7 +38,8 @@ from gfscore.jobs.compare import compare_audits
 from gfscore.jobs.stages import audit_scores, band_of, score_samples
 from gfscore.outputs import robust_words
 from gfscore.outputs.escaping import JOINER, plain_text
-from gfscore.outputs.figures.compared_models import curve_notes
+from gfscore.outputs.figures import style
+from gfscore.outputs.figures.compared_models import BROWN, curve_notes
 from gfscore.outputs.figures.eps_views import curves_at_eps
 from gfscore.samples import Samples
 from many_models import EPS, many_models
@@ -630,6 +632,23 @@ def test_what_was_pressed_is_kept_when_the_page_runs_again_by_itself(logits_file
     assert not again
     assert app.session_state[kept]
     assert not app.exception
+
+
+def lab(colour: str) -> np.ndarray:
+    """A colour by CIELAB, in which distances are about as large as they look."""
+    rgb = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    xyz = to_xyz @ linear / [0.95047, 1.0, 1.08883]
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_colours_of_models_are_told_apart_in_the_dark_as_well():
+    colours = [style.BLUE, style.VERMILION, style.GREEN, style.ORANGE, style.PURPLE, style.SKY, BROWN, style.INK]
+    for shown in (colours, darken({"range": colours})["range"]):
+        pairs = combinations(map(lab, shown), 2)
+        assert min(float(np.linalg.norm(one - other)) for one, other in pairs) > 20
 
 
 def test_dark_charts_keep_names_that_look_like_colours():

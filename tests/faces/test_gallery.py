@@ -5,15 +5,18 @@ import re
 
 import pytest
 from made_results import complete
+from test_other_pages import trained
 
 import draw_figures
+import gfscore
 from gfscore.cli.main import run
 from gfscore.cli.screens import Screen
-from gfscore.outputs.figures import FIGURES
+from gfscore.outputs.figures import ALL_FIGURES
 from gfscore.outputs.terminal_curves import curve_plot
 from many_models import many_models
 
-KINDS = tuple(FIGURES)
+KINDS = tuple(ALL_FIGURES)
+ONE_SIZE = {"arrows", "frontier", "training"}  # a repair of 1,000 classes takes longer than drawing should
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +28,9 @@ def sources(results):
     wanted = tuple(model for model in named if model.name in ("standard", "trades"))
     few["zoo"] = complete(results["zoo"].model_copy(update={"models": wanted}))
     few["attacked"] = few["zoo"].model_copy(update={"models": few["zoo"].models[:1]})
-    return few | {"made": complete(many_models(2, 1000, 2))}
+    few["made"] = complete(many_models(2, 1000, 2))
+    boards = {"board": gfscore.leaderboard([few["zoo"]]), "board_made": gfscore.leaderboard([few["made"]])}
+    return few | boards | {"repaired": trained()}
 
 
 def test_every_kind_that_the_help_lists_is_there_in_both_sizes(capsys):
@@ -34,8 +39,8 @@ def test_every_kind_that_the_help_lists_is_there_in_both_sizes(capsys):
     listed = re.search(r"Draw only this figure: (.*?)\. May be", said)[1].split(", ")
     assert set(listed) == set(KINDS)
     for kind in listed:
-        sizes = {picture.source in ("imagenet", "made") for picture in draw_figures.PICTURES if picture.kind == kind}
-        assert sizes == {True, False}, kind
+        sizes = {picture.source in draw_figures.LARGE for picture in draw_figures.PICTURES if picture.kind == kind}
+        assert sizes == ({False} if kind in ONE_SIZE else {True, False}), kind
 
 
 def test_the_page_shows_pictures_that_are_there_and_says_what_is_made():
@@ -44,8 +49,8 @@ def test_the_page_shows_pictures_that_are_there_and_says_what_is_made():
     assert drawn == {picture.stem for picture in draw_figures.PICTURES}
     assert all((draw_figures.FOLDER / f"{stem}.png").is_file() for stem in drawn)
     assert re.findall(r"^## `(.+)`$", page, re.MULTILINE) == list(KINDS)
-    made = sum(picture.source == "made" for picture in draw_figures.PICTURES)
-    assert page.count("From `made`. Made: random numbers, no networks.") == made > 0
+    made = sum(picture.source in ("made", "board_made") for picture in draw_figures.PICTURES)
+    assert page.count("made`. Made: random numbers, no networks.") == made > 0
 
 
 @pytest.mark.parametrize("picture", draw_figures.PICTURES, ids=lambda picture: picture.stem)
@@ -53,13 +58,15 @@ def test_each_line_draws_the_figure_that_its_command_draws(picture, sources):
     chart = draw_figures.draw(picture.line, sources)
     assert chart.to_dict()["title"]["text"]
     function = picture.line.partition("(")[0]
-    assert FIGURES[picture.kind].draw.__name__ == function
+    assert ALL_FIGURES[picture.kind].draw.__name__ == function
 
 
 @pytest.mark.parametrize("source", draw_figures.SOURCES)
 def test_commands_write_their_pictures(source, sources, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    sources[source].save(tmp_path / source / "audit.json")
+    result = sources[source]
+    places = {"Audit": f"{source}/audit.json", "Repair": f"{source}/repair.json", "Leaderboard": f"{source}.json"}
+    result.save(tmp_path / places[type(result).__name__])
     for picture in draw_figures.PICTURES:
         if picture.source == source:
             words = picture.command.split()

@@ -7,10 +7,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-from measuring import faults
+from measuring import faults, torn_numbers
 from page_reading import Shown, numbers_shown, source
 
 import gfscore
+import photograph_report
 from gfscore import Options, Samples, audit_models, views
 from gfscore.outputs import report, robust_words, sentences
 from gfscore.outputs.report.class_table import headings
@@ -39,7 +40,10 @@ PAPER = {"width": 680, "height": 1000}  # pixels of a sheet of A4 between its ma
 # Of a printed page's outline: what a heading says, as far as it is plain text, and how high it stands.
 HEADINGS = re.compile(rb"/Title ([^\n]*)\n/Dest \[\d+ 0 R /XYZ [\d.]+ ([\d.]+) ")
 BELOW_HEADING = 42.5 + 75  # points: the margin, and what a caption, a row of headings and one row take
-BELOW_SHORT = {b"(Samples)": 42.5 + 45}  # no table: the margin, and what the heading and its only line take
+BELOW = {
+    b"(Samples)": 42.5 + 45,  # no table: the margin, and what the heading and its only line take
+    b"(Metrics)": 42.5 + 250,  # the whole table
+}
 
 
 def logits(model: str, k: int = 30, n: int = 1200) -> tuple[np.ndarray, np.ndarray]:
@@ -81,7 +85,7 @@ def opened(page, tmp_path):
 
 def column(page, number, model=0, *, shown=True):
     rows = page.locator(f"#m{model} table.classes tbody tr{':visible' if shown else ''} > :nth-child({number})")
-    return rows.evaluate_all("cells => cells.map(e => e.firstChild.textContent)")
+    return rows.evaluate_all("cells => cells.map(e => e.textContent)")
 
 
 def heading(page, text, model=0):
@@ -218,6 +222,33 @@ def test_of_many_models_the_chosen_lines_have_a_colour(opened):
     assert page.locator(".crowd g:visible").count() == 18  # the others stay, grey
 
 
+def test_lines_over_eps_are_told_apart_where_some_models_have_none(opened):
+    """Of the demo's sixteen models every other has radii: eight lines, eight looks."""
+    with_radii, without = many_models(16, 10), many_models(16, 10, robust=False)
+    models = [pair[place % 2] for place, pair in enumerate(zip(with_radii.models, without.models, strict=True))]
+    page = opened(with_radii.model_copy(update={"models": tuple(models)}))
+    looks = """groups => groups.map(e => {
+      const look = getComputedStyle(e.querySelector('.line'));
+      return [look.stroke, look.strokeDasharray, e.dataset.model].join(' ');
+    })"""
+    drawn = page.locator(".curves figure").first.locator("g[data-model]").evaluate_all(looks)
+    assert len(drawn) == 8
+    assert len({look.rpartition(" ")[0] for look in drawn}) == 8
+    assert page.locator(".curves .lines li").evaluate_all(looks) == drawn
+    assert "(–: not measured)" in page.locator("table.heat caption").text_content()
+
+
+def test_lines_that_are_chosen_of_many_are_told_apart(opened):
+    page = opened(many_models(18, 2))
+    for place in (1, 9, 17):
+        page.locator(f"[data-choose='{place}']").check()
+    figures = page.locator(".crowd figure").all()
+    colours = "groups => groups.map(e => getComputedStyle(e.querySelector('.line')).stroke)"
+    assert all(len(set(each.locator("g.chosen").evaluate_all(colours))) == 3 for each in figures)
+    listed = page.locator(".crowd .lines li.chosen").evaluate_all(colours)
+    assert listed == figures[0].locator("g.chosen").evaluate_all(colours)
+
+
 METRICS = ("wcr", "rdi", "nrgc", "fp_great", "theil", "atkinson")
 
 
@@ -289,7 +320,7 @@ def test_names_are_text_wherever_they_stand(opened, artefact):
     page.screenshot(path=artefact("page.png"), full_page=True)
 
 
-@pytest.mark.parametrize(("m", "k"), [(50, 10), (5, 1000)])
+@pytest.mark.parametrize(("m", "k"), [(50, 10), (5, 1000), (8, 1000)])
 def test_it_stays_small_and_opens_at_once(opened, m, k):
     """Under 3 MB, and there within a second; the fastest of three, as the machine may have other work."""
     audit = many_models(m, k)
@@ -343,15 +374,22 @@ LOOKS = {
 }  # fmt: skip
 
 
+NUMBERS_WHOLE = ".key, td"  # where no number is torn at the end of a line
+
+
 def look_at(audit, opened, open_page, artefact):
     """Nothing small, cut or off the screen in any look or on paper; what was seen is kept for people."""
     for name, options in LOOKS.items():
         page = opened(audit, open_page(**options))
+        if len(audit.models) < 20 and options.get("java_script_enabled", True):
+            page.evaluate(photograph_report.DRAW_ALL)  # what is seen when one scrolls
         page.screenshot(path=artefact(f"{name}.png"), full_page=len(audit.models) < 20)
         assert faults(page) == [], name
+        assert torn_numbers(page, NUMBERS_WHOLE) == [], name
     page = opened(audit, open_page(viewport=PAPER, color_scheme="dark"))
     page.emulate_media(media="print")
     assert faults(page) == [], "paper"
+    assert torn_numbers(page, NUMBERS_WHOLE) == [], "paper"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"  # never dark
     assert page.locator("button:visible, input:visible, details:visible").count() == 0
     for place, model in enumerate(audit.models):
@@ -366,7 +404,7 @@ def look_at(audit, opened, open_page, artefact):
     headings_seen = HEADINGS.findall(printed)
     assert len(headings_seen) >= 8 * len(audit.models)
     for title, height in headings_seen:  # none is parted from what it is the heading of
-        assert float(height) > BELOW_SHORT.get(title, BELOW_HEADING), title
+        assert float(height) > BELOW.get(title, BELOW_HEADING), title
 
 
 @pytest.mark.parametrize(("m", "k"), [(1, 2), (8, 10)])

@@ -105,7 +105,7 @@ class TestMetric:
         both = audit.model_copy(update={"models": (model, model.model_copy(update={"name": "other"}))})
         for text in (repr(audit), report.html(audit), report.html(both), report.markdown(audit)):
             assert "Median" in text
-            assert shown in text.replace("\\[", "[")
+            assert shown in text.replace("\\[", "[").replace("<span class=u>", "")
         assert "gfscore_median" in report.model_card(audit)
         for form in TableFormat:
             assert "Median" in render_table(audit, layout=Layout.MODELS, form=form)

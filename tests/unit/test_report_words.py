@@ -40,6 +40,11 @@ def uneven():
     return made()
 
 
+def in_one_piece(page: str) -> str:
+    """The page without the marks that keep a number on one line."""
+    return re.sub(r"<span class=u>(.*?)</span>", r"\1", page)
+
+
 def audit_of(*models: ModelAudit) -> Audit:
     return audit_models({"m": Samples.of([[1, 0], [0, 2]], [0, 1])}).model_copy(update={"models": models})
 
@@ -74,7 +79,7 @@ class TestRobustAccuracyFirst:
         assert place.index(True) > 1
 
     def test_the_ladder_is_in_the_page_and_in_markdown(self, model):
-        page, text = report.html(audit_of(model)), report.markdown(audit_of(model))
+        page, text = in_one_piece(report.html(audit_of(model))), report.markdown(audit_of(model))
         assert 'aria-label="Robust accuracy of ' in page
         assert text.index("### Robust accuracy") < text.index("### Score of each class")
         for eps, *cells in robust_words.ladder_rows(model, named=str):
@@ -379,7 +384,7 @@ def test_a_share_of_radii_stands_in_every_form_of_the_report(radii):
     assert line.key == "robust_accuracy"
     assert line.value.startswith(f"{share} [")
     assert "above 51/255" in line.meaning
-    markdown, page = report.markdown(radii), report.html(radii)
+    markdown, page = report.markdown(radii), in_one_piece(report.html(radii))
     for text in (markdown, page):
         assert share in text
     for entry in model.classes:
@@ -435,3 +440,38 @@ def with_lowest(model: ModelAudit, share: float, end: tuple[float, float]) -> Mo
     found = model.robustness
     rungs = tuple(rung.model_copy(update={"classes": (metric,) * len(rung.classes)}) for rung in found.rungs)
     return model.model_copy(update={"robustness": found.model_copy(update={"rungs": rungs})})
+
+
+class TestOneOfSeveralModelsMeasured:
+    """Sentences on all models where radii of some are missing: nothing is said of "every model" that holds for one."""
+
+    def some(self, measured: int, of: int) -> list[ModelAudit]:
+        with_radii, without = many_models(of, 10).models, many_models(of, 10, robust=False).models
+        return [*with_radii[:measured], *without[measured:]]
+
+    def test_of_one_it_is_said_which(self):
+        models = self.some(1, 2)
+        _, robust, worst = key_sentences(models)
+        rung = models[0].robustness.headline
+        assert robust.startswith(
+            "Robust accuracy was measured in 1 of 2 models, a network of some length, 0: attacks up"
+        )
+        assert robust.count(f"{100 * rung.value:.1f} %") == 1
+        assert worst.startswith("In a network of some length, 0 the worst class is “cat” with ")
+        assert "every model" not in worst
+
+    def test_where_all_that_are_known_are_alike_the_others_are_not_meant(self):
+        models = [model.model_copy(update={"robustness": self.some(1, 1)[0].robustness}) for model in self.some(2, 3)]
+        models[2] = self.some(2, 3)[2]
+        assert "of every model where it was measured has" in key_sentences(models)[2]
+
+    def test_an_attack_beside_it_is_pointed_at(self):
+        first, second = self.some(1, 2)
+        check = CrossCheck(
+            attack="pgd", norm="linf", eps=0.1, n=40, accuracy=Metric(value=0.6, interval=(0.5, 0.7)), delta=0.05,
+            seconds={}, scores={}, agreement={},
+        )  # fmt: skip
+        attacked = second.model_copy(update={"cross_check": check})
+        assert key_sentences([first, attacked])[1].endswith(
+            " What attacks left of a network of some length, 1 is in its section."
+        )

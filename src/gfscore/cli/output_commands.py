@@ -17,7 +17,7 @@ from gfscore.cli.binding import Call, Quiet, command
 from gfscore.cli.screens import say, screen, write_data
 from gfscore.cli.written import Force, check_free, folder_of, say_replaced
 from gfscore.errors import FileError, OptionError
-from gfscore.jobs.named_files import read_audits, read_notes
+from gfscore.jobs.named_files import read_audits, read_drawable, read_notes
 from gfscore.jobs.plan import audit_radii, plan
 from gfscore.outputs import report
 from gfscore.outputs.fitting import column_table, fit
@@ -26,15 +26,27 @@ from gfscore.outputs.tables import Layout, TableFormat, mark_table, render_table
 from gfscore.results import Audit
 from gfscore.storage import redact, write_text
 
-# what FIGURES has, which takes half a second to load
+# what ALL_FIGURES has, which takes half a second to load
 FIGURE_NAMES = (
     *("robustness", "robustness-models"),
     *("forest", "heatmap", "disparity", "robustness-rdi", "reranking", "lorenz", "noise", "vulnerability", "radar"),
     *("concentration", "attacked", "calibration", "temperature"),
+    *("arrows", "frontier", "training"),  # of a repair
+    "ranks",  # of a leaderboard
 )
 AuditPaths = Annotated[
     list[Path],
     typer.Argument(metavar="AUDIT", help="audit.json files, or folders that hold one; models of several are joined."),
+]
+
+
+DrawnPaths = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RESULT",
+        help="audit.json files, or folders that hold one; models of several are joined. Or one repair.json, or the "
+        ".json of a leaderboard.",
+    ),
 ]
 
 
@@ -148,7 +160,7 @@ INCHES = {FigureStyle.SCREEN: None, FigureStyle.PAPER: 3.25, FigureStyle.PAPER_W
 
 @command()
 def figures_command(
-    paths: AuditPaths,
+    paths: DrawnPaths,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the figures.")] = Path("gfscore-figures"),
     form: Annotated[FigureFormat, typer.Option("--format", help="How to write them.")] = FigureFormat.PNG,
     only: Annotated[
@@ -171,19 +183,24 @@ def figures_command(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw every figure that an audit holds the numbers for, and say which were left out and why."""
-    from gfscore.outputs.figures import FIGURES, draw_all, save  # Altair takes half a second to load
+    """Draw every figure that a result holds the numbers for, and say which were left out and why."""
+    from gfscore.outputs.figures import ALL_FIGURES, draw_all, figures_of, save  # Altair takes half a second to load
 
     for name in only or ():
-        if name not in FIGURES:
-            raise OptionError(f"there is no figure {name!r}. Choose from: {', '.join(FIGURES)}.")
+        if name not in ALL_FIGURES:
+            raise OptionError(f"there is no figure {name!r}. Choose from: {', '.join(ALL_FIGURES)}.")
     if font is not None and style is FigureStyle.SCREEN:
         raise OptionError("--font is for papers. Say --style paper too, or leave it out.")
     folder_of(out, holds="figures")
-    result = read_audits(paths)
+    result = read_drawable(paths)
+    known, kind = figures_of(result), "an audit" if isinstance(result, Audit) else f"a {type(result).__name__.lower()}"
+    for name in only or ():
+        if name not in known:
+            raise OptionError(f"{name} is no figure of {kind}. Choose from: {', '.join(known)}.")
     console, reasons, n_drawn = screen(quiet=quiet), dict[str, str](), 0
-    chosen = {name: FIGURES[name] for name in only or FIGURES}
-    all_drawn = list(draw_all(chosen, result, radii=audit_radii(result), inches=INCHES[style], font=font))
+    chosen = {name: known[name] for name in only or known}
+    radii = audit_radii(result) if isinstance(result, Audit) else None
+    all_drawn = list(draw_all(chosen, result, radii=radii, inches=INCHES[style], font=font))
     files = [out / f"{each.stem}.{form}" for each in all_drawn if each.chart is not None]
     replaced = check_free(*files, force=force)
     for name, drawn in groupby(all_drawn, key=lambda each: each.name):

@@ -21,7 +21,8 @@ DARK = {
     "#dddddd": "#4A4A4A",
     "#ececec": "#3A3A3A",
     "#f3f3f3": "#262626",
-    "#0072b2": "#4FA8E0",
+    "#0072b2": "#3C93DC",
+    "#56b4e9": "#8FD0FF",  # lighter than on white, or it would be the blue above
     "#d55e00": "#F58A4A",
     "#009e73": "#2CC79C",
     "#cc79a7": "#E29BC4",

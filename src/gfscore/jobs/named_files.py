@@ -1,5 +1,6 @@
 """Files of earlier work: what the models behind them are called, and audits that stand in several, read as one."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,9 +10,13 @@ from gfscore.assemble import ranking_of
 from gfscore.errors import FileError, OptionError
 from gfscore.inputs.array_files import remembered_run
 from gfscore.inputs.small_files import read_note
-from gfscore.results import Audit, ModelAudit, Provenance, RunInfo
+from gfscore.results import Audit, Leaderboard, ModelAudit, Provenance, Repair, RunInfo
+from gfscore.storage import to_read
 
-RESULT = "audit.json"
+RESULT, REPAIR = "audit.json", "repair.json"
+SCHEMA = re.compile(rb'"schema":\s*"gfscore\.(\w+)/')  # stands first in every file
+HEAD = 200  # bytes of a file in which it does
+OTHERS: dict[bytes, type[Repair] | type[Leaderboard]] = {b"repair": Repair, b"leaderboard": Leaderboard}
 
 
 class NamedFiles(NamedTuple):
@@ -83,6 +88,35 @@ def read_audits(paths: Sequence[Path]) -> Audit:
     if len(files) == 1:
         return Audit.load(files[0])
     return join_audits({str(path): Audit.load(path) for path in files})
+
+
+def read_drawable(paths: Sequence[Path]) -> Audit | Repair | Leaderboard:
+    """What pictures are drawn of: audits, read as one; or one repair or leaderboard."""
+    files = [_with_repairs(path) for path in paths]
+    kinds = [_kind(path) for path in files]
+    if not any(kinds):
+        return read_audits(paths)
+    if len(files) > 1:
+        raise OptionError("pictures of a repair or of a leaderboard are of that file alone. Name one file.")
+    return OTHERS[kinds[0]].load(files[0])
+
+
+def _with_repairs(path: Path) -> Path:
+    """The file that was named, or the repair in a folder that has no audit."""
+    repaired = path.is_dir() and not (path / RESULT).is_file() and (path / REPAIR).is_file()
+    return path / REPAIR if repaired else path
+
+
+def _kind(path: Path) -> bytes:
+    """Whether a file says that it is a repair or a leaderboard; of any other, reading it says what is wrong."""
+    if path.is_dir():
+        return b""
+    try:
+        with to_read(path).open("rb") as file:
+            found = SCHEMA.search(file.read(HEAD))
+    except OSError:
+        return b""
+    return found[1] if found is not None and found[1] in OTHERS else b""
 
 
 def join_audits(audits: Mapping[str, Audit]) -> Audit:

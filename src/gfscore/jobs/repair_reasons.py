@@ -124,8 +124,18 @@ def _reason(found: Outcome, choosing: RepairPart, how: Bargain, decisive: Before
     worst = worst if found.compared is None else choosing.names[found.compared]
     return (
         f"{moved} That is not shown to be a gain: {first_few(names)} may now be no better than "
-        f"{views.printable(worst)} was. More samples that judge may show it."
+        f"{was_weakest(worst, old.class_)}. More samples that judge may show it."
     )
+
+
+def was_weakest(name: str, worst: str) -> str:
+    """Whom the others are compared with, and why it is not the ``worst`` of those that judge, where it is not.
+
+    >>> was_weakest("8", "8"), was_weakest("8", "9")
+    ('8 was', '8 was (the weakest on the samples that chose)')
+    """
+    why = "" if name == worst else " (the weakest on the samples that chose)"
+    return f"{views.printable(name)} was{why}"
 
 
 def _flags(found: Outcome, how: Bargain, decisive: BeforeAfter | None, partition: str) -> list[Flag]:

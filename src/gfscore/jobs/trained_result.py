@@ -8,7 +8,7 @@ import numpy as np
 from gfscore import views
 from gfscore.arrays import BoolArray, IntArray
 from gfscore.errors import first_few
-from gfscore.jobs.repair_reasons import frontier_point
+from gfscore.jobs.repair_reasons import frontier_point, was_weakest
 from gfscore.jobs.repair_steps import Bargain
 from gfscore.jobs.trained_networks import MIDPOINT, Network, Standing
 from gfscore.jobs.training_parts import TrainingParts
@@ -226,7 +226,7 @@ def _reason(found: Judgement, decisive: BeforeAfter, names: Sequence[str], how: 
     short = [views.printable(names[part]) for part in found.gain.short]
     return (
         f"{moved} That is not shown to be a gain: {first_few(short)} may now be no better than "
-        f"{views.printable(names[found.gain.weakest])} was. More samples that judge may show it."
+        f"{was_weakest(names[found.gain.weakest], old.class_)}. More samples that judge may show it."
     )
 
 

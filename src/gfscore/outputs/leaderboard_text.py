@@ -132,14 +132,27 @@ def board_table(board: Leaderboard) -> str:
     headings = ("Model", "Rank", "", f"Worst {board.partition}", "Which", "All samples", "Clean")
     head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
     rows = "".join(
-        f'<tr><th scope="row">{as_html(model.name)}</th><td>{ranks_text(model)}</td>'
-        f"<td>{_strip(model, len(board.models))}</td><td>{escape(views.share_text(model.worst))}</td>"
-        f"<td>{as_html(model.worst_class)}</td>"
-        f"<td>{'–' if model.whole is None else views.percent(model.whole)}</td>"
-        f"<td>{views.percent(model.accuracy)}</td></tr>"
+        f'<tr><th scope="row">{as_html(model.name)}</th>{"".join(map(_cell, headings[1:], _cells(model, board)))}</tr>'
         for model in board.models
     )
     return f'<table class="ladder"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def _cells(model: RankedModel, board: Leaderboard) -> tuple[str, ...]:
+    whole = "–" if model.whole is None else views.percent(model.whole)
+    return (
+        ranks_text(model),
+        _strip(model, len(board.models)),
+        escape(views.share_text(model.worst)),
+        as_html(model.worst_class),
+        whole,
+        views.percent(model.accuracy).replace(" ", "&nbsp;"),  # never torn at the end of a line
+    )
+
+
+def _cell(heading: str, html: str) -> str:
+    """A cell with its heading in it, for pages on which cells stand below each other."""
+    return f'<td data-l="{escape(heading)}">{html}</td>'
 
 
 def unranked_list(board: Leaderboard) -> str:

@@ -27,11 +27,14 @@ from gfscore.outputs.figures.conversion import javascript, to_pdf, to_png, to_sv
 from gfscore.outputs.figures.disparity import Radii, disparity_bars, lorenz, noise_floor, rdi_concentration
 from gfscore.outputs.figures.model_ranks import class_vulnerability, place_labels, reranking, robustness_disparity
 from gfscore.outputs.figures.paper_figures import for_paper, with_short_names
+from gfscore.outputs.figures.rank_lines import rank_lines
+from gfscore.outputs.figures.repair_figures import repair_arrows, repair_frontier, training_curves
 from gfscore.outputs.figures.robust_curves import robust_curves, robust_models
-from gfscore.results import Audit, ModelAudit
+from gfscore.results import Audit, Leaderboard, ModelAudit, Repair
 from gfscore.storage import atomic_file
 
 __all__ = [
+    "ALL_FIGURES",
     "FIGURES",
     "PICKED",
     "SUFFIXES",
@@ -45,6 +48,7 @@ __all__ = [
     "disparity_bars",
     "draw_all",
     "figure_bytes",
+    "figures_of",
     "for_paper",
     "forest",
     "html_page",
@@ -53,7 +57,10 @@ __all__ = [
     "noise_floor",
     "place_labels",
     "radar",
+    "rank_lines",
     "rdi_concentration",
+    "repair_arrows",
+    "repair_frontier",
     "reranking",
     "robust_curves",
     "robust_models",
@@ -61,6 +68,7 @@ __all__ = [
     "save",
     "side_by_side",
     "temperature_curves",
+    "training_curves",
 ]
 
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
@@ -117,6 +125,24 @@ FIGURES: dict[str, Figure] = {
         temperature_curves, "class scores by temperature, with the plateau shaded", per_model=True, takes="calibration"
     ),
 }
+REPAIR_FIGURES: dict[str, Figure] = {
+    "arrows": Figure(repair_arrows, "every class before and after a repair"),
+    "frontier": Figure(repair_frontier, "the worst class against the mean: what a bias could buy"),
+    "training": Figure(training_curves, "robust accuracy of each class after every epoch of a repair"),
+}
+RANK_FIGURES: dict[str, Figure] = {"ranks": Figure(rank_lines, "the ranks that each model of a leaderboard may have")}
+ALL_FIGURES = FIGURES | REPAIR_FIGURES | RANK_FIGURES
+
+
+def figures_of(result: Audit | Repair | Leaderboard) -> dict[str, Figure]:
+    """The figures that can be asked of a result of this kind."""
+    match result:
+        case Repair():
+            return REPAIR_FIGURES
+        case Leaderboard():
+            return RANK_FIGURES
+        case _:
+            return FIGURES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,35 +159,42 @@ class Drawn:
 
 def draw_all(
     figures: Mapping[str, Figure],
-    audit: Audit,
+    result: Audit | Repair | Leaderboard,
     *,
-    radii: Radii,
+    radii: Radii | None = None,
     inches: float | None = None,
     font: str | None = None,
 ) -> Iterator[Drawn]:
-    """Draw each of ``figures`` that the result holds the numbers for; ``radii`` are the one set it does not hold.
+    """Draw each of ``figures`` that the result holds the numbers for; ``radii`` are the one set an audit does not hold.
 
     With ``inches`` they are drawn for a paper: bare, and so wide.
     """
-    numbers: dict[str | None, Any] = {"radii": radii, "calibration": audit.calibration}
+    numbers: dict[str | None, Any] = {"radii": radii}
+    if isinstance(result, Audit):
+        numbers["calibration"] = result.calibration
     for name, figure in figures.items():
         given = {} if figure.takes is None else {figure.takes: numbers[figure.takes]}
-        for stem, subject in _subjects(name, figure, audit):
+        for stem, subject in _subjects(name, figure, result):
             chart, reason, scale = None, None, 1.0
             try:
                 if inches is None:
                     chart = figure.draw(subject, **given)
                 else:
-                    drawn = partial(figure.draw, with_short_names(subject, inches, font), **given)
+                    short = (
+                        with_short_names(subject, inches, font) if isinstance(subject, Audit | ModelAudit) else subject
+                    )
+                    drawn = partial(figure.draw, short, **given)
                     chart, scale, _ = for_paper(drawn, inches=inches, font=font)
             except ResultError as error:
                 reason = str(error)
             yield Drawn(name=name, stem=stem, shows=figure.shows, chart=chart, reason=reason, scale=scale)
 
 
-def _subjects(name: str, figure: Figure, result: Audit) -> Iterator[tuple[str, Audit | ModelAudit]]:
-    """What a figure is drawn from, and the stem of its file: the audit, or each of its models."""
-    if not figure.per_model:
+def _subjects(
+    name: str, figure: Figure, result: Audit | Repair | Leaderboard
+) -> Iterator[tuple[str, Audit | ModelAudit | Repair | Leaderboard]]:
+    """What a figure is drawn from, and the stem of its file: the result, or each model of an audit."""
+    if not figure.per_model or not isinstance(result, Audit):
         yield name, result
         return
     taken: set[str] = set()

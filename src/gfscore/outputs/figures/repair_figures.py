@@ -28,6 +28,7 @@ from gfscore.outputs.figures.style import (
 from gfscore.results import BeforeAfter, FrontierPoint, Repair
 
 WIDTH, ROW = 460, 24
+TICKS = 5  # about as many places along an axis
 MOST_ROWS = 40  # classes that have an arrow: those that change most
 BY_RADII, MEAN = ("first-order", "midpoint"), "mean of the classes"
 SIDES = {"gained": GREEN, "paid": VERMILION, "unclear": GREY}
@@ -35,14 +36,19 @@ SIDES = {"gained": GREEN, "paid": VERMILION, "unclear": GREY}
 
 def repair_frontier(result: Repair) -> ChartType:
     """The worst class against the mean, on the samples that chose: all trade-offs found, no bias, and the choice."""
+    if not result.frontier:
+        raise ResultError("no bias was searched for: there is no frontier. Draw repair_arrows instead.")
     rows = [_row(point, "frontier") for point in result.frontier]
     clean = [_row(point, "clean") for point in result.clean_frontier]
-    axis = alt.Axis(format=".1%", tickCount=5)
+    ends = [_row(point, "end") for point in (result.unrepaired, result.chosen)]
+
+    def axis(points: list[dict[str, Any]], field: str) -> alt.Axis:
+        return alt.Axis(format=_percents([row[field] for row in [*points, *ends]]), tickCount=TICKS)
 
     def panel(points: list[dict[str, Any]], field: str, title: str, _: bool) -> Any:
-        x = alt.X(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(zero=False, padding=12))
+        x = alt.X(f"{field}:Q", title=title, axis=axis(points, field), scale=alt.Scale(zero=False, padding=12))
         y_scale = alt.Scale(zero=False, padding=12, nice=True)
-        y = alt.Y("worst:Q", title=f"worst {result.partition}", axis=axis, scale=y_scale)
+        y = alt.Y("worst:Q", title=f"worst {result.partition}", axis=axis(points, "worst"), scale=y_scale)
         tips = [tip("worst", form=".1%"), tip("mean", form=".1%"), tip("clean", form=".1%"), tip("loss", form=".1%")]
         line = chart_of(points).mark_line(color=BLUE, strokeWidth=1.5).encode(x=x, y=y, order=alt.Order(f"{field}:Q"))
         dots = chart_of(points).mark_point(color=BLUE, filled=True, size=40).encode(x=x, y=y, tooltip=tips)
@@ -69,6 +75,16 @@ def repair_frontier(result: Repair) -> ChartType:
     return frame_text(panels(drawn, spacing=36), f"Worst {result.partition} against the mean", notes, width=WIDTH)
 
 
+def _percents(values: list[float]) -> str:
+    """How shares are written along an axis: with as many digits as it takes to tell its places apart.
+
+    >>> _percents([0.65, 0.72]), _percents([0.994, 0.9958])
+    ('.1%', '.2%')
+    """
+    step = (max(values) - min(values)) / TICKS
+    return next((f".{digits}%" for digits in (1, 2) if step >= 10.0 ** -(digits + 2)), ".3%")
+
+
 def repair_arrows(result: Repair, judged: BeforeAfter | None = None) -> ChartType:
     """Every class before and after, as an arrow, on the samples that judge."""
     found = judged or result.decisive
@@ -92,7 +108,9 @@ def repair_arrows(result: Repair, judged: BeforeAfter | None = None) -> ChartTyp
     share = found.measure != "great"
     axis = alt.Axis(format=".0%" if share else ".2f")
     y = alt.Y("part:N", **{**names_axis(names), "type": alt.Undefined})
-    x = alt.X("before:Q", title=None, axis=axis, scale=alt.Scale(zero=True))
+    known = {"clean": "Clean accuracy", "great": "GREAT score"} | dict.fromkeys(BY_RADII, "Robust accuracy")
+    title = known.get(found.measure, f"Accuracy under {found.measure}")
+    x = alt.X("before:Q", title=title, axis=axis, scale=alt.Scale(zero=True))
     colour = alt.Color(
         "verdict:N",
         scale=alt.Scale(domain=list(SIDES), range=list(SIDES.values())),
@@ -118,8 +136,6 @@ def repair_arrows(result: Repair, judged: BeforeAfter | None = None) -> ChartTyp
         f"Pale bars: intervals of what is after; all hold together with probability {1 - found.delta:g}.",
         *([f"{left:,} {PLURALS[result.partition]} that change less are left out."] if left else []),
     ]
-    known = {"clean": "Clean accuracy", "great": "GREAT score"} | dict.fromkeys(BY_RADII, "Robust accuracy")
-    title = known.get(found.measure, f"Accuracy under {found.measure}")
     return frame_text(chart, f"{title} of each {result.partition}, before and after", notes, width=WIDTH)
 
 

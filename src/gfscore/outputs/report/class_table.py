@@ -7,7 +7,7 @@ from gfscore.errors import PLURALS
 from gfscore.outputs import robust_words, sentences
 from gfscore.outputs.escaping import as_html, shorten
 from gfscore.outputs.report import page_charts
-from gfscore.outputs.report.html_parts import Html, table
+from gfscore.outputs.report.html_parts import INTERVALS, Html, table, unbroken
 from gfscore.results import ClassResult, ModelAudit
 
 ON_PAPER = 25  # classes of each model that are printed where there are many, the lowest
@@ -98,12 +98,12 @@ def _drawn(model: ModelAudit) -> str:
 
 def _row(model: ModelAudit, entry: ClassResult, *, worst: bool, drawn: bool) -> Sequence[str | Html]:
     shares = [share(entry) for share in sentences.class_shares(model).values()]
-    cells = [as_html(views.share_text(share)) for share in shares]
+    cells = [unbroken(as_html(views.share_text(share)), INTERVALS) for share in shares]
     if shares and drawn and shares[0] is not None and shares[0].value is not None:
         look = "worst" if worst else "main"
         cells[0] += page_charts.bar(shares[0].value, shares[0].interval, 1.0, look)
     small = entry.n < SMALL
-    score = as_html(views.score_text(model, entry.score, entry.interval))
+    score = unbroken(as_html(views.score_text(model, entry.score, entry.interval)), INTERVALS)
     if drawn:
         also = entry.shrunken if small else None
         look = "worst" if worst and not shares else "beside" if shares else "main"
@@ -111,7 +111,8 @@ def _row(model: ModelAudit, entry: ClassResult, *, worst: bool, drawn: bool) -> 
     shrunken = [views.score_text(model, entry.shrunken)] if _shrunken(model) else []  # a certificate: rounded down
     confused = "–"
     if entry.confused_with is not None:
-        confused = f"{shorten(entry.confused_with)} ({views.percent(entry.confused_share)})"
+        share = f"({views.percent(entry.confused_share)})"
+        confused = f"{as_html(entry.confused_with)} <span class=u>{share}</span>"
     return [
         entry.name,
         *map(Html, cells[:1]),
@@ -121,6 +122,6 @@ def _row(model: ModelAudit, entry: ClassResult, *, worst: bool, drawn: bool) -> 
         views.percent(entry.accuracy),
         *([] if model.abstained is None else [views.percent(entry.abstained)]),
         f"{entry.n:,}",
-        confused,
+        Html(confused),
         "yes" if worst else "no",
     ]

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
@@ -10,6 +11,8 @@ from typing import NamedTuple
 from gfscore.outputs.escaping import as_html
 
 TEXT_LIMIT = 800  # characters of a cell
+INTERVALS = re.compile(r"\[[−\d., %]+\]")
+NUMBERS = re.compile(rf"{INTERVALS.pattern}|[−\d][\d.,]* %")  # an interval, or a share with its sign
 
 
 class Html(NamedTuple):
@@ -21,6 +24,15 @@ class Html(NamedTuple):
 def cell_html(cell: "str | Html", limit: int = TEXT_LIMIT) -> str:
     """What stands in a cell."""
     return cell.text if isinstance(cell, Html) else as_html(cell, limit)
+
+
+def unbroken(html: str, what: re.Pattern[str] = NUMBERS) -> str:
+    """Text whose lines end before or after an interval or a share, never inside of one.
+
+    >>> unbroken("6.8 % [0.0 %, 18.9 %]", INTERVALS)
+    '6.8 % <span class=u>[0.0 %, 18.9 %]</span>'
+    """
+    return what.sub(r"<span class=u>\g<0></span>", html)
 
 
 def items(texts: Iterable[str]) -> str:
@@ -49,7 +61,7 @@ def table(
     for index, (first, *others) in enumerate(rows):
         note = "" if notes is None else f"<small>{as_html(notes[index], TEXT_LIMIT)}</small>"
         cells = "".join(
-            f'<td data-l="{label}">{cell_html(cell)}</td>' if labelled else f"<td>{cell_html(cell)}"
+            f'<td data-l="{label}">{_whole(cell)}</td>' if labelled else f"<td>{_whole(cell)}"
             for label, cell in zip(labels, others, strict=True)
         )
         look = f" {looks[index]}" if looks and looks[index] else ""
@@ -59,6 +71,10 @@ def table(
         f'<div class="scroll" tabindex="0" role="group" aria-label="{label}"><table class="{kind}">'
         f"<caption>{label}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
     )
+
+
+def _whole(cell: "str | Html") -> str:
+    return cell.text if isinstance(cell, Html) else unbroken(cell_html(cell), INTERVALS)
 
 
 @cache

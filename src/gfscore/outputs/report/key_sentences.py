@@ -130,13 +130,26 @@ def _robustness(models: Sequence[ModelAudit]) -> str:
             "Robust accuracy was measured at different sizes of attack, or in different ways: read it model by model."
         )
     found = known[0][1]
+    if len(known) == 1:
+        only = f"Robust accuracy was measured in 1 of {len(models):,} models, {shorten(known[0][0].name)}"
+        return f"{only}: {robust_words.whole_text(known[0][0])}. {_how_known(found)}.{_attacked(models)}"
     low, high = _ends([model for model, _ in known], _whole)
     of = "" if len(known) == len(models) else f" in the {len(known):,} models where it was measured"
     verb = "provably leave at least" if found.kind == "certified" else "would leave an estimated"
     values = (
         f"{views.percent(_whole(low))} ({shorten(low.name)}) to {views.percent(_whole(high))} ({shorten(high.name)})"
     )
-    return f"Attacks up to {robust_words.size_text(found)} {verb} {values} correct{of}. {_how_known(found)}."
+    said = f"Attacks up to {robust_words.size_text(found)} {verb} {values} correct{of}. {_how_known(found)}."
+    return f"{said}{_attacked(models)}"
+
+
+def _attacked(models: Sequence[ModelAudit]) -> str:
+    """Where to read of models that were attacked without their robust accuracy being measured."""
+    beside = [model for model in models if model.robustness is None and model.cross_check is not None]
+    if not beside:
+        return ""
+    which = shorten(beside[0].name) if len(beside) == 1 else f"{len(beside):,} others"
+    return f" What attacks left of {which} is in {'its section' if len(beside) == 1 else 'their sections'}."
 
 
 def _whole(model: ModelAudit) -> float:
@@ -156,13 +169,17 @@ def _worst(models: Sequence[ModelAudit]) -> str:
             f"By {_title(models[0])} the lowest {part} is “{shorten(name)}” in {times:,} of {len(models):,} models; "
             f"the intervals exclude every other {part} in {sure or 'none'} of them."
         )
+    if len(known) == 1:
+        said = worst_sentence(known[0][0])
+        return f"In {shorten(known[0][0].name)} {said[0].lower()}{said[1:]}"
     name, times = Counter(found.headline.worst for _, found in known).most_common(1)[0]
     sure = sum(len(found.headline.worst_set) == 1 for _, found in known)
     best = max((model for model, _ in known), key=_lowest)
     rung = best.robustness.headline if best.robustness is not None else None
     least = "" if rung is None else f"{views.share_text(rung.lowest)} (“{shorten(rung.worst)}”)"
     if all(views.percent(_lowest(model)) == views.percent(_lowest(best)) for model, _ in known):
-        least = f"The worst {part} of every model has {views.percent(_lowest(best))} robust accuracy"
+        where = "" if len(known) == len(models) else " where it was measured"
+        least = f"The worst {part} of every model{where} has {views.percent(_lowest(best))} robust accuracy"
         return f"{least}; in {times:,} of {len(known):,} models it is “{shorten(name)}”{_excluded(sure, part)}."
     often = f"The worst {part} is “{shorten(name)}” in {times:,} of {len(known):,} models"
     return (

@@ -1,6 +1,5 @@
 """All models of a report at a glance: a table, the classes by models as colours, and curves over eps."""
 
-import re
 from collections.abc import Sequence
 from itertools import chain
 
@@ -9,14 +8,13 @@ from gfscore.errors import PLURALS
 from gfscore.outputs import robust_words, sentences
 from gfscore.outputs.escaping import as_html, cut_middle, shorten
 from gfscore.outputs.report import page_charts
-from gfscore.outputs.report.html_parts import Html, table
+from gfscore.outputs.report.html_parts import Html, table, unbroken
 from gfscore.results import Audit, ModelAudit
 
 NARROW = 10  # columns of a heatmap with numbers that fit on a phone
 LONG = 60  # rows of a heatmap with numbers
 ENDS = 10  # classes that have numbers where there are too many for all
 HEAD = 22  # characters of a name above a column
-NUMBERS = re.compile(r"\[[^\]]*\]|[\d.]+ %")  # an interval, and a share
 WITH_ENDS = ("wcr", "rdi", "nrgc")  # in the table of models, which must fit on paper: what is said of classes first
 
 
@@ -46,7 +44,7 @@ def _models(audit: Audit) -> str:
         with_ends = () if robust else WITH_ENDS
         values = {key: views.metric_text(model, key, interval=key in with_ends) for key in keys}
         cells = [[values[key], *([shorten(model.wcr.class_)] if key == "wcr" else [])] for key in keys]
-        known = [_unbroken(cell) for cell in robust_words.headline_cells(model, named=shorten)] if robust else []
+        known = [_in_one(cell) for cell in robust_words.headline_cells(model, named=shorten)] if robust else []
         name = Html(f'<a href="#m{place}">{as_html(model.name)}</a>')
         rows.append([name, views.percent(model.accuracy), *known, *chain(*cells), str(len(model.flags))])
     caption = " ".join([sentences.brackets(first), *sentences.weighed_notes(audit.models)])
@@ -54,10 +52,9 @@ def _models(audit: Audit) -> str:
     return table(headings, rows, caption=caption, kind="models robust" if robust else "models", looks=looks)
 
 
-def _unbroken(text: str) -> Html:
-    """A cell whose lines end between a number and its interval, never inside of one."""
-    whole = NUMBERS.sub(r'<span class="u">\g<0></span>', as_html(text))
-    return Html(f"<span>{whole}</span>")
+def _in_one(text: str) -> Html:
+    """A cell that is one thing where its cells stand below each other."""
+    return Html(f"<span>{unbroken(as_html(text))}</span>")
 
 
 def _shares(models: Sequence[ModelAudit]) -> tuple[str, list[dict[str, tuple[float, str]]]]:
@@ -98,7 +95,8 @@ def heatmap(models: Sequence[ModelAudit]) -> str:
     part, parts = models[0].partition, PLURALS[models[0].partition]
     legend = "".join(f'<span class="s{level}">{10 * level}</span>' for level in range(page_charts.SHADES + 1))
     scale = f'<p class="legend">Per cent of the scale, low to high: {legend}</p>'
-    about = f"{sentences.begin(title)}"
+    missing = any(name not in own for own in shares for name in classes)
+    about = f"{sentences.begin(title)}{' (–: not measured)' if missing else ''}"
     if min(len(classes), len(models)) <= NARROW and max(len(classes), len(models)) <= LONG:
         return f"{_numbers(models, shares, classes, about)}{scale}"
 
@@ -161,12 +159,12 @@ def _curves(models: Sequence[ModelAudit]) -> str:
     kinds = {(model.robustness.norm, model.robustness.kind) for _, model in known if model.robustness is not None}
     if len(known) < 2 or len(kinds) > 1:
         return ""
-    own, places = [model for _, model in known], [place for place, _ in known]
+    own, places = [model for _, model in known], [place for place, _ in known]  # looks go by the models with curves
     pair = "".join(page_charts.models_chart(own, worst=worst, places=places) for worst in (False, True))
     names = "".join(
-        f'<li class="k{place % page_charts.COLOURED}" data-model="{place}"><svg class="key" aria-hidden="true">'
-        f'<line class="line k{place}" x1="0" x2="100%" y1="6" y2="6"/></svg> {as_html(model.name)}</li>'
-        for place, model in known
+        f'<li class="k{look % page_charts.COLOURED}" data-model="{place}"><svg class="key" aria-hidden="true">'
+        f'<line class="line" x1="0" x2="100%" y1="6" y2="6"/></svg> {as_html(model.name)}</li>'
+        for look, (place, model) in enumerate(known)
     )
     grey = len(known) > page_charts.COLOURED
     hint = (

@@ -184,9 +184,12 @@ def _columns(lines: Sequence[Line]) -> list[tuple[float, list[float]]]:
 
 
 def models_chart(models: Sequence[ModelAudit], *, worst: bool, places: Sequence[int]) -> str:
-    """Robust accuracy over eps of several models, of all samples or of the worst class; ``places`` are their looks."""
+    """Robust accuracy over eps of several models, of all samples or of the worst class.
+
+    ``places`` are those of the models in the result.
+    """
     axis, parts = EpsAxis(models), []
-    for model, place in zip(models, places, strict=True):
+    for look, (model, place) in enumerate(zip(models, places, strict=True)):
         found = model.robustness
         if found is None:
             continue
@@ -194,8 +197,8 @@ def models_chart(models: Sequence[ModelAudit], *, worst: bool, places: Sequence[
         start = min(entry.accuracy for entry in model.classes) if worst else model.accuracy
         points = axis.line(curve, start if found.n == model.samples.n else None)
         shade = axis.band(curve, "band") if len(models) <= 4 else ""
-        drawn = stroke(Line(points, f"line k{place}", titled=model.name))
-        parts.append(f'<g class="k{place % COLOURED}" data-model="{place}">{shade}{drawn}</g>')
+        drawn = stroke(Line(points, "line", titled=model.name))
+        parts.append(f'<g class="k{look % COLOURED}" data-model="{place}">{shade}{drawn}</g>')
     heads = sorted({model.robustness.eps / axis.most for model in models if model.robustness is not None})
     marks = "".join(
         f'<line class="cursor" x1="{100 * at:.2f}%" x2="{100 * at:.2f}%" y1="{TOP}" y2="{TOP + HEIGHT}"/>'

@@ -78,6 +78,16 @@ document.querySelectorAll("table.classes").forEach((table, number) => {
   sortable(table, long ? searchable(table, number) : () => {});
 });
 
+const LOOKS = 8; // of lines: of more models only the chosen have one, each another while there are any
+
+function recolour(part) {
+  const pictures = part.matches("ul") ? [part] : [...part.querySelectorAll("figure")];
+  for (const picture of pictures)
+    [...picture.querySelectorAll("[data-model].chosen")].forEach((line, place) => {
+      for (let look = 0; look < LOOKS; look++) line.classList.toggle(`k${look}`, look === place % LOOKS);
+    });
+}
+
 // Models are chosen by boxes in their table: the others are hidden, on the screen only, and lines get their colours.
 function choosable(table) {
   const status = make("p", { role: "status" }),
@@ -96,6 +106,7 @@ function choosable(table) {
       each.classList.toggle("chosen", own);
       if (!each.closest("table.models") && !each.closest(".crowd")) each.hidden = chosen.size > 0 && !own;
     }
+    document.querySelectorAll(".crowd > *").forEach(recolour); // each list, and each picture
     status.textContent = chosen.size ? `${chosen.size} of ${boxes.length} models chosen` : "Tick models to see only these.";
     all.hidden = chosen.size === 0;
   }
