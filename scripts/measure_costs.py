@@ -79,7 +79,7 @@ def radii(run: Run, choice: Gradients) -> None:
 
 def costs() -> dict[str, Cost]:
     """The measures, by what they are called on the page."""
-    gradient_sums = RadiusSums(how=HOW, ladder=(2 / 255,), by_gradients=True)
+    gradient_sums = RadiusSums(how=HOW, ladder=(2 / 255,), gradients=True)
     return {
         "logits, kept": Cost("pass", 800, logits_step, lambda run: measured(run, Logits())),
         "sums of the GREAT score": Cost(
