@@ -81,27 +81,27 @@ def costs() -> dict[str, Cost]:
     """The measures, by what they are called on the page."""
     gradient_sums = RadiusSums(how=HOW, ladder=(2 / 255,), gradients=True)
     return {
-        "logits, kept": Cost("pass", 800, logits_step, lambda run: measured(run, Logits())),
+        "logits, kept": Cost("pass", 8_000, logits_step, lambda run: measured(run, Logits())),
         "sums of the GREAT score": Cost(
-            "pass", 800, lambda run: sums_step(run, Sums()), lambda run: summed(run, Sums())
+            "pass", 8_000, lambda run: sums_step(run, Sums()), lambda run: summed(run, Sums())
         ),
         "radii by gradients, 3 rivals": Cost(
             "correct image",
-            200,
+            1_000,
             lambda run: radii_step(run, HOW, Gradients.YES),
             lambda run: radii(run, Gradients.YES),
         ),
         "radii by forward passes, 64 directions": Cost(
-            "pass", 24, lambda run: radii_step(run, HOW, Gradients.NO), lambda run: radii(run, Gradients.NO)
+            "pass", 100, lambda run: radii_step(run, HOW, Gradients.NO), lambda run: radii(run, Gradients.NO)
         ),
         "sums of radii by gradients": Cost(
             "image and correct image",
-            200,
+            1_000,
             lambda run: radius_sums_step(run, gradient_sums),
             lambda run: summed(run, gradient_sums),
         ),
         "votes, 110 noisy copies": Cost(
-            "pass", 30, lambda run: votes_step(run, NOISE), lambda run: measured(run, Votes.of(run, NOISE))
+            "pass", 200, lambda run: votes_step(run, NOISE), lambda run: measured(run, Votes.of(run, NOISE))
         ),
         "AutoAttack": Cost(
             "correct image", 10, lambda run: attack_steps(run, Options(), None, ASSAULT, 10)[-1], attack

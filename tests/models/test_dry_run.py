@@ -128,6 +128,17 @@ def test_time_is_a_start_and_a_rate(tmp_path):
     assert (one[1], one[2]) == pytest.approx((0.75 * one[0], 1.25 * one[0]))
 
 
+def test_a_piece_that_was_held_up_is_not_taken_for_a_long_start():
+    sizes = (1, 2, 4, 8, 16, 40, 87, 160, 170, 180, 175)
+    held_up = {40: 0.1, 87: 0.1}
+    pieces = tuple(
+        Stopwatch(seconds=0.01 + 0.001 * n + held_up.get(n, 0.0), cpu=0.01 + 0.001 * n, work=n, images=n) for n in sizes
+    )
+    seconds, _, _, cpu = Tried(pieces=pieces).seconds(1000)
+    assert cpu == pytest.approx(1.01)
+    assert 1.01 <= seconds <= 1.25 * 1.01
+
+
 def test_a_trial_ends_in_time(tmp_path, monkeypatch):
     monkeypatch.setattr(trials, "PIECES", 10**6)
     model = FakeModel(delay=0.02)

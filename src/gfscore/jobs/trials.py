@@ -120,7 +120,11 @@ class Tried:
 
 
 def _fitted(done: list[Stopwatch], largest: float, name: str) -> tuple[float, float]:
-    """Start and rate of the time of pieces, both at least 0: least squares over those that are not far smaller."""
+    """Start and rate of the time of pieces, both at least 0: least squares over those that are not far smaller.
+
+    The start is in every piece, so it is no longer than the quickest one: else a small piece that something held up
+    would make large ones look as if they took nothing.
+    """
     some = [piece for piece in done if piece.work >= largest / 8] or done
     work: FloatArray = np.array([piece.work for piece in some])
     taken: FloatArray = np.array([getattr(piece, name) for piece in some])
@@ -129,7 +133,10 @@ def _fitted(done: list[Stopwatch], largest: float, name: str) -> tuple[float, fl
         return 0.0, rate
     slope = float(np.polyfit(work, taken, 1)[0])
     start = float(taken.mean() - slope * work.mean())
-    return (start, slope) if slope > 0 and start >= 0 else (0.0, rate)
+    if slope <= 0 or start < 0:
+        return 0.0, rate
+    start = min(start, *(getattr(piece, name) for piece in done))
+    return start, float((taken.mean() - start) / work.mean())
 
 
 def try_out(run: Run, step: Step, seconds: float | None = None) -> Tried:
