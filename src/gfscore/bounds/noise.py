@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gfscore.arrays import BoolArray, FloatArray, map_chunks, row_chunks
+from gfscore.arrays import BoolArray, FloatArray, Scratch, map_chunks, row_chunks
 from gfscore.bounds.class_means import PartScores, last_excluded
 from gfscore.errors import OptionError, SamplesError
 from gfscore.metrics import formulas, rows
@@ -29,6 +29,8 @@ REMEMBERED = 1 << 20  # places of shuffled scores, 8 MB, that are kept for the n
 SPREAD_HALVINGS = 60  # of the range in which the spread of the true class scores is searched
 
 Test = Literal["plain", "studentised"]
+
+_scratch = Scratch()  # some 4 MB at most, for the next model as well
 
 
 def noise_floor(
@@ -74,8 +76,10 @@ def noise_floor(
     own_errors = _standard_errors(parts, centred, parts.sums(centred) / parts.counts, total_variance)
     plain, own = (np.empty((permutations, len(means))) for _ in range(2))
 
+    repeats = permutations * centred.size <= REMEMBERED
+
     def shuffle(batch: slice) -> None:
-        shuffled, normals = _shuffled(centred, batch, seed, repeats=permutations * centred.size <= REMEMBERED)
+        shuffled, normals = _shuffled(centred, batch, seed, repeats=repeats)
         profile = parts.sums(shuffled) / parts.counts
         plain[batch] = profile
         errors = _standard_errors(parts, shuffled, profile, total_variance)
@@ -83,7 +87,8 @@ def noise_floor(
         profile *= own_errors / errors
         own[batch] = profile - profile.mean(axis=1, keepdims=True)
 
-    for _ in map_chunks(shuffle, list(row_chunks(permutations, centred.size, shared=True))):
+    batches = list(row_chunks(permutations, centred.size, shared=True))
+    for _ in map_chunks(shuffle, batches, threads=1 if repeats else None):  # a thread would take longer to start
         pass  # each wrote into rows of its own
     rdi, nrgc = _nulls(plain + common, own + means.mean(), means, maximum)
     return NoiseFloor(rdi=rdi, nrgc=nrgc, permutations=permutations, studentised=True, seed=seed)
@@ -93,7 +98,8 @@ def _shuffled(scores: FloatArray, batch: slice, seed: int, *, repeats: bool) -> 
     """So many shuffles of the scores as the batch has, ``(B, N)``, and a standard normal number for each."""
     if repeats:
         orders, normals = _orders(scores.size, batch.start, batch.stop, seed)
-        return scores[orders], normals
+        shuffled = _scratch.array("shuffled", orders.shape)
+        return np.take(scores, orders, out=shuffled, mode="clip"), normals  # clip: nothing is outside
     return _shuffle(scores, batch.start, batch.stop, seed)
 
 
@@ -143,7 +149,8 @@ def normal_floor(
 
 def _standard_errors(parts: PartScores, centred: FloatArray, means: FloatArray, total_variance: float) -> FloatArray:
     """Standard error of each mean, ``(..., K)``, of scores ``(..., N)``."""
-    squares = np.maximum(parts.sums(np.square(centred)) - parts.counts * means**2, 0.0)
+    squares = np.square(centred, out=_scratch.array("squares", centred.shape))
+    squares = np.maximum(parts.sums(squares) - parts.counts * means**2, 0.0)
     return _mixed_errors(squares, parts.counts, total_variance)
 
 
