@@ -8,6 +8,7 @@ from scipy import stats
 
 import gfscore
 from gfscore.bounds import clopper_pearson
+from gfscore.cli.main import run
 from gfscore.errors import OptionError
 from gfscore.jobs.gate import gate
 from gfscore.jobs.robustness import draw_part
@@ -262,6 +263,37 @@ def test_two_models_are_compared_on_the_same_samples(tmp_path):
     ]
     assert (change.old, change.new) == pytest.approx(tuple(each.robust_accuracy.value for each in audits))
     assert gfscore.compare("zoo:standard", "zoo:trades", radii="none", **words).robustness == ()
+
+
+def test_robust_accuracy_and_score_share_the_level_of_a_comparison(tmp_path):
+    """Either fails the whole, so by the union bound what both may be wrong with adds up to delta."""
+    words = {"data": "zoo:digits", "store": tmp_path, "permutations": 0}
+    found = gfscore.compare("zoo:standard", "zoo:trades", radii=30, delta=0.2, **words)
+    assert (found.delta, found.robustness[0].delta) == (0.2, 0.1)
+    alone = gfscore.compare("zoo:standard", "zoo:trades", radii="none", delta=0.1, **words)
+    assert found.classes == alone.classes
+    assert found.metrics == alone.metrics
+    undivided = gfscore.compare("zoo:standard", "zoo:trades", radii="none", delta=0.2, **words)
+    assert undivided.delta == 0.2
+    assert undivided.classes != alone.classes
+
+
+def test_the_levels_of_two_audits_add_up_for_score_and_robust_accuracy(audits):
+    beside = gfscore.compare(audits["all"], audits["standard"])
+    assert beside.delta == pytest.approx(0.05 + 0.05 + 0.05 + 0.05)
+    assert beside.robustness[0].delta == pytest.approx(0.05 + 0.05)
+    radii = gfscore.compare(audits["radii"], audits["radii"])  # there the score and its shares have half of 0.05 each
+    assert radii.delta == pytest.approx(0.05 + 0.05)
+    assert radii.robustness[0].delta == pytest.approx(0.025 + 0.025)
+
+
+def test_what_is_printed_says_how_the_level_is_split(tmp_path, capsys):
+    words = ["--data", "zoo:digits", "--store", str(tmp_path), "--radii", "30"]
+    assert run(["compare", "zoo:standard", "zoo:trades", *words]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    split = "probability 0.95: of the 0.05 left, 0.025 is for robust accuracy and 0.025 for the rest"
+    assert split in shown
+    assert "brackets hold with probability 0.975" in shown
 
 
 def test_radii_that_cannot_be_had_leave_a_remark_and_are_refused_where_asked_for(tmp_path):

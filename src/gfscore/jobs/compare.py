@@ -85,8 +85,8 @@ def compare(
     run on ``data`` as :func:`~gfscore.audit` takes both; the old one first. Samples are matched by their ids where both
     have any, by row where both are of one data set, or by their order where their labels are equal; otherwise, and with
     ``unpaired``, the comparison is unpaired, and says so. Rows whose order goes with the score are not matched by it.
-    Everything in the result is wrong with probability at most ``delta``.
-    ``tolerance`` is a fall that is accepted. What the numbers mean: :doc:`compare`.
+    Everything in the result is wrong with probability at most ``delta``: where robust accuracy is compared, half of it
+    is for that, and half for the score. ``tolerance`` is a fall that is accepted. What the numbers mean: :doc:`compare`.
 
     >>> rng = np.random.default_rng(0)
     >>> labels = np.arange(2000) % 2
@@ -111,10 +111,14 @@ def compare(
             raise OptionError(f"names are {names!r}. Give two: of the old version, and of the new one.")
         first, second = names
     if isinstance(before, Samples) and isinstance(after, Samples):
-        found = compare_samples(before, after, options, tolerance=tolerance, names=(first, second), unpaired=unpaired)
+        check_alike(before, after)  # before radii, which take their time
+        half, change = options.delta / 2, None
         if robust is not None:
-            level = (options.delta, tolerance or 0.0)
-            found = lead_with(found, compare_robustness((runs[0], runs[1]), (before, after), robust, face, *level))
+            level = (half, tolerance or 0.0)
+            change = compare_robustness((runs[0], runs[1]), (before, after), robust, face, *level)
+        of_scores = options if change is None else replace(options, delta=half)
+        found = compare_samples(before, after, of_scores, tolerance=tolerance, names=(first, second), unpaired=unpaired)
+        found = lead_with(found, change, delta=options.delta)
     elif isinstance(before, ModelAudit) and isinstance(after, ModelAudit):
         found = compare_audits(before, after, tolerance=tolerance)
     else:
@@ -209,14 +213,26 @@ def compare_scores(
 def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None = None) -> Comparison:
     """Compare two audits that need not share samples: unpaired, from the intervals of each.
 
-    The levels of both audits add up. A class is worse when its new interval lies wholly below its old one. Classes that
-    one of them has no sample of are not compared, and then no metric is: it would be of other classes.
+    The levels of both audits add up: those of the scores and, where both have robust accuracy beside them, those too.
+    A class is worse when its new interval lies wholly below its old one. Classes that one of them has no sample of are
+    not compared, and then no metric is: it would be of other classes.
     """
+    found, before, after = compare_audit_scores(old, new, tolerance=tolerance), old.robustness, new.robustness
+    if before is None or after is None:
+        return found
+    level = before.delta + after.delta
+    whole = found.delta if new.score.eps is not None else found.delta + level  # radii as the score spent it there
+    _refuse_level(whole)
+    change = unpaired_robust_change(old, new, after.eps, delta=level, tolerance=tolerance or 0.0)
+    return lead_with(found, change, delta=whole)
+
+
+def compare_audit_scores(old: ModelAudit, new: ModelAudit, *, tolerance: float | None = None) -> Comparison:
+    """Compare the scores and metrics of two audits, and nothing beside them."""
     check_alike_audits(old, new)
     _checked_tolerance(tolerance)
     delta = old.interval.delta + new.interval.delta
-    if delta >= 1:
-        raise OptionError(f"the levels of the two audits add up to {delta:g}. Audit both with a smaller --delta.")
+    _refuse_level(delta)
     present = [[entry.name for entry in model.classes] for model in (old, new)]
     lost, came = ([name for name in these if name not in others] for these, others in (present, present[::-1]))
     gone = (*lost, *came)
@@ -233,7 +249,7 @@ def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None 
         f"only {name} has any of {first_few(names)}" for name, names in ((old.name, lost), (new.name, came)) if names
     ]
     other = () if not gone else (_other_classes(gone, "; ".join(whose)),)
-    found = _comparison(
+    return _comparison(
         (old.name, new.name),
         unpaired_classes(shared[0], shared[1], tolerance),
         unpaired_metrics(old, new, other_classes=bool(gone)),
@@ -248,13 +264,13 @@ def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None 
         not_compared=gone,
         flags=(unpaired, *other),
     )
-    robust = new.robustness
-    at = {} if robust is None else {"eps": robust.eps, "delta": delta, "tolerance": tolerance or 0.0}
-    return lead_with(found, unpaired_robust_change(old, new, **at) if at else None)
 
 
-def lead_with(found: Comparison, first: RobustChange | None) -> Comparison:
-    """The comparison with the change of robust accuracy, which its verdict and reason then speak of first."""
+def lead_with(found: Comparison, first: RobustChange | None, *, delta: float) -> Comparison:
+    """The comparison with the change of robust accuracy, which its verdict and reason then speak of first.
+
+    ``delta`` is the level of both together.
+    """
     if first is None:
         return found
     parts = PLURALS[found.partition]
@@ -262,7 +278,7 @@ def lead_with(found: Comparison, first: RobustChange | None) -> Comparison:
     at = views.eps_text(first.eps, first.norm)
     said = f"Robust accuracy at {at}: {reason} {views.score_name(found.score)}: {found.reason}"
     both = Verdict.all_of([verdict, found.verdict])
-    return found.model_copy(update={"robustness": (first,), "verdict": both, "reason": said})
+    return found.model_copy(update={"robustness": (first,), "verdict": both, "reason": said, "delta": delta})
 
 
 def _comparison(
@@ -297,6 +313,11 @@ def _comparison(
             **about,
         }
     )
+
+
+def _refuse_level(delta: float) -> None:
+    if delta >= 1:
+        raise OptionError(f"the levels of the two audits add up to {delta:g}. Audit both with a smaller --delta.")
 
 
 def _checked_tolerance(tolerance: float | None) -> float:

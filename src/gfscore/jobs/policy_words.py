@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.small_files import allow_also, extend_policy, read_policy
-from gfscore.jobs.compare import compare_audits
+from gfscore.jobs.compare import compare_audit_scores
 from gfscore.jobs.given_words import kinds_of
 from gfscore.jobs.options import Options
 from gfscore.jobs.sources import Source
@@ -191,7 +191,7 @@ def compare_with(baseline: ModelAudit, model: ModelAudit, policy: Policy, levels
     known = tuple(change for change in changes if change is not None)
     about_scores = any(rule.kind is Kind.CHANGE and rule.eps is None for rule in policy.rules)
     delta = baseline.interval.delta if about_scores else levels[Kind.CHANGE]
-    return compare_audits(baseline, model).model_copy(update={"delta": delta, "robustness": known})
+    return compare_audit_scores(baseline, model).model_copy(update={"delta": delta, "robustness": known})
 
 
 def is_audit(path: Any) -> bool:

@@ -128,7 +128,9 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
     console.print(
         Group(
             Text(title, style="bold"),
-            Text(f"Brackets: everything here holds together with probability {1 - comparison.delta:g}.{about}"),
+            Text(
+                f"Brackets: everything here holds together with probability {1 - comparison.delta:g}{_split(comparison)}.{about}"
+            ),
             Text(),
             *_robust_changes(comparison, console),
             fit(console, _changes(comparison), SPARE_CHANGE_COLUMNS),
@@ -142,6 +144,15 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
             *flag_lines(comparison.flags),
         )
     )
+
+
+def _split(comparison: Comparison) -> str:
+    """Where the error level goes, when robust accuracy is compared beside a score."""
+    spent = sum(change.delta for change in comparison.robustness)
+    if not spent:
+        return ""
+    rest = comparison.delta - spent
+    return f": of the {comparison.delta:g} left, {spent:g} is for robust accuracy and {rest:g} for the rest"
 
 
 def _changes(comparison: Comparison) -> Table:

@@ -180,7 +180,9 @@ class Comparison(ResultFile):
     pairing: str = Field(description="how samples were matched, or why they were not")
     n: int = Field(ge=1, description="samples compared; of the new version where they are not shared")
     partition: Literal["class", "group"] = "class"
-    delta: float = Field(gt=0, lt=1, description="anything below is wrong with at most this probability")
+    delta: float = Field(
+        gt=0, lt=1, description="anything below is wrong with at most this probability, all of it together"
+    )
     tolerance: float | None = Field(default=None, ge=0, description="a fall that is accepted")
     classes: tuple[ClassChange, ...]
     not_compared: tuple[str, ...] = Field(
