@@ -14,6 +14,7 @@ from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.common_words import DataSpecs, Groups, Probabilities, Radii
 from gfscore.jobs.dry_run import plan_versions
+from gfscore.jobs.mistaken_inputs import Allow, check_allowed, doubted, mistakes_of
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.robustness import MeasuredRadii, compare_robustness, refuse_radii
 from gfscore.jobs.sources import provenance_of
@@ -70,6 +71,7 @@ def compare(
     ] = False,
     probabilities: Probabilities = False,
     groups: Groups = None,
+    allow: Allow = None,
     words: ReadingWords,
     options: Options,
     radii: Radii = None,
@@ -86,7 +88,9 @@ def compare(
     have any, by row where both are of one data set, or by their order where their labels are equal; otherwise, and with
     ``unpaired``, the comparison is unpaired, and says so. Rows whose order goes with the score are not matched by it.
     Everything in the result is wrong with probability at most ``delta``: where robust accuracy is compared, half of it
-    is for that, and half for the score. ``tolerance`` is a fall that is accepted. What the numbers mean: :doc:`compare`.
+    is for that, and half for the score. ``tolerance`` is a fall that is accepted. Where labels or images of a version
+    are nonsense, flags say so and the verdict is UNDECIDED, unless they are in ``allow``. What the numbers mean:
+    :doc:`compare`.
 
     >>> rng = np.random.default_rng(0)
     >>> labels = np.arange(2000) % 2
@@ -101,8 +105,10 @@ def compare(
     if run.dry_run:
         plan_versions((old, new), data, options, radii, run, face)
     how = {"probabilities": probabilities, "groups": groups, "words": words}
+    allowed = check_allowed(allow)
     (before, after), (first, second), files, runs = read_versions((old, new), data, labels, run, face, **how)
-    robust = MeasuredRadii.of(options, radii) if len(runs) == 2 else None
+    both = [each for each in runs if each is not None]
+    robust = MeasuredRadii.of(options, radii) if len(both) == 2 else None
     robust = None if robust is None else robust.for_sides()
     if robust is None:
         refuse_radii(options, radii, "which take two models and their data. Compare two audit.json, or say --data.")
@@ -115,7 +121,7 @@ def compare(
         half, change = options.delta / 2, None
         if robust is not None:
             level = (half, tolerance or 0.0)
-            change = compare_robustness((runs[0], runs[1]), (before, after), robust, face, *level)
+            change = compare_robustness((both[0], both[1]), (before, after), robust, face, *level)
         of_scores = options if change is None else replace(options, delta=half)
         found = compare_samples(before, after, of_scores, tolerance=tolerance, names=(first, second), unpaired=unpaired)
         found = lead_with(found, change, delta=options.delta)
@@ -125,7 +131,8 @@ def compare(
         raise OptionError(
             "one version is an audit, and the other has samples. Give logits for both, or an audit.json for both."
         )
-    return found.model_copy(update={"provenance": provenance_of(face, files)})
+    flags = [mistakes_of(each, options, run_of) for each, run_of in zip((before, after), runs, strict=True)]
+    return doubted(found, flags, allowed).model_copy(update={"provenance": provenance_of(face, files)})
 
 
 def compare_samples(
@@ -146,7 +153,9 @@ def compare_samples(
             audit_scores(samples, score_samples(samples, halved), halved, name=name)
             for samples, name in zip((old, new), names, strict=True)
         ]
-        return compare_audits(audits[0], audits[1], tolerance=tolerance)
+        found = compare_audits(audits[0], audits[1], tolerance=tolerance)
+        other = None if unpaired else _other_labels(old, new)
+        return found if other is None else found.model_copy(update={"flags": (other, *found.flags[1:])})
     (old_rows, new_rows), pairing = match
     left = old.n_samples + new.n_samples - 2 * len(new_rows)
     before, after = weigh_alike(take_rows(old, old_rows), take_rows(new, new_rows))
@@ -330,6 +339,19 @@ def _checked_tolerance(tolerance: float | None) -> float:
 
 def _other_classes(gone: Sequence[str], why: str) -> Flag:
     return Flag(code="other_classes", message=f"{first_few(gone)} could not be compared: {why}.")
+
+
+def _other_labels(old: Samples, new: Samples) -> Flag | None:
+    """What is said in place of the advice to give the same samples, where they may be those, under other labels."""
+    if old.n_samples != new.n_samples or (old.sample_ids is not None and new.sample_ids is not None):
+        return None
+    apart = int((old.labels != new.labels).sum())
+    return Flag(
+        code="unpaired",
+        message="the two versions were not compared sample by sample: there are as many rows in both, but "
+        f"{apart:,} of {old.n_samples:,} have other labels. If they are the same samples, the labels of one are wrong, or its rows "
+        "are in another order: check the labels, or give sample ids in both.",
+    )
 
 
 def _left_out(left: int) -> Flag:

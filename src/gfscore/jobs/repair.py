@@ -14,6 +14,7 @@ from gfscore.jobs.arranging import Asked, arrange, listed_data
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Probabilities
 from gfscore.jobs.dry_run import plan_run
+from gfscore.jobs.mistaken_inputs import Allow, check_allowed, refuse_mistakes
 from gfscore.jobs.options import RunOptions
 from gfscore.jobs.repair_parts import RepairPart, halve, measure_part, refuse_small
 from gfscore.jobs.repair_reasons import assemble_repair, write_repaired
@@ -166,6 +167,7 @@ def repair(
     repairing: RepairWords,
     training: TrainingWords,
     groups: Groups = None,
+    allow: Allow = None,
     probabilities: Probabilities = False,
     words: ReadingWords,
     run: RunOptions,
@@ -180,7 +182,8 @@ def repair(
     and slopes are. The b is chosen that raises the worst class most within ``keep_mean`` and ``max_loss``. From logits
     alone it is accuracy that is balanced, and no robustness. The repaired model is written into ``folder``, if one is
     given and the gain is shown; ``found.apply(net)`` puts the bias on a model in memory. What it means: :doc:`repair`.
-    The other methods train the network: :doc:`training`.
+    Labels or images that are nonsense are refused, as by a gate, unless their flags are in ``allow``. The other methods
+    train the network: :doc:`training`.
 
     >>> rng, labels = np.random.default_rng(0), np.arange(3000) % 3
     >>> logits = rng.normal(0, 1, (3000, 3)) + np.array([2.0, 2.0, 1.0])[labels][:, None] * np.eye(3)[labels]
@@ -192,8 +195,11 @@ def repair(
     logits, asked, data = given.checked(run.names, words, probabilities=probabilities)
     if repairing.method in STRATEGIES:
         _refuse_for_training(repairing, logits, asked, groups)
+        if allow:
+            raise OptionError(f"--allow is about what a bias is chosen by, and --method {repairing.method} trains.")
         return _train(asked, data, repairing, training, run, folder, face, train_data=train_data, judge_data=judge_data)
     training.refuse(repairing.method)
+    allowed = check_allowed(allow)
     if train_data is not None:
         raise OptionError(f"--train-data trains, and --method {repairing.method} trains nothing. Leave it out.")
     _plan(repairing, logits, asked, data, judge_data, run, face)
@@ -206,7 +212,7 @@ def repair(
         if asked is None:
             raise OptionError("--judge-data is what a model is run on, and there are only logits. Leave it out.")
         sources.append(_only(list(find_sources(None, asked, judge_data, run, face))))
-    choosing, judging, flags = _parts(sources, repairing, run, face, named)
+    choosing, judging, flags = _parts(sources, repairing, run, face, named, allowed)
     how = _bargain(repairing, None if choosing.norms is None else repairing.radius(run.seed), run.seed)
     found = choose_and_judge(choosing, judging, how, face=face)
     result = assemble_repair(found, choosing, judging, how, flags=flags, provenance=provenance_of(face, files))
@@ -292,12 +298,19 @@ def _only(sources: list[Source]) -> Source:
 
 
 def _parts(
-    sources: list[Source], repairing: RepairWords, run: RunOptions, face: Face, named: dict[str, Any]
+    sources: list[Source],
+    repairing: RepairWords,
+    run: RunOptions,
+    face: Face,
+    named: dict[str, Any],
+    allowed: tuple[str, ...],
 ) -> tuple[RepairPart, RepairPart, list[Flag]]:
     """The samples that choose and those that judge."""
     parts, flags, gradients = [], list[Flag](), Gradients.named(repairing.gradients or Gradients.AUTO)
     for source in sources:
         samples = source.read(**named)
+        with source.naming():
+            doubts = refuse_mistakes(samples, source.run, allowed)  # before slopes, which take their time
         how = None if source.run is None else repairing.radius(run.seed)
         if how is None:
             why = "which take the model itself. Say the model and --data."
@@ -309,7 +322,7 @@ def _parts(
         halved = repairing.samples if len(sources) == 1 else repairing.samples and (repairing.samples + 1) // 2
         part, said = measure_part(source, samples, how, gradients, per_class=halved, seed=run.seed, face=face)
         parts.append(part)
-        flags += [flag for flag in said if flag not in flags]
+        flags += [flag for flag in (*doubts, *said) if flag not in flags]
     choosing, judging = halve(parts[0], run.seed) if len(parts) == 1 else (parts[0], parts[1])
     least = int(np.ceil(np.log2(1 / repairing.delta)))  # the fewest that the sign test can call a gain
     refuse_small(choosing, least, in_halves=len(parts) == 1)

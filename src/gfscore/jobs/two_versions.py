@@ -42,8 +42,8 @@ def read_versions(
     probabilities: bool,
     groups: Any,
     words: ReadingWords,
-) -> tuple[list[Samples | ModelAudit], tuple[str, str], Watched, list[Run]]:
-    """Old and new: samples or audits, their names, the files they were read from, and the models that were run."""
+) -> tuple[list[Samples | ModelAudit], tuple[str, str], Watched, list[Run | None]]:
+    """Old and new: samples or audits, their names, the files they were read from, and of either the run, if any."""
     refuse_unread(words, given)
     handed, runs, called = listed_data(data), list[Run](), list[str]()
     if not any(is_model(each) or isinstance(each, list | tuple) for each in given):
@@ -69,7 +69,10 @@ def read_versions(
         called.extend([] if asked.model is None else [source.name])
         return source.read(probabilities=probabilities, class_names=run.names, groups=groups, words=words)
 
-    found = [each.model if isinstance(each, Audit) else run_here(each) for each in given]
+    found, of_version = list[Any](), list[Run | None]()
+    for each in given:
+        found.append(each.model if isinstance(each, Audit) else run_here(each))
+        of_version.append(runs.pop() if runs else None)
     for version in found:
         if not isinstance(version, str | Path | Samples | ModelAudit):
             raise OptionError(f"a version is {type(version).__name__}. Give {KINDS}.")
@@ -88,7 +91,7 @@ def read_versions(
         told: dict[str, Any] = {"probabilities": probabilities, "class_names": run.names, "groups": groups}
         return read_samples(version, **told, **asdict(words))
 
-    return [read(version) for version in versions], (first, second), files, runs
+    return [read(version) for version in versions], (first, second), files, of_version
 
 
 def _path(version: str | Path, store: Path | None) -> Path:

@@ -9,7 +9,7 @@ import numpy as np
 from gfscore.errors import PLURALS, first_few
 from gfscore.judge.accuracies import Decisions, is_at_chance
 from gfscore.judge.mistakes import Pairs, label_flag
-from gfscore.judge.policy import ABSENT
+from gfscore.judge.policy import ABSENT, VOIDING
 from gfscore.metrics.formulas import worst_classes
 from gfscore.probabilities import PERCENT, RowSums, places
 from gfscore.profile import ClassProfile
@@ -28,6 +28,9 @@ ALL_ZERO = Flag(
 IMAGES_REARRANGED = "images_rearranged"  # another order of pixels fits: why little is right
 COLOURS_SWAPPED = "colours_swapped"  # blue, green, red fits better than red, green, blue
 PREPROCESSING_LIKELY = "preprocessing_likely"  # another normalisation fits: why little is right, where it is there
+ONE_TAKES_ALL = "one_class_takes_all"
+# flags that say that labels, images or logits are not what they are taken for; causes first
+MISTAKES = (IMAGES_REARRANGED, PREPROCESSING_LIKELY, COLOURS_SWAPPED, ONE_TAKES_ALL, *VOIDING)
 SATURATED_SHARE = 0.5  # of the samples: then the profile is mostly accuracy
 SHIFT_KEPT = 0.5  # share of the sigmoid score left over by the common shift of the logits
 SHOWN_DECIMALS = 4  # of probabilities: rounding to more is lost among the digits that scores are shown with
@@ -215,7 +218,7 @@ def _one_class_takes_all(facts: Facts) -> Flag | None:
     if taken < TAKEN_SHARE or own > OWN_SHARE:
         return None
     return Flag(
-        code="one_class_takes_all",
+        code=ONE_TAKES_ALL,
         message=f"{100 * taken:.1f} % of the samples are decided for {decided.names[top]}, which is the label of "
         f"{100 * own:.1f} %. Inputs on the wrong scale do this (check --mean and --std or --preset, and --range), and "
         "so does a column that is no class (--ignore-columns).",

@@ -56,7 +56,7 @@ def refuse_void(flags: Iterable[Flag], allow: Sequence[str]) -> None:
     given = list(flags)
     found = [flag for flag in given if flag.code in VOIDING and flag.code not in allow]
     if found:
-        options = " ".join(f"--allow {flag.code}" for flag in found)
+        options = " ".join(f"--allow {code}" for code in dict.fromkeys(flag.code for flag in found))
         causes = (IMAGES_REARRANGED, PREPROCESSING_LIKELY, COLOURS_SWAPPED)
         why = next((flag for flag in given if flag.code in causes), found[0])
         raise UnsoundError(f"there is nothing to judge: {why.message} To judge nevertheless, give {options}.")

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.errors import PLURALS
+from gfscore.judge.flags import MISTAKES
 from gfscore.metrics import all_metrics
 from gfscore.outputs import attack_words, robust_words, sentences
 from gfscore.outputs.ci_formats import flag_text, grounds_text
@@ -122,15 +123,15 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
     if comparison.paired:
         paired, parts = "paired", PLURALS[comparison.partition]
         about = f" {FALL}: corrected for all {parts} (Holm); near 1 where one rose."
+    mistakes = [flag for flag in comparison.flags if flag.code in MISTAKES]
     title = f"{old} → {new}: {comparison.n:,} samples, {paired} ({comparison.pairing})"
     if comparison.score is not None:
         title += "; " + ", ".join([views.score_name(comparison.score), *views.settings(comparison.score)])
     console.print(
         Group(
             Text(title, style="bold"),
-            Text(
-                f"Brackets: everything here holds together with probability {1 - comparison.delta:g}{_split(comparison)}.{about}"
-            ),
+            *flag_lines(mistakes),
+            Text(f"Brackets: {_level_of(comparison)}.{about}"),
             Text(),
             *_robust_changes(comparison, console),
             fit(console, _changes(comparison), SPARE_CHANGE_COLUMNS),
@@ -141,18 +142,18 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
             *([Text(comparison.hidden, style="bold")] if comparison.hidden else []),
             *map(Text, sentences.no_order_between(comparison)),
             *(Text(f"No change of {name}: {why}.") for name, why in _unknown(comparison)),
-            *flag_lines(comparison.flags),
+            *flag_lines(flag for flag in comparison.flags if flag not in mistakes),
         )
     )
 
 
-def _split(comparison: Comparison) -> str:
-    """Where the error level goes, when robust accuracy is compared beside a score."""
-    spent = sum(change.delta for change in comparison.robustness)
+def _level_of(comparison: Comparison) -> str:
+    """How sure the whole is, and where the error level goes when robust accuracy is compared beside a score."""
+    whole, spent = comparison.delta, sum(change.delta for change in comparison.robustness)
+    sure = f"everything here holds together with probability {1 - whole:g}"
     if not spent:
-        return ""
-    rest = comparison.delta - spent
-    return f": of the {comparison.delta:g} left, {spent:g} is for robust accuracy and {rest:g} for the rest"
+        return sure
+    return f"{sure}: of the {whole:g} left, {spent:g} is for robust accuracy and {whole - spent:g} for the rest"
 
 
 def _changes(comparison: Comparison) -> Table:

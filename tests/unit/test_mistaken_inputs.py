@@ -1,0 +1,122 @@
+"""Labels and images that are nonsense, in jobs that are no audit: they say so first, and give no verdict."""
+
+import numpy as np
+import pytest
+
+from gfscore import audit, compare, repair
+from gfscore.cli.main import run
+from gfscore.errors import GFScoreError, OptionError
+from gfscore.judge import UnsoundError
+from gfscore.results import Verdict
+from gfscore.samples import Samples
+from gfscore.zoo import test_set as digits
+
+N, K = 1200, 4
+
+
+def logits(seed=0, spread=1.0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(0, spread, (N, K)) + 3.5 * np.eye(K)[np.arange(N) % K]
+
+
+LABELS = np.arange(N) % K
+SOUND = Samples.of(logits(), LABELS)
+PERMUTED = Samples.of(logits(), (LABELS + 1) % K)
+
+
+def shifted(seed):
+    """Labels that count from 1, of a model with a class more."""
+    return Samples.of(np.hstack([logits(seed), np.full((N, 1), -5.0)]), LABELS + 1)
+
+
+def codes(found):
+    return [flag.code for flag in found.flags]
+
+
+def test_a_comparison_of_shifted_labels_is_undecided():
+    found = compare(shifted(0), shifted(1), names=("v1", "v2"))
+    assert codes(found)[:4] == ["labels_shifted", "at_chance"] * 2
+    assert [flag.message[:3] for flag in found.flags[:4]] == ["v1:", "v1:", "v2:", "v2:"]
+    assert found.verdict is Verdict.UNDECIDED
+    assert found.reason.startswith("There is nothing to judge: v1: 0.")
+    assert found.reason.endswith("To judge nevertheless, give --allow labels_shifted --allow at_chance.")
+    allowed = compare(shifted(0), shifted(1), allow=["labels_shifted", "at_chance"])
+    assert allowed.verdict is Verdict.PASS
+    assert codes(allowed) == codes(found)
+
+
+def test_classes_do_not_fall_because_labels_of_one_version_are_permuted():
+    found = compare(SOUND, PERMUTED)
+    assert codes(found)[0] == "labels_permuted"
+    assert found.verdict is Verdict.UNDECIDED
+    (unpaired,) = (flag for flag in found.flags if flag.code == "unpaired")
+    assert "1,200 of 1,200 have other labels" in unpaired.message
+    assert "Give logits of both on the same samples" not in unpaired.message
+
+
+def test_two_audits_are_held_to_the_same():
+    bad = audit(PERMUTED, permutations=0)
+    found = compare(audit(SOUND, permutations=0), bad)
+    assert "labels_permuted" in codes(found)
+    assert found.verdict is Verdict.UNDECIDED
+
+
+def test_sound_versions_have_no_such_flag():
+    found = compare(SOUND, Samples.of(logits() + 0.1, LABELS))
+    assert codes(found) == ["matched_by_order"]
+    assert found.verdict is Verdict.PASS
+
+
+def test_the_flags_of_a_comparison_stand_before_its_numbers(tmp_path, capsys):
+    for name, samples in (("v1", SOUND), ("v2", PERMUTED)):
+        np.savez(tmp_path / f"{name}.npz", logits=samples.logits, labels=samples.labels)
+    files = [str(tmp_path / f"{name}.npz") for name in ("v1", "v2")]
+    assert run(["compare", *files, "--fail-on-worse"]) == 3
+    shown = capsys.readouterr().out
+    assert shown.index("! v2: ") < shown.index("Brackets: ")
+    assert shown.count("labels and model have the classes in different orders") == 2  # a flag, and the reason
+    assert run(["compare", *files, "--fail-on-worse", "--allow", "labels_permuted", "--allow", "at_chance"]) == 1
+
+
+@pytest.mark.parametrize(
+    "job", [lambda **words: compare(SOUND, SOUND, **words), lambda **words: repair(SOUND, **words)]
+)
+def test_only_flags_that_void_a_verdict_are_allowed(job):
+    with pytest.raises(OptionError, match="--allow at_change is no flag that voids a verdict"):
+        job(allow=["at_change"])
+
+
+def test_models_on_images_whose_axes_were_exchanged_are_not_compared(tmp_path):
+    """That no class is shown to have fallen says nothing where neither version recognises anything."""
+    images, labels, _ = digits()
+    scrambled = np.random.default_rng(0).permutation(64)
+    images = images.reshape(len(images), 64)[:, scrambled].reshape(-1, 1, 8, 8)
+    words = {"store": tmp_path, "radii": "none"}
+    found = compare("zoo:standard", "zoo:trades", data=(images, labels), **words)
+    assert codes(found).count("at_chance") == 2
+    assert found.verdict is Verdict.UNDECIDED
+    with pytest.raises(UnsoundError, match="nothing to judge"):
+        repair("zoo:standard", (images, labels), store=tmp_path)
+
+
+def test_the_cause_is_named_where_it_is_known(tmp_path):
+    images, labels, _ = digits()
+    turned = images.reshape(-1, 1, 8, 8).swapaxes(2, 3)
+    found = compare("zoo:standard", "zoo:trades", data=(turned, labels), store=tmp_path, radii="none")
+    assert codes(found)[0] == "images_rearranged"
+
+
+def test_a_repair_of_permuted_labels_is_refused():
+    with pytest.raises(UnsoundError, match=r"nothing to judge: .*classes in different orders.*--allow labels_permuted"):
+        repair(PERMUTED)
+
+
+def test_a_repair_goes_on_where_that_is_allowed_and_says_it_first():
+    found = repair(PERMUTED, allow=["labels_permuted", "at_chance"])
+    assert [flag.code for flag in found.flags][:2] == ["labels_permuted", "at_chance"]
+
+
+def test_errors_of_a_repair_name_the_file(tmp_path):
+    np.savez(tmp_path / "bad.npz", logits=PERMUTED.logits, labels=PERMUTED.labels)
+    with pytest.raises(GFScoreError, match=r"bad\.npz.*nothing to judge"):
+        repair(str(tmp_path / "bad.npz"))
