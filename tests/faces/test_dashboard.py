@@ -34,7 +34,7 @@ from gfscore.dashboard.zoo_radii import ZooRadii
 from gfscore.errors import FileError
 from gfscore.jobs.audit import verdicts
 from gfscore.jobs.certify import certify_given, certify_lipschitz
-from gfscore.jobs.compare import compare_audits
+from gfscore.jobs.compared import compare_audits
 from gfscore.jobs.stages import audit_scores, band_of, score_samples
 from gfscore.outputs import robust_words
 from gfscore.outputs.escaping import JOINER, plain_text

@@ -21,7 +21,7 @@ from gfscore.bounds.changes import (
     metric_changes,
 )
 from gfscore.errors import InvalidInputError, OptionError, SamplesError
-from gfscore.jobs.compare import compare_audits
+from gfscore.jobs.compared import compare_audits
 from gfscore.jobs.two_versions import BY_ID, BY_ORDER
 from gfscore.judge import follows_order
 from gfscore.judge.versions import order_correlation

@@ -287,6 +287,20 @@ def test_the_levels_of_two_audits_add_up_for_score_and_robust_accuracy(audits):
     assert radii.robustness[0].delta == pytest.approx(0.025 + 0.025)
 
 
+def test_a_tolerance_is_a_share_of_robust_accuracy_and_units_of_the_score(audits, tmp_path):
+    """1.1 is on the scale of the GREAT score, and no share; a version that stays the same is within 0.5 of either."""
+    with pytest.raises(OptionError, match=r"tolerance of 1\.1 is off the scale of the robust accuracy, a share, .*1\."):
+        gfscore.compare(audits["all"], audits["all"], tolerance=1.1)
+    with pytest.raises(OptionError, match=r"off the scale of the robust accuracy"):
+        gfscore.compare("zoo:standard", "zoo:trades", data="zoo:digits", store=tmp_path, radii=5, tolerance=1.1)
+    same = gfscore.compare(audits["all"], audits["all"], tolerance=0.5)
+    assert {entry.verdict for entry in same.robustness[0].classes} == {"within"}
+    assert same.verdict is Verdict.PASS
+    assert "All 10 classes are shown to have fallen by no more than 50 points." in same.reason
+    paired = gfscore.compare("zoo:trades", "zoo:trades", data="zoo:digits", store=tmp_path, radii=90, tolerance=0.5)
+    assert {entry.verdict for entry in paired.robustness[0].classes} == {"within"}
+
+
 def test_what_is_printed_says_how_the_level_is_split(tmp_path, capsys):
     words = ["--data", "zoo:digits", "--store", str(tmp_path), "--radii", "30"]
     assert run(["compare", "zoo:standard", "zoo:trades", *words]) == 0

@@ -10,7 +10,8 @@ from gfscore.dashboard.subjects import Subject, kind_of
 from gfscore.errors import ResultError
 from gfscore.jobs.audit import sample_table
 from gfscore.jobs.calibrate import curve_of, with_calibration
-from gfscore.jobs.compare import compare, compare_audits
+from gfscore.jobs.compare import compare
+from gfscore.jobs.compared import compare_audits
 from gfscore.jobs.options import Options
 from gfscore.jobs.stages import Origin, audit_scores, band_of, score_samples
 from gfscore.results import Audit, Comparison, ModelAudit

@@ -1,28 +1,23 @@
 """``compare``: two versions of a model, class by class: match the samples, score both, bound the changes, judge."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-import numpy as np
-
-from gfscore import views
-from gfscore.assemble import make_provenance
 from gfscore.bounds import change_intervals
-from gfscore.errors import PLURALS, OptionError, first_few
+from gfscore.errors import OptionError
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.common_words import DataSpecs, Groups, Probabilities, Radii
+from gfscore.jobs.compared import ROBUST_SHARE, checked_tolerance, compare_audits, comparison, lead_with, other_classes
 from gfscore.jobs.dry_run import plan_versions
 from gfscore.jobs.mistaken_inputs import Allow, check_allowed, doubted, mistakes_of
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.robustness import MeasuredRadii, compare_robustness, refuse_radii
 from gfscore.jobs.sources import provenance_of
-from gfscore.jobs.stages import audit_scores, score_info, score_samples
+from gfscore.jobs.stages import asked_score, audit_scores, score_info, score_samples
 from gfscore.jobs.two_versions import (
     BY_ORDER,
     check_alike,
-    check_alike_audits,
     check_same_truth,
     classes_lost,
     match_rows,
@@ -32,16 +27,11 @@ from gfscore.jobs.two_versions import (
     weigh_alike,
 )
 from gfscore.judge import (
-    hidden_fall,
-    judge_changes,
     paired_classes,
     paired_metrics,
-    unpaired_classes,
-    unpaired_metrics,
 )
-from gfscore.judge.robust_changes import unpaired_robust_change
 from gfscore.profile import class_profile
-from gfscore.results import ClassChange, Comparison, Flag, MetricChange, ModelAudit, RobustChange, ScoreInfo, Verdict
+from gfscore.results import Comparison, Flag, ModelAudit
 from gfscore.samples import Samples
 from gfscore.scores import LocalScores
 from gfscore.words import Panel, Word
@@ -64,7 +54,12 @@ def compare(
     data: DataSpecs = None,
     labels: Any = None,
     tolerance: Annotated[
-        float | None, Word(panel=Panel.RULES, help="A fall of a class that is accepted.  [default: none]")
+        float | None,
+        Word(
+            panel=Panel.RULES,
+            help="A fall of a class that is accepted: of the score in its units, of robust accuracy as a share (0.02: "
+            "2 points).  [default: none]",
+        ),
     ] = None,
     unpaired: Annotated[
         bool, Word(panel=Panel.STATISTICS, help="Do not match samples: they are others, or in another order.")
@@ -88,7 +83,8 @@ def compare(
     have any, by row where both are of one data set, or by their order where their labels are equal; otherwise, and with
     ``unpaired``, the comparison is unpaired, and says so. Rows whose order goes with the score are not matched by it.
     Everything in the result is wrong with probability at most ``delta``: where robust accuracy is compared, half of it
-    is for that, and half for the score. ``tolerance`` is a fall that is accepted. Where labels or images of a version
+    is for that, and half for the score. ``tolerance`` is a fall that is accepted, of the score in its units and of
+    robust accuracy as a share. Where labels or images of a version
     are nonsense, flags say so and the verdict is UNDECIDED, unless they are in ``allow``. What the numbers mean:
     :doc:`compare`.
 
@@ -105,7 +101,7 @@ def compare(
     if run.dry_run:
         plan_versions((old, new), data, options, radii, run, face)
     how = {"probabilities": probabilities, "groups": groups, "words": words}
-    allowed = check_allowed(allow)
+    allowed, _ = check_allowed(allow), checked_tolerance(tolerance)
     (before, after), (first, second), files, runs = read_versions((old, new), data, labels, run, face, **how)
     both = [each for each in runs if each is not None]
     robust = MeasuredRadii.of(options, radii) if len(both) == 2 else None
@@ -119,7 +115,9 @@ def compare(
     if isinstance(before, Samples) and isinstance(after, Samples):
         check_alike(before, after)  # before radii, which take their time
         half, change = options.delta / 2, None
+        checked_tolerance(tolerance, asked_score(options).range[1])
         if robust is not None:
+            checked_tolerance(tolerance, 1.0, ROBUST_SHARE)
             level = (half, tolerance or 0.0)
             change = compare_robustness((both[0], both[1]), (before, after), robust, face, *level)
         of_scores = options if change is None else replace(options, delta=half)
@@ -166,7 +164,7 @@ def compare_samples(
         refuse_sorted(scores, after.partition[0])
         flags.append(MATCHED_BY_ORDER)
     if gone:
-        flags.append(_other_classes(gone, "no sample of theirs is in both versions"))
+        flags.append(other_classes(gone, "no sample of theirs is in both versions"))
     found = compare_scores(
         (before, after), scores, options, tolerance=tolerance, names=names, pairing=pairing, not_compared=gone
     )
@@ -197,13 +195,13 @@ def compare_scores(
         method=options.interval,
         fairness_weight=options.fairness_weight,
         seed=options.seed,
-        tolerance=_checked_tolerance(tolerance),
+        tolerance=checked_tolerance(tolerance, scores[1].maximum),
         weights=new.weights if new.weighted_by == "class_sizes" else None,
     )
     metrics = found.metrics
     if new.weighted_by == "unequal_draws":  # then it is about the samples drawn alone
         metrics = {**metrics, "aggregate": None}
-    return _comparison(
+    return comparison(
         names,
         paired_classes(old, new, found, tolerance),
         paired_metrics(old, new, metrics, options.fairness_weight),
@@ -219,128 +217,6 @@ def compare_scores(
     )
 
 
-def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None = None) -> Comparison:
-    """Compare two audits that need not share samples: unpaired, from the intervals of each.
-
-    The levels of both audits add up: those of the scores and, where both have robust accuracy beside them, those too.
-    A class is worse when its new interval lies wholly below its old one. Classes that one of them has no sample of are
-    not compared, and then no metric is: it would be of other classes.
-    """
-    found, before, after = compare_audit_scores(old, new, tolerance=tolerance), old.robustness, new.robustness
-    if before is None or after is None:
-        return found
-    level = before.delta + after.delta
-    whole = found.delta if new.score.eps is not None else found.delta + level  # radii as the score spent it there
-    _refuse_level(whole)
-    change = unpaired_robust_change(old, new, after.eps, delta=level, tolerance=tolerance or 0.0)
-    return lead_with(found, change, delta=whole)
-
-
-def compare_audit_scores(old: ModelAudit, new: ModelAudit, *, tolerance: float | None = None) -> Comparison:
-    """Compare the scores and metrics of two audits, and nothing beside them."""
-    check_alike_audits(old, new)
-    _checked_tolerance(tolerance)
-    delta = old.interval.delta + new.interval.delta
-    _refuse_level(delta)
-    present = [[entry.name for entry in model.classes] for model in (old, new)]
-    lost, came = ([name for name in these if name not in others] for these, others in (present, present[::-1]))
-    gone = (*lost, *came)
-    shared = [
-        model.model_copy(update={"classes": tuple(entry for entry in model.classes if entry.name not in gone)})
-        for model in (old, new)
-    ]
-    unpaired = Flag(
-        code="unpaired",
-        message="the two versions were not compared sample by sample: what both find hard does not cancel, and only "
-        "large changes show. Give logits of both on the same samples.",
-    )
-    whose = [
-        f"only {name} has any of {first_few(names)}" for name, names in ((old.name, lost), (new.name, came)) if names
-    ]
-    other = () if not gone else (_other_classes(gone, "; ".join(whose)),)
-    return _comparison(
-        (old.name, new.name),
-        unpaired_classes(shared[0], shared[1], tolerance),
-        unpaired_metrics(old, new, other_classes=bool(gone)),
-        score=new.score,
-        paired=False,
-        pairing="unpaired: the samples are not known to be the same",
-        n=new.samples.n,
-        partition=new.partition,
-        delta=delta,
-        tolerance=tolerance,
-        accuracy=(old.accuracy, new.accuracy),
-        not_compared=gone,
-        flags=(unpaired, *other),
-    )
-
-
-def lead_with(found: Comparison, first: RobustChange | None, *, delta: float) -> Comparison:
-    """The comparison with the change of robust accuracy, which its verdict and reason then speak of first.
-
-    ``delta`` is the level of both together.
-    """
-    if first is None:
-        return found
-    parts = PLURALS[found.partition]
-    verdict, reason = judge_changes(first.classes, found.tolerance, parts, found.not_compared)
-    at = views.eps_text(first.eps, first.norm)
-    said = f"Robust accuracy at {at}: {reason} {views.score_name(found.score)}: {found.reason}"
-    both = Verdict.all_of([verdict, found.verdict])
-    return found.model_copy(update={"robustness": (first,), "verdict": both, "reason": said, "delta": delta})
-
-
-def _comparison(
-    names: tuple[str, str],
-    classes: tuple[ClassChange, ...],
-    metrics: dict[str, MetricChange],
-    *,
-    score: ScoreInfo,
-    partition: str,
-    tolerance: float | None,
-    not_compared: tuple[str, ...],
-    **about: object,
-) -> Comparison:
-    digits = views.digits_of(score)
-    verdict, reason = judge_changes(classes, tolerance, PLURALS[partition], not_compared, digits)
-    return Comparison.model_validate(
-        {
-            "old": names[0],
-            "new": names[1],
-            "score": score,
-            "classes": classes,
-            "metrics": metrics,
-            "partition": partition,
-            "tolerance": tolerance,
-            "not_compared": not_compared,
-            "worse": tuple(entry.name for entry in classes if entry.verdict == "worse"),
-            "better": tuple(entry.name for entry in classes if entry.verdict == "better"),
-            "hidden": hidden_fall(classes, metrics, partition, digits),
-            "verdict": verdict,
-            "reason": reason,
-            "provenance": make_provenance(),
-            **about,
-        }
-    )
-
-
-def _refuse_level(delta: float) -> None:
-    if delta >= 1:
-        raise OptionError(f"the levels of the two audits add up to {delta:g}. Audit both with a smaller --delta.")
-
-
-def _checked_tolerance(tolerance: float | None) -> float:
-    if tolerance is None:
-        return 0.0
-    if not (np.isfinite(tolerance) and tolerance >= 0):
-        raise OptionError(f"a tolerance of {tolerance} is no fall. Give a number of at least 0, such as 0.02.")
-    return float(tolerance)
-
-
-def _other_classes(gone: Sequence[str], why: str) -> Flag:
-    return Flag(code="other_classes", message=f"{first_few(gone)} could not be compared: {why}.")
-
-
 def _other_labels(old: Samples, new: Samples) -> Flag | None:
     """What is said in place of the advice to give the same samples, where they may be those, under other labels."""
     if old.n_samples != new.n_samples or (old.sample_ids is not None and new.sample_ids is not None):
@@ -349,8 +225,8 @@ def _other_labels(old: Samples, new: Samples) -> Flag | None:
     return Flag(
         code="unpaired",
         message="the two versions were not compared sample by sample: there are as many rows in both, but "
-        f"{apart:,} of {old.n_samples:,} have other labels. If they are the same samples, the labels of one are wrong, or its rows "
-        "are in another order: check the labels, or give sample ids in both.",
+        f"{apart:,} of {old.n_samples:,} have other labels. If they are the same samples, the labels of one are wrong, "
+        "or its rows are in another order: check the labels, or give sample ids in both.",
     )
 
 

@@ -52,6 +52,11 @@ def plan(
     if first is not None:
         stds = [math.nan if entry.std is None else entry.std for entry in first.classes]
         known, maximum = Pilot.of([entry.score for entry in first.classes], stds), first.score.range[1]
+    if half_width is not None and half_width > maximum / 2:
+        raise OptionError(
+            f"a half-width of {half_width:g} is more than that of the whole scale, {maximum / 2:.4g}, which holds "
+            "without a sample. Give a smaller one, such as 0.05."
+        )
     count = classes or len(first.classes if first else ())
     if half_width is not None:
         return plan_samples(half_width, n_classes=count, delta=delta, maximum=maximum, pilot=known, seed=seed)

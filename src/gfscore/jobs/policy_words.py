@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from gfscore.errors import OptionError, naming
 from gfscore.inputs.small_files import allow_also, extend_policy, read_policy
-from gfscore.jobs.compare import compare_audit_scores
+from gfscore.jobs.compared import compare_audit_scores
 from gfscore.jobs.given_words import kinds_of
 from gfscore.jobs.options import Options
 from gfscore.jobs.sources import Source

@@ -50,7 +50,7 @@ def unpaired_robust_change(
     fell = ends[:, 1] < -tolerance if tolerance else adjusted <= TEST_SHARE * delta
     right = [{entry.name: entry.accuracy for entry in model.classes} for model in (old, new)]
     facts = [(part.name, part.n, (right[0][part.name], right[1][part.name])) for part in after.classes]
-    classes = _classes(facts, (strata[0].shares, strata[1].shares), ends, p_values, adjusted, fell)
+    classes = _classes(facts, (strata[0].shares, strata[1].shares), ends, p_values, adjusted, fell, tolerance)
     change = Metric(value=strata[1].whole - strata[0].whole, interval=whole)
     about = {"eps": eps, "norm": after.norm, "kind": after.kind, "paired": False, "delta": delta}
     return _change(about, (strata[0].whole, strata[1].whole), change, classes)
@@ -86,7 +86,7 @@ def paired_robust_change(
     adjusted = holm(p_values)
     ends = np.stack([found.lower, found.upper], axis=1)
     facts = [(name, int(rows.sum()), both) for name, rows, both in zip(names, inside, accuracies, strict=True)]
-    classes = _classes(facts, shares, ends, p_values, adjusted, adjusted <= found.level)
+    classes = _classes(facts, shares, ends, p_values, adjusted, adjusted <= found.level, tolerance)
     wholes = [float(weights @ each) for each in shares]
     change = Metric(value=wholes[1] - wholes[0], interval=found.metrics["aggregate"])
     return _change({**about, "paired": True}, wholes, change, classes)
@@ -141,11 +141,16 @@ def _classes(
     p_values: FloatArray,
     adjusted: FloatArray,
     fell: BoolArray,
+    tolerance: float,
 ) -> tuple[ClassChange, ...]:
     changes = []
     for k, (name, n, accuracies) in enumerate(facts):
         low, high = ends[k].tolist()
-        verdict: Literal["worse", "better", "unclear"] = "worse" if fell[k] else "better" if low > 0 else "unclear"
+        verdict: Literal["worse", "better", "within", "unclear"] = "worse" if fell[k] else "unclear"
+        if not fell[k] and low > 0:
+            verdict = "better"
+        elif not fell[k] and tolerance and low >= -tolerance:
+            verdict = "within"
         changes.append(
             ClassChange(
                 name=name,

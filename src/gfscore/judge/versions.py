@@ -179,13 +179,15 @@ def judge_changes(
     parts: str,
     not_compared: Sequence[str] = (),
     digits: int = 3,
+    accepted: str | None = None,
 ) -> tuple[Verdict, str]:
     """The verdict on a new version, and why.
 
     FAIL when a class is worse. UNDECIDED where a class could not be compared: nothing is known of it. Without a
     tolerance everything else is PASS: no fall was found, which is no proof that there is none. With one, PASS needs
-    every class shown to have fallen by no more.
+    every class shown to have fallen by no more. ``accepted`` is the tolerance in words.
     """
+    accepted = f"{tolerance or 0.0:g}" if accepted is None else accepted
 
     def estimate(entry: ClassChange) -> str:
         return views.estimate(entry.change.value, entry.change.interval, digits)
@@ -193,7 +195,7 @@ def judge_changes(
     worse, unsure, better = (
         [entry for entry in classes if entry.verdict == verdict] for verdict in ("worse", "unclear", "better")
     )
-    by, n = "" if not tolerance else f" by more than {tolerance:g}", f"{len(classes):,}"
+    by, n = "" if not tolerance else f" by more than {accepted}", f"{len(classes):,}"
     if worse:
         fallen = first_few([f"{views.printable(entry.name)} ({estimate(entry)})" for entry in worse])
         return Verdict.FAIL, f"{len(worse):,} of {n} {parts} fell{by}: {fallen}."
@@ -209,7 +211,7 @@ def judge_changes(
     if unsure:
         lowest = min(unsure, key=lambda entry: (entry.change.interval or (0.0, 0.0))[0])
         return Verdict.UNDECIDED, (
-            f"{len(unsure):,} of {n} {parts} may have fallen by more than {tolerance:g}: the change of "
+            f"{len(unsure):,} of {n} {parts} may have fallen by more than {accepted}: the change of "
             f"{views.printable(lowest.name)} is {estimate(lowest)}."
         )
-    return Verdict.PASS, f"All {n} {parts} are shown to have fallen by no more than {tolerance:g}."
+    return Verdict.PASS, f"All {n} {parts} are shown to have fallen by no more than {accepted}."

@@ -24,6 +24,20 @@ def compare_with_a_negative_tolerance(folder):
     return [*versions(folder), "--tolerance", "-0.1"]
 
 
+@case(
+    "a tolerance of 5 is off the scale of the score, on which no fall is larger than 1.253. Give a smaller one, such as 0.02."
+)
+def compare_with_a_tolerance_off_the_scale(folder):
+    return [*versions(folder, logits=LOGITS + 0.1), "--tolerance", "5"]
+
+
+@case(
+    "--allow at_change is no flag that voids a verdict. There are labels_shifted, labels_permuted, at_chance, all_zero, bounded_logits."
+)
+def compare_in_spite_of_an_unknown_flag(folder):
+    return [*versions(folder), "--allow", "at_change"]
+
+
 @case("{folder}/m.npz is given twice. Name each file once.")
 def compare_of_a_file_with_itself(folder):
     return ["compare", *npz(folder)[1:] * 2]

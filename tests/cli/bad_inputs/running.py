@@ -65,6 +65,13 @@ def store_clear_of_an_unknown_key(folder):
     return ["store", "clear", "abc", "--store", str(folder)]
 
 
+@case(
+    "a half-width of 5 is more than that of the whole scale, 0.6267, which holds without a sample. Give a smaller one, such as 0.05."
+)
+def plan_of_a_half_width_off_the_scale(folder):
+    return ["plan", "--classes", "4", "--half-width", "5"]
+
+
 @case("say what is known: --half-width for the samples it needs, or --n for the half-width they buy.")
 def plan_without_a_question(folder):
     return ["plan", "--classes", "10"]
