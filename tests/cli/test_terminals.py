@@ -123,6 +123,12 @@ def test_verdicts_and_names_are_whole_in_80_columns(terminals, work):
     assert [line for line in several.lines if line.startswith("conv_small_pgd_trained_new  ")]
 
 
+@pytest.mark.parametrize("columns", [80, 140])
+def test_p_values_are_explained_where_they_are_shown(terminals, work, columns):
+    shown = terminals.run(shlex.split(next(c for c in READING if c.startswith("compare"))), work, columns).text
+    assert shown.count("p of a fall") == (2 if columns == 140 else 0)
+
+
 def test_the_demo_tells_what_a_newcomer_needs(demo):
     seen = Seen(demo.code, demo.screen)
     check_looks(seen, 80, 0)

@@ -78,6 +78,20 @@ def test_the_flags_of_a_comparison_stand_before_its_numbers(tmp_path, capsys):
     assert run(["compare", *files, "--fail-on-worse", "--allow", "labels_permuted", "--allow", "at_chance"]) == 1
 
 
+def test_folders_of_audits_are_compared_and_what_is_written_is_said(tmp_path, capsys):
+    for name in ("v1", "v2"):
+        (tmp_path / name).mkdir()
+        audit(SOUND, permutations=0).save(tmp_path / name / "audit.json")
+    folders, out = [str(tmp_path / name) for name in ("v1", "v2")], tmp_path / "found.json"
+    assert run(["compare", *folders, "--out", str(out)]) == 0
+    assert capsys.readouterr().out.endswith(f"Written: {out}\n")
+    assert run(["compare", *folders, "--out", str(out), "--json"]) == 0
+    assert "Written" not in capsys.readouterr().out
+    (tmp_path / "none").mkdir()
+    assert run(["compare", folders[0], str(tmp_path / "none")]) == 2
+    assert "is a folder without audit.json" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "job", [lambda **words: compare(SOUND, SOUND, **words), lambda **words: repair(SOUND, **words)]
 )

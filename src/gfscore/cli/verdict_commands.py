@@ -13,8 +13,9 @@ from gfscore.jobs.gate import gate
 from gfscore.jobs.repair import repair
 from gfscore.jobs.repair_reasons import ONNX, VECTOR, WEIGHTS
 from gfscore.outputs import ci_formats
+from gfscore.outputs.comparison_text import show_comparison
 from gfscore.outputs.repair_text import markdown_section, show_repair
-from gfscore.outputs.verdicts import show_comparison, show_gate
+from gfscore.outputs.verdicts import show_gate
 from gfscore.results import Audit, Comparison, GateResult, ModelAudit, Repair, Verdict
 from gfscore.storage import redact, write_text
 
@@ -98,7 +99,10 @@ def compare_command(
     if as_json:
         write_data(found.to_json())
     elif not quiet:
-        show_comparison(found, screen())
+        console = screen()
+        show_comparison(found, console)
+        if path is not None:
+            say(console, f"Written: {redact(path)}")
     raise typer.Exit(EXIT_CODES[found.verdict] if fail_on_worse else 0)
 
 

@@ -41,7 +41,10 @@ MATCHED_BY_ORDER = Flag(
     message="rows were matched by their order, as there are no sample ids in both: that they are the same samples is "
     "taken on trust. Were they others, in an order that goes with the score, intervals would be too narrow.",
 )
-VERSION = "a logits file, an audit.json, a model spec with --data, or store:KEY for a run that gfscore store list shows"
+VERSION = (
+    "a logits file, an audit.json or a folder that holds one, a model spec with --data, or store:KEY for a run that "
+    "gfscore store list shows"
+)
 Old = Annotated[Any, Word(kind=str, is_argument=True, help=f"The version before: {VERSION}.")]
 New = Annotated[Any, Word(kind=str, is_argument=True, help="The version after.")]
 

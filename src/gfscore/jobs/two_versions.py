@@ -14,7 +14,7 @@ from gfscore.inputs.models.model_objects import is_model
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.arranging import arrange, listed_data, refuse_unread
 from gfscore.jobs.calling import Face
-from gfscore.jobs.named_files import name_files
+from gfscore.jobs.named_files import audit_file, name_files
 from gfscore.jobs.options import RunOptions
 from gfscore.jobs.sources import Source, find_sources, watch
 from gfscore.judge import follows_order
@@ -95,9 +95,9 @@ def read_versions(
 
 
 def _path(version: str | Path, store: Path | None) -> Path:
-    """The file of a version; for ``store:KEY`` the logits of that run."""
+    """The file of a version, of a folder its audit; for ``store:KEY`` the logits of that run."""
     if not str(version).startswith(STORED):
-        return to_read(version)
+        return audit_file(to_read(version))
     key = str(version).removeprefix(STORED)
     found = [entry for entry in Store(store).entries() if entry.path.name.startswith(key) and entry.finished.exists()]
     if len(found) != 1:

@@ -12,6 +12,7 @@ from rich.console import Console
 from gfscore import views
 from gfscore.errors import OptionError
 from gfscore.outputs import report, robust_words, sentences, verdicts
+from gfscore.outputs.comparison_text import show_comparison
 from gfscore.outputs.escaping import as_html
 from gfscore.outputs.figures import class_heatmap, forest, robust_curves, robust_models
 from gfscore.outputs.report.pdf_report import write_pdf
@@ -112,7 +113,7 @@ def gate_html(result: GateResult) -> str:
 
 def comparison_text(result: Comparison) -> str:
     """A comparison as the terminal shows it."""
-    return _printed(verdicts.show_comparison, result)
+    return _printed(show_comparison, result)
 
 
 def comparison_html(result: Comparison) -> str:

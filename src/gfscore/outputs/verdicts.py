@@ -10,9 +10,8 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.errors import PLURALS
-from gfscore.judge.flags import MISTAKES
 from gfscore.metrics import all_metrics
-from gfscore.outputs import attack_words, robust_words, sentences
+from gfscore.outputs import attack_words, sentences
 from gfscore.outputs.ci_formats import flag_text, grounds_text
 from gfscore.outputs.fitting import add_ends, column_table, fit, flag_lines
 from gfscore.outputs.terminal import shared_lines
@@ -20,9 +19,7 @@ from gfscore.results import (
     AdaptiveRun,
     Agreement,
     Audit,
-    ClassChange,
     ClassResult,
-    Comparison,
     CrossCheck,
     GateResult,
     ModelAudit,
@@ -35,9 +32,6 @@ from gfscore.score_titles import GREAT, ROBUST, SCORES
 from gfscore.storage import redact
 
 COLOURS = {Verdict.PASS: "bold green", Verdict.FAIL: "bold red", Verdict.UNDECIDED: "bold yellow"}
-CHANGE_COLOURS = {"worse": "red", "better": "green", "within": "green", "unclear": "dim"}
-FALL = "p of a fall"
-SPARE_CHANGE_COLUMNS = ("n", FALL, "accuracy")  # what a narrow terminal goes without, the least needed first
 
 Columns = Mapping[str, Callable[[ClassResult], str]]
 
@@ -113,123 +107,6 @@ def _adaptive(run: AdaptiveRun, score: ScoreInfo | None) -> Table:
         )
     if len(most) > 2 * sentences.END_ROWS:
         table.add_row(Text(f"… {len(most) - 2 * sentences.END_ROWS:,} more", style="dim"))
-    return table
-
-
-def show_comparison(comparison: Comparison, console: Console) -> None:
-    """The classes, the metrics, what got worse and what that hides."""
-    old, new = views.printable(comparison.old), views.printable(comparison.new)
-    paired, about = "UNPAIRED", ""
-    if comparison.paired:
-        paired, parts = "paired", PLURALS[comparison.partition]
-        about = f" {FALL}: corrected for all {parts} (Holm); near 1 where one rose."
-    mistakes = [flag for flag in comparison.flags if flag.code in MISTAKES]
-    title = f"{old} → {new}: {comparison.n:,} samples, {paired} ({comparison.pairing})"
-    if comparison.score is not None:
-        title += "; " + ", ".join([views.score_name(comparison.score), *views.settings(comparison.score)])
-    console.print(
-        Group(
-            Text(title, style="bold"),
-            *flag_lines(mistakes),
-            Text(f"Brackets: {_level_of(comparison)}.{about}"),
-            Text(),
-            *_robust_changes(comparison, console),
-            fit(console, _changes(comparison), SPARE_CHANGE_COLUMNS),
-            Text(),
-            fit(console, _metrics(comparison)),
-            Text(),
-            Text(comparison.reason, style=COLOURS[comparison.verdict]),
-            *([Text(comparison.hidden, style="bold")] if comparison.hidden else []),
-            *map(Text, sentences.no_order_between(comparison)),
-            *(Text(f"No change of {name}: {why}.") for name, why in _unknown(comparison)),
-            *flag_lines(flag for flag in comparison.flags if flag not in mistakes),
-        )
-    )
-
-
-def _level_of(comparison: Comparison) -> str:
-    """How sure the whole is, and where the error level goes when robust accuracy is compared beside a score."""
-    whole, spent = comparison.delta, sum(change.delta for change in comparison.robustness)
-    sure = f"everything here holds together with probability {1 - whole:g}"
-    if not spent:
-        return sure
-    return f"{sure}: of the {whole:g} left, {spent:g} is for robust accuracy and {whole - spent:g} for the rest"
-
-
-def _changes(comparison: Comparison) -> Table:
-    table = column_table(comparison.partition, "n", "old", "new", "change", FALL, "accuracy")
-    table.add_column("", no_wrap=True)
-    ordered = sorted(comparison.classes, key=lambda entry: entry.change.value or 0.0)
-    digits = views.digits_of(comparison.score)
-
-    def row(entry: ClassChange) -> list[Text | str]:
-        return [
-            Text(views.printable(entry.name)),
-            f"{entry.n:,}",
-            views.number(entry.old, digits),
-            views.number(entry.new, digits),
-            Text(views.estimate(entry.change.value, entry.change.interval, digits)),
-            "–" if entry.p_holm is None else f"{entry.p_holm:.2g}",
-            f"{views.percent(entry.accuracy[0])} → {views.percent(entry.accuracy[1])}",
-            Text(entry.verdict, style=CHANGE_COLOURS[entry.verdict]),
-        ]
-
-    return add_ends(table, ordered, row, f"more {PLURALS[comparison.partition]}")
-
-
-def _robust_changes(comparison: Comparison, console: Console) -> list[RenderableType]:
-    """Robust accuracy of both versions, class by class, where it is known; then the name of the score below it."""
-    found: list[RenderableType] = []
-    for change in comparison.robustness:
-        table = column_table(comparison.partition, "n", "old", "new", "change in points", FALL)
-        table.add_column("", no_wrap=True)
-
-        def row(entry: ClassChange) -> list[Text | str]:
-            return [
-                Text(views.printable(entry.name)),
-                f"{entry.n:,}",
-                views.percent(entry.old),
-                views.percent(entry.new),
-                Text(views.points(entry.change)),
-                "–" if entry.p_holm is None else f"{entry.p_holm:.2g}",
-                Text(entry.verdict, style=CHANGE_COLOURS[entry.verdict]),
-            ]
-
-        ordered = sorted(change.classes, key=lambda entry: entry.change.value or 0.0)
-        how = "same samples" if change.paired else "UNPAIRED"
-        whole = f"{views.percent(change.old)} → {views.percent(change.new)}, {views.points(change.change)} points"
-        at = f"{views.eps_text(change.eps, change.norm)} ({views.norm_text(change.norm)}, {change.kind}, {how})"
-        found += [
-            Text(f"Robust accuracy at {at}: {whole}; brackets hold with probability {1 - change.delta:g}.", "bold"),
-            fit(console, add_ends(table, ordered, row), SPARE_CHANGE_COLUMNS),
-            *([Text(robust_words.NO_BOUND, style="dim")] if change.kind == "estimated" else []),
-            Text(),
-            Text(sentences.begin(views.score_name(comparison.score)) + ":", style="bold"),
-        ]
-    return found
-
-
-def _unknown(comparison: Comparison) -> list[tuple[str, str]]:
-    """Metrics of which no change is known, with the reason; together where it is the same."""
-    found: dict[str, list[str]] = {}
-    for name, metric in comparison.metrics.items():
-        if metric.reason is not None:
-            found.setdefault(metric.reason, []).append(views.metric_name(name, comparison.score, comparison.partition))
-    return [(", ".join(names), why) for why, names in found.items()]
-
-
-def _metrics(comparison: Comparison) -> Table:
-    table = column_table("metric", "old", "new", "change")
-    for name, metric in comparison.metrics.items():
-        digits = views.metric_digits(name, comparison.score)
-        table.add_row(
-            Text(views.metric_name(name, comparison.score, comparison.partition)),
-            views.number(metric.old, digits),
-            views.number(metric.new, digits),
-            Text(views.estimate(metric.value, metric.interval, digits)),
-        )
-    before, after = comparison.accuracy
-    table.add_row("accuracy", views.percent(before), views.percent(after), f"{100 * (after - before):+.1f} points")
     return table
 
 
