@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from gfscore import audit, compare, repair
+from gfscore import audit, calibrate, compare, repair
 from gfscore.cli.main import run
 from gfscore.errors import GFScoreError, OptionError
+from gfscore.jobs.init import init
 from gfscore.judge import UnsoundError
 from gfscore.results import Verdict
 from gfscore.samples import Samples
@@ -90,6 +91,40 @@ def test_folders_of_audits_are_compared_and_what_is_written_is_said(tmp_path, ca
     (tmp_path / "none").mkdir()
     assert run(["compare", folders[0], str(tmp_path / "none")]) == 2
     assert "is a folder without audit.json" in capsys.readouterr().err
+
+
+def test_a_calibration_says_it_before_its_temperature(tmp_path, capsys):
+    found = calibrate({"good": SOUND, "bad": PERMUTED, "other": Samples.of(logits(3), LABELS)}, "classes")
+    assert codes(found)[:2] == ["labels_permuted", "at_chance"]
+    assert all(flag.message.startswith("bad: ") for flag in found.flags[:2])
+    for name, samples in (("v1", SOUND), ("v2", PERMUTED)):
+        np.savez(tmp_path / f"{name}.npz", logits=samples.logits, labels=samples.labels)
+    assert run(["calibrate", str(tmp_path / "v1.npz"), str(tmp_path / "v2.npz"), "--objective", "classes"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.index("! v2: ") < shown.index("T*")
+
+
+def test_init_says_that_labels_or_images_are_nonsense(tmp_path):
+    images, labels, _ = digits()
+    np.savez(tmp_path / "sound.npz", images=images, labels=labels)
+    np.savez(tmp_path / "moved.npz", images=images, labels=(labels + 1) % 10)
+    np.savez(tmp_path / "turned.npz", images=images.swapaxes(2, 3), labels=labels)
+    told = {
+        name: init("zoo:standard", str(tmp_path / f"{name}.npz"), out=tmp_path / f"{name}.toml").notes
+        for name in ("sound", "moved", "turned")
+    }
+    assert not any(note.startswith("! ") for note in told["sound"])
+    assert "labels and model have the classes in different orders" in told["moved"][0]
+    assert "saved with rows and columns exchanged" in told["turned"][0]
+    assert all(note.startswith("! ") for note in (told["moved"][0], told["turned"][0]))
+
+
+def test_what_only_makes_a_network_guess_is_no_cause(tmp_path):
+    """Of permuted labels nothing is right, and in another order of the pixels as much as guessing gives."""
+    images, labels, _ = digits()
+    found = audit("zoo:standard", (images, (labels + 1) % 10), store=tmp_path, permutations=0, radii="none").model
+    assert {flag.code for flag in found.flags} >= {"labels_permuted", "at_chance"}
+    assert not {flag.code for flag in found.flags} & {"images_rearranged", "preprocessing_likely"}
 
 
 @pytest.mark.parametrize(

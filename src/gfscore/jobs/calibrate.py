@@ -12,13 +12,14 @@ from gfscore.jobs.arranging import arrange, refuse_unread
 from gfscore.jobs.calling import SILENT, Face, Job
 from gfscore.jobs.common_words import Accuracies, DataSpecs, LogitsFiles, ModelSpecs, Probabilities, Reference
 from gfscore.jobs.dry_run import plan_run
+from gfscore.jobs.mistaken_inputs import mistakes_of
 from gfscore.jobs.options import Options, RunOptions
 from gfscore.jobs.sources import find_sources
 from gfscore.jobs.stages import audit_scores, band_of, score_samples
 from gfscore.jobs.steps import logits_step
 from gfscore.names import listing
 from gfscore.paper.published_numbers import leaderboard
-from gfscore.results import Calibrated, Calibration, ModelAudit
+from gfscore.results import Calibrated, Calibration, Flag, ModelAudit
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER, title_of
 from gfscore.temperature import (
@@ -99,12 +100,14 @@ def calibrate(
         raise OptionError("--range is about the values of images. Temperatures are searched in --temperature-range.")
     plan_run("calibrate", model, data, run, face, lambda each: [logits_step(each)], beside=logits)
     sources = find_sources(logits, model, data, run, face, probabilities=probabilities)
-    curves = {}
+    curves, doubts = {}, list[Flag]()
     for source in sources:
         samples = source.read(probabilities=probabilities, class_names=names, words=words)
         with source.naming():
             curves[source.name] = curve_of(samples, options, span)
-    return outside.calibrate(curves)
+        doubts += mistakes_of(samples, options, source.run, name=source.name)
+    found = outside.calibrate(curves)
+    return found.model_copy(update={"flags": (*doubts, *found.flags)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,8 +132,9 @@ def compare(
         raise OptionError(
             "one version is an audit, and the other has samples. Give logits for both, or an audit.json for both."
         )
-    flags = [mistakes_of(each, options, run_of) for each, run_of in zip((before, after), runs, strict=True)]
-    return doubted(found, flags, allowed).model_copy(update={"provenance": provenance_of(face, files)})
+    versions = zip((before, after), runs, (found.old, found.new), strict=True)
+    doubts = [flag for each, run_of, name in versions for flag in mistakes_of(each, options, run_of, name=name)]
+    return doubted(found, doubts, allowed).model_copy(update={"provenance": provenance_of(face, files)})
 
 
 def compare_samples(

@@ -8,12 +8,14 @@ from typing import Annotated, Any, NamedTuple
 
 from gfscore.engines.loading import Loader, Loading
 from gfscore.errors import FileError, InvalidInputError
-from gfscore.inputs.known_data import N_CLASSES, WITH_NAMES
+from gfscore.inputs.known_data import N_CLASSES, PRESETS, WITH_NAMES
 from gfscore.inputs.model_specs import split_spec
 from gfscore.jobs.calling import Job
 from gfscore.jobs.dry_run import refuse_dry_run
 from gfscore.jobs.options import RunOptions
-from gfscore.jobs.probing import NONE, Tried, try_presets
+from gfscore.jobs.probing import NONE, Tried, is_guessing, rearranged_flags, some_rows, try_presets
+from gfscore.judge import chance_flag
+from gfscore.judge.mistakes import Pairs, label_flag
 from gfscore.measures import Run
 from gfscore.storage import is_address, write_text
 from gfscore.words import Panel, Word
@@ -91,7 +93,8 @@ def _open(model: str, data: str, how: Loading) -> tuple[Run, dict[str, str], Tri
 
 
 def _normalised(run: Run, tried: Tried) -> dict[str, str]:
-    return {"preset": tried.best} if not run.told and tried.is_better() else {}
+    better = tried.is_better() and not is_guessing(tried.right[tried.best], run.check().n_classes)
+    return {"preset": tried.best} if not run.told and better else {}
 
 
 def _write(
@@ -131,13 +134,30 @@ def _write(
         '# "*" = "0.1@2/255"  # every class by itself: the worst one decides',
     ]
     best = "as they are" if own.get("preset") is None else f"with --preset {own['preset']}"
-    notes = [f"{run.name}: {n_classes} classes; of {n:,} images {told}."]
+    notes = [*_doubts(run, own.get("preset"), n_classes), f"{run.name}: {n_classes} classes; of {n:,} images {told}."]
     if not run.told:
         right = tried.accuracy(own.get("preset", NONE))
         notes.append(f"Images {best}: {100 * right:.3g} % are right. Set mean and std of training, if you know them.")
     if names and not sure:
         notes.append(f"Class names were not found. Are they {names}? Then take the # away.")
     return "\n".join(lines) + "\n", notes
+
+
+def _doubts(run: Run, preset: str | None, n_classes: int) -> list[str]:
+    """What an audit of a few images would flag: labels or images that are not what they are taken for."""
+    if preset is not None:
+        mean, std = PRESETS[preset]
+        run = replace(run, preprocessing=replace(run.preprocessing, mean=mean, std=std))
+    rows = some_rows(run)
+    labels, decided = run.data.labels[rows], run.forward(run.inputs(rows)).argmax(axis=1)
+    pairs = Pairs.of_keys(labels * n_classes + decided, n_classes)
+    accuracy, names = float((labels == decided).mean()), tuple(map(str, range(n_classes)))
+    flags = (
+        *rearranged_flags(run, accuracy, n_classes),
+        label_flag(pairs, names),
+        chance_flag(accuracy, float(len(rows)), 1 / n_classes),
+    )
+    return [f"! {flag.message}" for flag in flags if flag is not None]
 
 
 def _names(run: Run, data: str, said: RunOptions, n_classes: int, out: Path) -> tuple[Any, bool]:

@@ -40,10 +40,13 @@ def check_allowed(allow: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(codes)
 
 
-def mistakes_of(version: Samples | ModelAudit, options: Options, run: Run | None = None) -> tuple[Flag, ...]:
+def mistakes_of(
+    version: Samples | ModelAudit, options: Options, run: Run | None = None, *, name: str = ""
+) -> tuple[Flag, ...]:
     """The flags of an audit that say that labels, images or logits are not what they are taken for; causes first.
 
-    Of an audit those that it knows; of samples those of an audit, and where they come from a ``run`` of its images.
+    Of an audit those that it knows; of samples those of an audit, and where they come from a ``run`` of its images. A
+    ``name`` is put before each, where there are several.
     """
     if isinstance(version, ModelAudit):
         found = known_flags(version)
@@ -51,7 +54,8 @@ def mistakes_of(version: Samples | ModelAudit, options: Options, run: Run | None
         local = score_samples(version, options)
         found = audit_flags(Facts.of(version, local), class_profile(version, local), min_n=options.min_n)
         found += input_flags(run, float(local.correct(version.labels).mean()), version.n_classes)
-    return tuple(sorted((flag for flag in found if flag.code in MISTAKES), key=lambda flag: MISTAKES.index(flag.code)))
+    kept = sorted((flag for flag in found if flag.code in MISTAKES), key=lambda flag: MISTAKES.index(flag.code))
+    return tuple(flag.model_copy(update={"message": f"{name}: {flag.message}"}) if name else flag for flag in kept)
 
 
 def refuse_mistakes(samples: Samples, run: Run | None, allow: Sequence[str]) -> tuple[Flag, ...]:
@@ -61,14 +65,8 @@ def refuse_mistakes(samples: Samples, run: Run | None, allow: Sequence[str]) -> 
     return flags
 
 
-def doubted(found: Comparison, flags: Sequence[tuple[Flag, ...]], allow: Sequence[str]) -> Comparison:
+def doubted(found: Comparison, said: Sequence[Flag], allow: Sequence[str]) -> Comparison:
     """A comparison with the flags of both versions before its own; UNDECIDED where they leave nothing to judge."""
-    names = (found.old, found.new)
-    said = tuple(
-        flag.model_copy(update={"message": f"{name}: {flag.message}"})
-        for name, each in zip(names, flags, strict=True)
-        for flag in each
-    )
     changed: dict[str, object] = {"flags": (*said, *found.flags)}
     try:
         refuse_void(said, allow)

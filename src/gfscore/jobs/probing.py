@@ -16,6 +16,7 @@ from gfscore.inputs.data import take
 from gfscore.inputs.known_data import N_CLASSES, PRESETS
 from gfscore.inputs.models import TorchModel
 from gfscore.inputs.protocols import CHANNEL_AXIS, Layout
+from gfscore.judge import is_at_chance
 from gfscore.judge.flags import COLOURS_SWAPPED, IMAGES_REARRANGED, PREPROCESSING_LIKELY
 from gfscore.measures import Run
 from gfscore.results import Flag
@@ -85,6 +86,15 @@ def sign_test(better: BoolArray, worse: BoolArray) -> float:
     return sum(math.comb(tosses, k) for k in range(gained, tosses + 1)) / (1 << tosses)
 
 
+def is_guessing(right: BoolArray, n_classes: int) -> bool:
+    """Whether no more is right than guessing gives.
+
+    Where the labels are permuted a good network is never right, and any change of its images that makes it guess seems
+    to be better: that is no cause.
+    """
+    return is_at_chance(float(right.mean()), float(len(right)), 1 / n_classes)
+
+
 def is_low(accuracy: float, n_classes: int) -> bool:
     """Whether so few decisions are right that a wrong normalisation may be why."""
     return accuracy < 1 / n_classes + LOW * (1 - 1 / n_classes)
@@ -122,7 +132,8 @@ def preprocessing_flags(run: Run | None, accuracy: float, n_classes: int) -> tup
         tried = try_presets(run)
     except GFScoreError:  # a model that refuses other values: then there is nothing to tell
         return ()
-    return (likely_flag(tried),) if tried.is_better() else ()
+    better = tried.is_better() and not is_guessing(tried.right[tried.best], n_classes)
+    return (likely_flag(tried),) if better else ()
 
 
 def likely_flag(tried: Tried) -> Flag:
@@ -189,7 +200,7 @@ def colour_flags(run: Run | None, accuracy: float, n_classes: int) -> tuple[Flag
         swapped = _right(run, np.ascontiguousarray(np.flip(images, axis)), layout, labels)
         if swapped.sum() <= as_it_is.sum():
             return ()
-    if sign_test(swapped, as_it_is) > LEVEL:
+    if sign_test(swapped, as_it_is) > LEVEL or is_guessing(swapped, n_classes):
         return ()
     cure = "images[..., ::-1]" if layout == "NHWC" else "images[:, ::-1]"
     return (
@@ -218,6 +229,7 @@ def rearranged_flags(run: Run | None, accuracy: float, n_classes: int) -> tuple[
             continue
         count, before = int(right.sum()), int(as_it_is.sum())
         far = count >= TIMES_BETTER * before and len(orders) * sign_test(right, as_it_is) <= LEVEL
+        far = far and not is_guessing(right, n_classes)
         if far and (best is None or count > best[0]):
             best = count, _flag(len(rows), before, count, done, cure)
     return () if best is None else (best[1],)

@@ -6,6 +6,7 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from gfscore import views
+from gfscore.judge.flags import MISTAKES
 from gfscore.outputs.fitting import column_table, fit, flag_lines
 from gfscore.results import Agreement, Calibration, LeftOut
 
@@ -24,14 +25,16 @@ def show_calibration(calibration: Calibration, console: Console) -> None:
     table.columns[0].style = "bold"
     for name, text in calibration_rows(calibration):
         table.add_row(name, Text(text))
+    mistakes = [flag for flag in calibration.flags if flag.code in MISTAKES]
     console.print(
         Group(
             Text(f"Calibration of {len(calibration.models)} models, objective {calibration.objective}", style="bold"),
             Text(OBJECTIVE_MEANINGS.get(calibration.objective, ""), style="dim"),
+            *flag_lines(mistakes),
             Text(),
             fit(console, table),
             Text(),
-            *flag_lines(calibration.flags),
+            *flag_lines(flag for flag in calibration.flags if flag not in mistakes),
         )
     )
 
