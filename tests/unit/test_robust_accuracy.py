@@ -10,7 +10,10 @@ import gfscore
 from gfscore.bounds import clopper_pearson
 from gfscore.cli.main import run
 from gfscore.errors import OptionError
+from gfscore.jobs.compare import compare_samples
+from gfscore.jobs.compared import lead_with
 from gfscore.jobs.gate import gate
+from gfscore.jobs.options import Options
 from gfscore.jobs.robustness import draw_part
 from gfscore.judge.policy import Policy
 from gfscore.judge.robust_accuracy import RUNGS, robust_intervals
@@ -299,6 +302,22 @@ def test_a_tolerance_is_a_share_of_robust_accuracy_and_units_of_the_score(audits
     assert "All 10 classes are shown to have fallen by no more than 50 points." in same.reason
     paired = gfscore.compare("zoo:trades", "zoo:trades", data="zoo:digits", store=tmp_path, radii=90, tolerance=0.5)
     assert {entry.verdict for entry in paired.robustness[0].classes} == {"within"}
+
+
+def test_robust_accuracy_and_score_together_are_wrong_no_more_often_than_delta():
+    """Two versions of one law: nothing changed, so that a class that fell, or an interval without 0, is an error."""
+    rng, labels, delta, wrong, runs = np.random.default_rng(0), np.arange(120) % 3, 0.2, 0, 100
+    about = {"eps": EPS, "norm": "linf", "kind": "estimated", "delta": delta / 2}
+    how = {"accuracies": [(1.0, 1.0)] * 3, "sizes": np.full(3, 40), "about": about}
+    for _ in range(runs):
+        versions = [Samples.of(rng.normal(size=(120, 3)) + 2 * np.eye(3)[labels], labels) for _ in range(2)]
+        held = tuple(rng.random((2, 120)) < 0.7)
+        first = paired_robust_change(versions[0].class_names, held, labels, **how)
+        alone = compare_samples(*versions, Options(delta=delta / 2, permutations=0))
+        found = lead_with(alone, first, delta=delta)
+        changes = [entry.change.interval for entry in (*found.classes, *first.classes)]
+        wrong += found.verdict is Verdict.FAIL or not all(low <= 0 <= high for low, high in changes)
+    assert stats.binomtest(wrong, runs, delta, alternative="greater").pvalue > 0.001
 
 
 def test_what_is_printed_says_how_the_level_is_split(tmp_path, capsys):
