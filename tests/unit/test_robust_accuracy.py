@@ -192,6 +192,25 @@ def test_the_adaptive_gate_decides_on_every_class(tmp_path, share, verdict):
     assert [flag.code for flag in model.flags] == ["estimated_radii"]
 
 
+def test_rules_on_changes_of_both_kinds_share_their_level(audits, monkeypatch):
+    """What the intervals of the baseline take is not spent again on robust accuracy."""
+    rules = {"change": {"wcr": -1.2, "robust_accuracy": "-0.9@2/255"}}
+    with pytest.raises(OptionError, match=r"baseline take 0\.05 .* leaves none for robust accuracy. Raise --delta, or"):
+        gate(audits["all"], rules, baseline=audits["all"], delta=0.1)
+    spent = []
+
+    def watched(*versions, delta):
+        spent.append(delta)
+        return unpaired_robust_change(*versions, delta=delta)
+
+    monkeypatch.setattr("gfscore.jobs.policy_words.unpaired_robust_change", watched)
+    found = gate(audits["all"], rules, baseline=audits["all"], delta=0.16).models[0]
+    assert found.levels["change"] == pytest.approx(0.08)
+    assert spent == [pytest.approx(0.08 - 0.05)]
+    gate(audits["all"], {"change": {"robust_accuracy": "-0.9@2/255"}}, baseline=audits["all"], delta=0.1)
+    assert spent[1:] == [0.1]
+
+
 def test_changes_against_a_baseline(audits):
     old, new = audits["all"], audits["standard"]
     same = gate(old, {"change": {"robust_accuracy": "-0.1@2/255"}}, baseline=old)

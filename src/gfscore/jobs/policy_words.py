@@ -23,6 +23,7 @@ from gfscore.samples import Samples
 from gfscore.words import Panel, Word
 
 Baseline = Samples | ModelAudit
+LEAST_LEFT = 1e-9  # of a level: less is rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,15 +184,24 @@ def refuse_void_baseline(baseline: Baseline, policy: Policy, options: Options) -
 def compare_with(baseline: ModelAudit, model: ModelAudit, policy: Policy, levels: Mapping[Kind, float]) -> Comparison:
     """The unpaired comparison, at the level of the baseline: that of the new audit is spent already.
 
-    Changes of robust accuracy are counted anew, at the level that is left for changes.
+    Changes of robust accuracy are counted anew, at what the intervals of the baseline leave of the level for changes
+    where rules are about both.
     """
-    changes = [
-        unpaired_robust_change(baseline, model, eps, delta=levels[Kind.CHANGE] / len(policy.eps)) for eps in policy.eps
-    ]
+    about_changes = [rule for rule in policy.rules if rule.kind is Kind.CHANGE]
+    sizes = list(dict.fromkeys(rule.eps for rule in about_changes if rule.eps is not None))
+    taken = baseline.interval.delta if any(rule.eps is None for rule in about_changes) else 0.0
+    left = levels[Kind.CHANGE] - taken
+    if not sizes:
+        return compare_audit_scores(baseline, model).model_copy(update={"delta": taken})
+    if left < LEAST_LEFT:
+        raise OptionError(
+            f"rules on changes have {levels[Kind.CHANGE]:g} of --delta here, and the intervals of the baseline take "
+            f"{taken:g} of it for those of scores, which leaves none for robust accuracy. Raise --delta, or audit the "
+            f"baseline with --delta {levels[Kind.CHANGE] / 2:g}."
+        )
+    changes = [unpaired_robust_change(baseline, model, eps, delta=left / len(sizes)) for eps in sizes]
     known = tuple(change for change in changes if change is not None)
-    about_scores = any(rule.kind is Kind.CHANGE and rule.eps is None for rule in policy.rules)
-    delta = baseline.interval.delta if about_scores else levels[Kind.CHANGE]
-    return compare_audit_scores(baseline, model).model_copy(update={"delta": delta, "robustness": known})
+    return compare_audit_scores(baseline, model).model_copy(update={"delta": taken + left, "robustness": known})
 
 
 def is_audit(path: Any) -> bool:
