@@ -91,6 +91,7 @@ def compare(
     are nonsense, flags say so and the verdict is UNDECIDED, unless they are in ``allow``. What the numbers mean:
     :doc:`compare`.
 
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> labels = np.arange(2000) % 2
     >>> logits = rng.normal(0, 1, (2000, 2)) + 2 * np.eye(2)[labels]
