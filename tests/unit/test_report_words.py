@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import yaml
 from huggingface_hub.repocard import ModelCard
+from rich.console import Console
 
 from gfscore import Options, Samples, audit_models, views
 from gfscore.jobs.given_gradients import audit_first_order
 from gfscore.outputs import report, robust_words, sentences
 from gfscore.outputs.report import report_words as words
 from gfscore.outputs.report.key_sentences import key_sentences
+from gfscore.outputs.terminal import show_audit
 from gfscore.results import Audit, Claim, CrossCheck, Flag, Metric, ModelAudit
 from many_models import many_models
 
@@ -475,3 +477,18 @@ class TestOneOfSeveralModelsMeasured:
         assert key_sentences([first, attacked])[1].endswith(
             " What attacks left of a network of some length, 1 is in its section."
         )
+
+
+@pytest.mark.parametrize("n_models", [1, 2])
+def test_numbers_about_nothing_are_said_to_be_before_anything_else(n_models, capsys):
+    rng, labels = np.random.default_rng(0), np.repeat(np.arange(5), 60)
+    logits = rng.normal(size=(300, 5)) + 2 * np.eye(5)[labels]
+    samples = {"shifted": Samples.of(logits, (labels + 1) % 5), "sound": Samples.of(logits, labels)}
+    audit = audit_models(dict(list(samples.items())[:n_models]))
+    page = report.html(audit)
+    assert page.index("do not quote" if n_models == 2 else "Do not quote") < page.index(" decide")
+    assert 'class="verdict broken"' in page
+    assert "quote what follows" not in report.html(audit_models({"sound": samples["sound"]}))
+    show_audit(audit_models({"shifted": samples["shifted"]}), Console(width=80))
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.index("classes were exchanged") < said.index("Brackets:")

@@ -13,7 +13,7 @@ from gfscore.errors import InvalidInputError, OptionError, first_few
 from gfscore.judge.accuracies import accuracy_intervals
 from gfscore.judge.e_values import Bets, rule_evidence
 from gfscore.judge.flags import COLOURS_SWAPPED, IMAGES_REARRANGED, PREPROCESSING_LIKELY, known_flags
-from gfscore.judge.policy import ABSENT, EVERY, VOIDING, Kind, Policy, Rule, check_thresholds, no_such
+from gfscore.judge.policy import ABSENT, EVERY, Kind, Policy, Rule, check_thresholds, no_such
 from gfscore.judge.robust_accuracy import RobustIntervals, robust_intervals
 from gfscore.judge.robust_changes import robust_change_at
 from gfscore.metrics import Unit
@@ -54,7 +54,7 @@ class UnsoundError(InvalidInputError):
 def refuse_void(flags: Iterable[Flag], allow: Sequence[str]) -> None:
     """Stop where a flag says that there is nothing to judge, unless it is allowed."""
     given = list(flags)
-    found = [flag for flag in given if flag.code in VOIDING and flag.code not in allow]
+    found = [flag for flag in given if flag.voids and flag.code not in allow]
     if found:
         options = " ".join(f"--allow {code}" for code in dict.fromkeys(flag.code for flag in found))
         causes = (IMAGES_REARRANGED, PREPROCESSING_LIKELY, COLOURS_SWAPPED)

@@ -13,19 +13,12 @@ from gfscore import views
 from gfscore.bounds import check_level
 from gfscore.errors import OptionError, first_few
 from gfscore.metrics import PLACEHOLDERS, ModelMetric, Scale, Unit, all_metrics
-from gfscore.results import Interval, Verdict
+from gfscore.results import VOIDING, Interval, Verdict
 from gfscore.words import read_size
 
 EVERY = "*"  # in the place of a class: each of them
 SCORE = "score"  # what the score is called in a rule, until it is known which one is judged
 ABSENT = "absent_classes"
-VOIDING = (
-    "labels_shifted",
-    "labels_permuted",
-    "at_chance",
-    "all_zero",
-    "bounded_logits",
-)  # flags that leave nothing to judge
 ALLOWABLE = (ABSENT, *VOIDING)
 ROUNDING = 1e-9  # of the length of a scale, for thresholds that were computed
 

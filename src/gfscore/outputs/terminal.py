@@ -47,6 +47,7 @@ def _one(model: ModelAudit, console: Console) -> RenderableType:
     noise = sentences.noise_text(model)
     return Group(
         Text(views.printable(sentences.headline(model)), style="bold"),
+        *flag_lines(flag for flag in model.flags if flag.voids),  # first, for all that follows is about nothing
         *map(Text, sentences.made_by(model)),
         Text(sentences.brackets(model)),
         Text(),
@@ -58,7 +59,7 @@ def _one(model: ModelAudit, console: Console) -> RenderableType:
         Text(),
         _worst(model),
         *([] if noise is None else [Text.assemble(("Is it noise? ", "bold"), noise)]),
-        *flag_lines(model.flags),
+        *flag_lines(flag for flag in model.flags if not flag.voids),
         Text(sentences.claim_text(model), style="dim"),
     )
 

@@ -3,6 +3,7 @@
 from gfscore.results.attack_result import AttackedPart, FewAttacks, Referee, RefereeSize
 from gfscore.results.audit_result import Audit
 from gfscore.results.base_result import (
+    VOIDING,
     DataInfo,
     Flag,
     Interval,
@@ -87,6 +88,7 @@ FILES: dict[str, type[ResultFile]] = {  # by file name
 
 __all__ = [
     "FILES",
+    "VOIDING",
     "AdaptiveClass",
     "AdaptiveRun",
     "AgainstReference",

@@ -56,11 +56,19 @@ class Metric(Result):
     interval: Interval | None = Field(default=None, description="null when no bound was computed")
 
 
+VOIDING = ("labels_shifted", "labels_permuted", "at_chance", "all_zero", "bounded_logits")  # codes of flags
+
+
 class Flag(Result):
     """Something that makes a number less trustworthy than it looks."""
 
     code: str
     message: str
+
+    @property
+    def voids(self) -> bool:
+        """Whether it leaves nothing to judge: the numbers are about nothing."""
+        return self.code in VOIDING
 
 
 class Provenance(Result):

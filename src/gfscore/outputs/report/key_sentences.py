@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from gfscore import views
-from gfscore.errors import PLURALS
+from gfscore.errors import PLURALS, first_few
 from gfscore.outputs import attack_words, robust_words, sentences
 from gfscore.outputs.escaping import shorten
 from gfscore.results import ModelAudit, Robustness
 from gfscore.score_titles import title_of
 
+NOTHING = "Do not quote what follows before this is explained."
 FEW = 4  # names that a sentence can hold
 HOW_KNOWN = {
     "estimated": "This is estimated by {kind} radii, neither bounded nor attacked",
@@ -24,6 +25,18 @@ def key_sentences(models: Sequence[ModelAudit]) -> tuple[str, str, str]:
         model = models[0]
         return accuracy_sentence(model), robust_sentence(model), worst_sentence(model)
     return _accuracies(models), _robustness(models), _worst(models)
+
+
+def doubt_sentences(models: Sequence[ModelAudit]) -> list[str]:
+    """What has to be said before anything else: that the numbers of a model are about nothing, and why."""
+    void = {model.name: [flag.message for flag in model.flags if flag.voids] for model in models}
+    named = {name: messages for name, messages in void.items() if messages}
+    if not named:
+        return []
+    if len(models) == 1:
+        return [f"{NOTHING} {sentences.begin(message)}" for messages in named.values() for message in messages[:1]]
+    about = first_few([shorten(name) for name in named])
+    return [f"What is said of {about} is about nothing, as the warnings there explain: do not quote it before."]
 
 
 def accuracy_sentence(model: ModelAudit) -> str:

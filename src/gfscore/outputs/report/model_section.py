@@ -11,7 +11,7 @@ from gfscore.outputs.report import page_charts
 from gfscore.outputs.report import report_words as words
 from gfscore.outputs.report.class_table import class_table
 from gfscore.outputs.report.html_parts import Html, items, table, unbroken
-from gfscore.outputs.report.key_sentences import key_sentences
+from gfscore.outputs.report.key_sentences import doubt_sentences, key_sentences
 from gfscore.results import Calibration, Curves, ModelAudit
 
 STOPS = 6  # temperatures in a table, where there is no slider
@@ -55,9 +55,10 @@ def key_box(*models: ModelAudit) -> str:
     gates = [model.verdict for model in models if model.verdict is not None]
     gate = f'<p class="gate">Gate: {as_html(gates[0])}</p>' if len(models) == 1 and gates else ""
     broken = [words.BROKEN.format(part=models[0].partition)] if len(models) == 1 and words.is_broken(models[0]) else []
-    said = broken or key_sentences(models)
+    said = broken or [*doubt_sentences(models), *key_sentences(models)]
     quoted = "".join(f'<p class="key">{unbroken(as_html(sentence, words.TEXT_LIMIT))}</p>' for sentence in said)
-    tone = words.verdict(models[0]).tone if len(models) == 1 else "open"
+    doubted = any(flag.voids for model in models for flag in model.flags)
+    tone = "broken" if doubted else words.verdict(models[0]).tone if len(models) == 1 else "open"
     return f'<div class="verdict {tone}">{gate}{quoted}</div>'
 
 
