@@ -10,10 +10,9 @@ from gfscore.jobs.probing import input_flags
 from gfscore.jobs.stages import score_samples
 from gfscore.judge import Facts, UnsoundError, audit_flags, known_flags, refuse_void
 from gfscore.judge.flags import MISTAKES
-from gfscore.judge.policy import VOIDING
 from gfscore.measures import Run
 from gfscore.profile import class_profile
-from gfscore.results import Comparison, Flag, ModelAudit, Verdict
+from gfscore.results import VOIDING, Comparison, Flag, ModelAudit, Verdict
 from gfscore.samples import Samples
 from gfscore.words import Panel, Word
 

@@ -9,11 +9,11 @@ import numpy as np
 from gfscore.errors import PLURALS, first_few
 from gfscore.judge.accuracies import Decisions, is_at_chance
 from gfscore.judge.mistakes import Pairs, label_flag
-from gfscore.judge.policy import ABSENT, VOIDING
+from gfscore.judge.policy import ABSENT
 from gfscore.metrics.formulas import worst_classes
 from gfscore.probabilities import PERCENT, RowSums, places
 from gfscore.profile import ClassProfile
-from gfscore.results import Flag, ModelAudit
+from gfscore.results import VOIDING, Flag, ModelAudit
 from gfscore.samples import NO_TABLE, Samples, TableNotes
 from gfscore.scores import LocalScores
 from gfscore.scores.sample_scores import SATURATED
