@@ -9,10 +9,9 @@ from gfscore.jobs.options import Options
 from gfscore.jobs.probing import input_flags
 from gfscore.jobs.stages import score_samples
 from gfscore.judge import Facts, UnsoundError, audit_flags, known_flags, refuse_void
-from gfscore.judge.flags import MISTAKES
 from gfscore.measures import Run
 from gfscore.profile import class_profile
-from gfscore.results import VOIDING, Comparison, Flag, ModelAudit, Verdict
+from gfscore.results import MISTAKES, VOIDING, Comparison, Flag, ModelAudit, Verdict
 from gfscore.samples import Samples
 from gfscore.words import Panel, Word
 
@@ -53,7 +52,7 @@ def mistakes_of(
         local = score_samples(version, options)
         found = audit_flags(Facts.of(version, local), class_profile(version, local), min_n=options.min_n)
         found += input_flags(run, float(local.correct(version.labels).mean()), version.n_classes)
-    kept = sorted((flag for flag in found if flag.code in MISTAKES), key=lambda flag: MISTAKES.index(flag.code))
+    kept = sorted((flag for flag in found if flag.mistaken), key=lambda flag: MISTAKES.index(flag.code))
     return tuple(flag.model_copy(update={"message": f"{name}: {flag.message}"}) if name else flag for flag in kept)
 
 

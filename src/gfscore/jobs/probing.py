@@ -17,9 +17,8 @@ from gfscore.inputs.known_data import N_CLASSES, PRESETS
 from gfscore.inputs.models import TorchModel
 from gfscore.inputs.protocols import CHANNEL_AXIS, Layout
 from gfscore.judge import is_at_chance
-from gfscore.judge.flags import COLOURS_SWAPPED, IMAGES_REARRANGED, PREPROCESSING_LIKELY
 from gfscore.measures import Run
-from gfscore.results import Flag
+from gfscore.results import COLOURS_SWAPPED, IMAGES_REARRANGED, PREPROCESSING_LIKELY, Flag
 
 # On ten public CIFAR-10 networks of 58 to 93 % accuracy, inputs that were not normalised left 10 to 54 %. Two thirds of
 # the way from guessing to all right, which is 70 % of ten classes, lies above what a wrong normalisation left of any.

@@ -13,7 +13,7 @@ from gfscore.judge.policy import ABSENT
 from gfscore.metrics.formulas import worst_classes
 from gfscore.probabilities import PERCENT, RowSums, places
 from gfscore.profile import ClassProfile
-from gfscore.results import VOIDING, Flag, ModelAudit
+from gfscore.results import ONE_TAKES_ALL, Flag, ModelAudit
 from gfscore.samples import NO_TABLE, Samples, TableNotes
 from gfscore.scores import LocalScores
 from gfscore.scores.sample_scores import SATURATED
@@ -25,12 +25,6 @@ ALL_ZERO = Flag(
     message="every score is 0, so NRGC, Theil and Atkinson do not exist: no sample leads in its class. Check that "
     "labels and logits belong together.",
 )
-IMAGES_REARRANGED = "images_rearranged"  # another order of pixels fits: why little is right
-COLOURS_SWAPPED = "colours_swapped"  # blue, green, red fits better than red, green, blue
-PREPROCESSING_LIKELY = "preprocessing_likely"  # another normalisation fits: why little is right, where it is there
-ONE_TAKES_ALL = "one_class_takes_all"
-# flags that say that labels, images or logits are not what they are taken for; causes first
-MISTAKES = (IMAGES_REARRANGED, PREPROCESSING_LIKELY, COLOURS_SWAPPED, ONE_TAKES_ALL, *VOIDING)
 SATURATED_SHARE = 0.5  # of the samples: then the profile is mostly accuracy
 SHIFT_KEPT = 0.5  # share of the sigmoid score left over by the common shift of the logits
 SHOWN_DECIMALS = 4  # of probabilities: rounding to more is lost among the digits that scores are shown with

@@ -12,12 +12,15 @@ from gfscore import views
 from gfscore.errors import InvalidInputError, OptionError, first_few
 from gfscore.judge.accuracies import accuracy_intervals
 from gfscore.judge.e_values import Bets, rule_evidence
-from gfscore.judge.flags import COLOURS_SWAPPED, IMAGES_REARRANGED, PREPROCESSING_LIKELY, known_flags
+from gfscore.judge.flags import known_flags
 from gfscore.judge.policy import ABSENT, EVERY, Kind, Policy, Rule, check_thresholds, no_such
 from gfscore.judge.robust_accuracy import RobustIntervals, robust_intervals
 from gfscore.judge.robust_changes import robust_change_at
 from gfscore.metrics import Unit
 from gfscore.results import (
+    COLOURS_SWAPPED,
+    IMAGES_REARRANGED,
+    PREPROCESSING_LIKELY,
     Comparison,
     Flag,
     Interval,

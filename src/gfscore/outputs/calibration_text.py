@@ -6,7 +6,6 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from gfscore import views
-from gfscore.judge.flags import MISTAKES
 from gfscore.outputs.fitting import column_table, fit, flag_lines
 from gfscore.results import Agreement, Calibration, LeftOut
 
@@ -25,7 +24,7 @@ def show_calibration(calibration: Calibration, console: Console) -> None:
     table.columns[0].style = "bold"
     for name, text in calibration_rows(calibration):
         table.add_row(name, Text(text))
-    mistakes = [flag for flag in calibration.flags if flag.code in MISTAKES]
+    mistakes = [flag for flag in calibration.flags if flag.mistaken]
     console.print(
         Group(
             Text(f"Calibration of {len(calibration.models)} models, objective {calibration.objective}", style="bold"),
@@ -34,7 +33,7 @@ def show_calibration(calibration: Calibration, console: Console) -> None:
             Text(),
             fit(console, table),
             Text(),
-            *flag_lines(flag for flag in calibration.flags if flag not in mistakes),
+            *flag_lines(flag for flag in calibration.flags if not flag.mistaken),
         )
     )
 

@@ -8,7 +8,6 @@ from rich.text import Text
 
 from gfscore import views
 from gfscore.errors import PLURALS
-from gfscore.judge.flags import MISTAKES
 from gfscore.outputs import robust_words, sentences
 from gfscore.outputs.fitting import add_ends, column_table, drop_columns, fit, flag_lines
 from gfscore.outputs.verdicts import COLOURS
@@ -31,7 +30,7 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
         drop_columns(console, _robust_changes(comparison, each), SPARE_CHANGE_COLUMNS) for each in comparison.robustness
     ]
     scored = drop_columns(console, _changes(comparison), SPARE_CHANGE_COLUMNS)
-    mistakes = [flag for flag in comparison.flags if flag.code in MISTAKES]
+    mistakes = [flag for flag in comparison.flags if flag.mistaken]
     title = f"{old} → {new}: {comparison.n:,} samples, {paired} ({comparison.pairing})"
     if comparison.score is not None:
         title += "; " + ", ".join([views.score_name(comparison.score), *views.settings(comparison.score)])
@@ -50,7 +49,7 @@ def show_comparison(comparison: Comparison, console: Console) -> None:
             *([Text(comparison.hidden, style="bold")] if comparison.hidden else []),
             *map(Text, sentences.no_order_between(comparison)),
             *(Text(f"No change of {name}: {why}.") for name, why in _unknown(comparison)),
-            *flag_lines(flag for flag in comparison.flags if flag not in mistakes),
+            *flag_lines(flag for flag in comparison.flags if not flag.mistaken),
         )
     )
 

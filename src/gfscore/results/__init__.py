@@ -3,6 +3,11 @@
 from gfscore.results.attack_result import AttackedPart, FewAttacks, Referee, RefereeSize
 from gfscore.results.audit_result import Audit
 from gfscore.results.base_result import (
+    COLOURS_SWAPPED,
+    IMAGES_REARRANGED,
+    MISTAKES,
+    ONE_TAKES_ALL,
+    PREPROCESSING_LIKELY,
     VOIDING,
     DataInfo,
     Flag,
@@ -87,7 +92,12 @@ FILES: dict[str, type[ResultFile]] = {  # by file name
 }
 
 __all__ = [
+    "COLOURS_SWAPPED",
     "FILES",
+    "IMAGES_REARRANGED",
+    "MISTAKES",
+    "ONE_TAKES_ALL",
+    "PREPROCESSING_LIKELY",
     "VOIDING",
     "AdaptiveClass",
     "AdaptiveRun",

@@ -56,7 +56,14 @@ class Metric(Result):
     interval: Interval | None = Field(default=None, description="null when no bound was computed")
 
 
-VOIDING = ("labels_shifted", "labels_permuted", "at_chance", "all_zero", "bounded_logits")  # codes of flags
+# Codes of flags: what leaves nothing to judge, and all that says that labels, images or logits are not what they are
+# taken for, causes first.
+VOIDING = ("labels_shifted", "labels_permuted", "at_chance", "all_zero", "bounded_logits")
+IMAGES_REARRANGED = "images_rearranged"  # another order of pixels fits: why little is right
+COLOURS_SWAPPED = "colours_swapped"  # blue, green, red fits better than red, green, blue
+PREPROCESSING_LIKELY = "preprocessing_likely"  # another normalisation fits: why little is right, where it is there
+ONE_TAKES_ALL = "one_class_takes_all"
+MISTAKES = (IMAGES_REARRANGED, PREPROCESSING_LIKELY, COLOURS_SWAPPED, ONE_TAKES_ALL, *VOIDING)
 
 
 class Flag(Result):
@@ -69,6 +76,11 @@ class Flag(Result):
     def voids(self) -> bool:
         """Whether it leaves nothing to judge: the numbers are about nothing."""
         return self.code in VOIDING
+
+    @property
+    def mistaken(self) -> bool:
+        """Whether labels, images or logits are, by this flag, not what they are taken for."""
+        return self.code in MISTAKES
 
 
 class Provenance(Result):
