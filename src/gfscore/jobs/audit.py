@@ -34,9 +34,7 @@ from gfscore.judge import judge_interval
 from gfscore.results import Audit, Calibration, ModelAudit, Provenance, Verdict
 from gfscore.samples import Samples
 from gfscore.score_titles import FIRST_ORDER, GREAT
-from gfscore.scores import (
-    LocalScores,
-)
+from gfscore.scores import LocalScores
 from gfscore.words import Panel, Word
 
 Seen = Callable[[str, Samples, LocalScores], None]  # called with each model's name, samples and local scores

@@ -18,9 +18,7 @@ from gfscore.judge.robust_accuracy import RobustIntervals, robust_intervals
 from gfscore.judge.robust_changes import robust_change_at
 from gfscore.metrics import Unit
 from gfscore.results import (
-    COLOURS_SWAPPED,
-    IMAGES_REARRANGED,
-    PREPROCESSING_LIKELY,
+    CAUSES,
     Comparison,
     Flag,
     Interval,
@@ -60,8 +58,7 @@ def refuse_void(flags: Iterable[Flag], allow: Sequence[str]) -> None:
     found = [flag for flag in given if flag.voids and flag.code not in allow]
     if found:
         options = " ".join(f"--allow {code}" for code in dict.fromkeys(flag.code for flag in found))
-        causes = (IMAGES_REARRANGED, PREPROCESSING_LIKELY, COLOURS_SWAPPED)
-        why = next((flag for flag in given if flag.code in causes), found[0])
+        why = next((flag for flag in given if flag.code in CAUSES), found[0])
         raise UnsoundError(f"there is nothing to judge: {why.message} To judge nevertheless, give {options}.")
 
 

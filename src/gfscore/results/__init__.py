@@ -3,6 +3,7 @@
 from gfscore.results.attack_result import AttackedPart, FewAttacks, Referee, RefereeSize
 from gfscore.results.audit_result import Audit
 from gfscore.results.base_result import (
+    CAUSES,
     COLOURS_SWAPPED,
     IMAGES_REARRANGED,
     MISTAKES,
@@ -92,6 +93,7 @@ FILES: dict[str, type[ResultFile]] = {  # by file name
 }
 
 __all__ = [
+    "CAUSES",
     "COLOURS_SWAPPED",
     "FILES",
     "IMAGES_REARRANGED",

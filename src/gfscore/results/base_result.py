@@ -56,14 +56,14 @@ class Metric(Result):
     interval: Interval | None = Field(default=None, description="null when no bound was computed")
 
 
-# Codes of flags: what leaves nothing to judge, and all that says that labels, images or logits are not what they are
-# taken for, causes first.
-VOIDING = ("labels_shifted", "labels_permuted", "at_chance", "all_zero", "bounded_logits")
+# Codes of flags
+VOIDING = ("labels_shifted", "labels_permuted", "at_chance", "all_zero", "bounded_logits")  # nothing is left to judge
 IMAGES_REARRANGED = "images_rearranged"  # another order of pixels fits: why little is right
 COLOURS_SWAPPED = "colours_swapped"  # blue, green, red fits better than red, green, blue
 PREPROCESSING_LIKELY = "preprocessing_likely"  # another normalisation fits: why little is right, where it is there
 ONE_TAKES_ALL = "one_class_takes_all"
-MISTAKES = (IMAGES_REARRANGED, PREPROCESSING_LIKELY, COLOURS_SWAPPED, ONE_TAKES_ALL, *VOIDING)
+CAUSES = (IMAGES_REARRANGED, PREPROCESSING_LIKELY, COLOURS_SWAPPED)  # why images are not what they are taken for
+MISTAKES = (*CAUSES, ONE_TAKES_ALL, *VOIDING)  # labels, images or logits are not what they are taken for
 
 
 class Flag(Result):
