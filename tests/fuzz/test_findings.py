@@ -9,6 +9,7 @@ import pickle
 import struct
 import subprocess
 import sys
+import time
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -240,8 +241,10 @@ def test_the_watch_sees_what_it_is_for(monkeypatch):
     with pytest.raises(ZeroDivisionError):
         attempt(reading(lambda _path: 1 // 0), b"x")
     monkeypatch.setattr(watched, "SECONDS", 0.2)
-    with pytest.raises(watched.TooLongError):
+    with pytest.raises(watched.TooLongError, match="of work"):
         attempt(reading(endless), b"x")
+    with pytest.raises(watched.TooLongError, match="of waiting"):
+        attempt(reading(lambda _path: time.sleep(60)), b"x")
 
 
 def test_memory_is_traced_before_the_thread_that_watches_starts(monkeypatch):
@@ -254,6 +257,7 @@ def test_memory_is_traced_before_the_thread_that_watches_starts(monkeypatch):
 
 
 HANGING = """import sys
+import time
 sys.path[:0] = {paths}
 import watched
 watched.SECONDS = 0.2

@@ -13,7 +13,8 @@ from readers import Reader
 
 from gfscore.errors import GFScoreError
 
-SECONDS = 10
+SECONDS = 10  # of processor time: a busy machine is no finding
+WAITS = 6  # times as long by the clock, for a reader that waits and computes nothing
 BYTES = 300_000_000  # of memory that a file of a few kilobytes may make a reader ask of Python; an array may have 268
 IN_ALL = 500_000_000  # that the process may grow by: native code unpacks in pieces, and keeps no second copy
 KEPT = "gfscore-fuzz-"  # how the folder begins that is left when the process had to be ended
@@ -30,12 +31,12 @@ class TooMuchMemoryError(Exception):
 def attempt(reader: Reader, content: bytes) -> str:
     """Read the file; returns what the reader says, or "" when it takes it. Whatever it should not do is raised.
 
-    Native code that hangs heeds no signal: then the whole process ends after twice the time, and leaves the file and a
-    traceback in a folder of the system's temporary one.
+    Native code that hangs heeds no signal: then the whole process ends after twice the time that waiting may take, and
+    leaves the file and a traceback in a folder of the system's temporary one.
     """
 
-    def stop(*_args: object) -> None:
-        raise TooLongError(f"{SECONDS} s")
+    def stop(number: int, _frame: object) -> None:
+        raise TooLongError(f"{SECONDS} s of work" if number == signal.SIGPROF else f"{WAITS * SECONDS} s of waiting")
 
     with tempfile.TemporaryDirectory(prefix=KEPT) as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the libraries, about damaged files
@@ -45,11 +46,12 @@ def attempt(reader: Reader, content: bytes) -> str:
         reader.beside(files)
         path.write_bytes(content)
         with (Path(folder) / "traceback").open("w") as traceback:
-            earlier = signal.signal(signal.SIGALRM, stop)
-            signal.setitimer(signal.ITIMER_REAL, SECONDS)
+            earlier = {number: signal.signal(number, stop) for number in (signal.SIGALRM, signal.SIGPROF)}
+            signal.setitimer(signal.ITIMER_REAL, WAITS * SECONDS)
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
             before = resident_peak(forget=True)
             tracemalloc.start()  # before there is another thread: one that frees memory in that moment crashes Python
-            faulthandler.dump_traceback_later(2 * SECONDS, exit=True, file=traceback)
+            faulthandler.dump_traceback_later(2 * WAITS * SECONDS, exit=True, file=traceback)
             try:
                 reader.read(path)
                 return ""
@@ -58,9 +60,11 @@ def attempt(reader: Reader, content: bytes) -> str:
                 assert "\n" not in message, "a message is one line"
                 return message
             finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
+                for timer in (signal.ITIMER_REAL, signal.ITIMER_PROF):
+                    signal.setitimer(timer, 0)
                 faulthandler.cancel_dump_traceback_later()
-                signal.signal(signal.SIGALRM, earlier)
+                for number, handler in earlier.items():
+                    signal.signal(number, handler)
                 asked, grown = tracemalloc.get_traced_memory()[1], resident_peak() - before
                 tracemalloc.stop()
                 if asked > BYTES or grown > IN_ALL:
