@@ -16,9 +16,10 @@ from gfscore.jobs.gate import gate
 from gfscore.jobs.options import Options
 from gfscore.jobs.robustness import draw_part
 from gfscore.judge.policy import Policy
+from gfscore.judge.repairs import fall_p_value
 from gfscore.judge.robust_accuracy import RUNGS, robust_intervals
 from gfscore.judge.robust_changes import (
-    fall_p_value,
+    apart_p_values,
     paired_robust_change,
     sign_p_values,
     unpaired_robust_change,
@@ -234,6 +235,30 @@ def test_a_comparison_of_audits_has_the_change_of_the_headline(audits):
 def test_falls_are_tested_by_fishers_exact_test(old, m, new, n):
     expected = stats.fisher_exact([[new, n - new], [old, m - old]], alternative="less").pvalue
     assert fall_p_value(old, m, new, n) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("old", "m", "new", "n"), [(9, 10, 3, 10), (40, 50, 20, 30), (0, 5, 0, 7), (5, 5, 7, 7)])
+def test_two_audits_differ_where_their_intervals_at_that_level_do_not_meet(old, m, new, n):
+    found = float(apart_p_values((old, m), (new, n)))
+
+    def meet(level):
+        """The exact intervals of both, each with half of the level, by the quantiles of the Beta distribution."""
+        lowest = stats.beta.ppf(level / 2, old, m - old + 1) if old else 0.0
+        highest = stats.beta.ppf(1 - level / 2, new + 1, n - new) if new < n else 1.0
+        return lowest <= highest
+
+    assert meet(found * 0.999)
+    assert found == 1 or not meet(found * 1.001)
+
+
+def test_falls_between_audits_of_the_same_images_are_rarely_seen_where_there_are_none():
+    """One model keeps just the images that the other loses: both hold half of them, and nothing fell."""
+    rng = np.random.default_rng(0)
+    held = (rng.random((5000, 200)) < 0.5).sum(axis=1)
+    named = apart_p_values((held, 200), (200 - held, 200)) <= 0.05
+    for_samples_of_their_own = [fall_p_value(int(each), 200, int(200 - each), 200) <= 0.05 for each in held[:1000]]
+    assert named.mean() <= 0.05
+    assert np.mean(for_samples_of_their_own) > 0.08  # which is why two audits are not tested by Fisher's
 
 
 def test_falls_of_pairs_are_tested_by_the_sign_test():

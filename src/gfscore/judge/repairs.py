@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.special import gammaln
 
 from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.bounds import Strata, class_intervals, clopper_pearson
-from gfscore.judge.robust_changes import fall_p_value, sign_p_values
+from gfscore.judge.robust_changes import sign_p_values
 from gfscore.results import BeforeAfter, Metric, RepairedPart, WorstPart
 
 CHANGE_SHARE, MEAN_SHARE = 0.4, 0.1  # of delta, for the changes of all parts and of the mean
@@ -138,6 +139,20 @@ def _not_above(held: tuple[BoolArray, BoolArray], codes: IntArray, weakest: int,
     return tuple(part for part, p in sorted(p_values.items(), key=lambda entry: -entry[1]) if p > level)
 
 
+def fall_p_value(old: int, old_n: int, new: int, new_n: int) -> float:
+    r"""Fisher's exact test: how likely so few successes of the new version are, were both shares equal.
+
+    .. math:: p = \sum_{i \le s'} \binom{n'}{i} \binom{n}{s + s' - i} \Big/ \binom{n + n'}{s + s'}
+
+    >>> round(fall_p_value(9, 10, 3, 10), 4)
+    0.0099
+    """
+    total = old + new
+    counts = np.arange(max(0, total - old_n), new + 1)
+    logs = _choose(new_n, counts) + _choose(old_n, total - counts) - _choose(old_n + new_n, np.array(total))
+    return float(min(1.0, np.exp(logs).sum()))
+
+
 def samples_to_show(won: int, lost: int, n: int, delta: float) -> int | None:
     """How many samples of a part would show its gain by the sign test, were shares as in these ``n``; None: none would.
 
@@ -163,3 +178,7 @@ def _worst(parts: Sequence[RepairedPart], *, after: bool) -> WorstPart:
     metrics = [part.after if after else part.before for part in parts]
     place = min(range(len(metrics)), key=lambda number: metrics[number].value or 0.0)
     return WorstPart(class_=parts[place].name, value=metrics[place].value, interval=metrics[place].interval)
+
+
+def _choose(n: int, k: IntArray) -> FloatArray:
+    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
