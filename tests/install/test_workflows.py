@@ -42,6 +42,14 @@ def test_what_is_run_is_shell_and_names_what_there_is(path):
         assert set(re.findall(r"\bmake ([a-z-]+)(?= |$)", run)) <= targets, run
 
 
+def test_parts_that_could_not_be_looked_up_do_not_pass_as_sound():
+    """Without --strict pip-audit leaves out what the index does not know, and says that all is well."""
+    runs = lines_run(ROOT / ".github/workflows/weekly.yml")
+    audits = [line for run in runs for line in run.splitlines() if line.strip().startswith("pip-audit")]
+    assert len(audits) == 2
+    assert all(" --strict " in line for line in audits)
+
+
 def test_a_tag_has_to_be_the_version():
     (step,) = (
         step for step in steps(ROOT / ".github/workflows/release.yml") if step.get("name") == "The tag is the version"
