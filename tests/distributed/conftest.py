@@ -26,19 +26,24 @@ class Lab:
     address: str
 
     @classmethod
-    def start(cls, folder: str) -> "Lab":
-        environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": folder}
-        process = subprocess.Popen(
-            [*INSIDE, sys.executable, str(LAB)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=environment,
-        )
-        address = next((line.split()[1] for line in process.stdout if line.startswith("ready ")), None)
-        assert address is not None, "the cluster did not start"
-        return cls(process, address)
+    def start(cls, folder: Path) -> "Lab":
+        for attempt in range(3):  # on a busy machine Ray may give up on a node of its own while it starts
+            place = folder / str(attempt)
+            place.mkdir()
+            environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": str(place)}
+            process = subprocess.Popen(
+                [*INSIDE, sys.executable, str(LAB)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                env=environment,
+            )
+            address = next((line.split()[1] for line in process.stdout if line.startswith("ready ")), None)
+            if address is not None:
+                return cls(process, address)
+            process.communicate()
+        raise AssertionError("the cluster did not start")
 
     def loses(self, what: str) -> None:
         """Break something, or add a node."""
@@ -93,7 +98,7 @@ def new_lab():
     started, folders = [], []
 
     def start() -> Lab:
-        folders.append(tempfile.mkdtemp(prefix="gfs-", dir="/tmp"))  # short: names of sockets have 107 characters
+        folders.append(Path(tempfile.mkdtemp(prefix="g", dir="/tmp")))  # short: names of sockets have 107 characters
         started.append(Lab.start(folders[-1]))
         return started[-1]
 

@@ -38,7 +38,7 @@ def main() -> None:
 
     Path(os.environ["RAY_TMPDIR"], "ray").mkdir()  # Ray relies on it
     node = {"num_cpus": 1, "object_store_memory": 1 << 27}
-    quick = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 4}
+    quick = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 10}
     cluster = Cluster(
         initialize_head=True,
         head_node_args={**node, "include_dashboard": False, "_system_config": quick},
