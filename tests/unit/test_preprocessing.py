@@ -114,7 +114,7 @@ class TestOptions:
         [
             (
                 {"preset": "cifar"},
-                "preset is 'cifar'; it must be one of imagenet, cifar10, cifar100, mnist, half.",
+                "preset is 'cifar'; it must be one of imagenet, cifar10, cifar100, mnist, half, bytes.",
             ),
             (
                 {"preset": "half", "mean": "0"},

@@ -37,6 +37,14 @@ def test_the_better_preset_is_named_and_not_used():
     assert "with --preset half: was the network trained on normalised images? Nothing was changed" in message
 
 
+def test_a_network_that_takes_pixels_up_to_255_is_known():
+    found = gfscore.audit(model=lambda inputs: STANDARD(inputs / np.float32(255)), **WORDS)
+    assert found.model.accuracy < 0.5
+    assert "with --preset bytes: was the network trained on normalised images?" in flags_of(found)[CODE]
+    told = gfscore.audit(model=lambda inputs: STANDARD(inputs / np.float32(255)), preset="bytes", **WORDS)
+    assert told.model.accuracy == gfscore.audit(model="zoo:standard", **WORDS).model.accuracy
+
+
 @pytest.mark.parametrize("said", [{"preset": "mnist"}, {"mean": "0", "std": "1"}])
 def test_who_said_something_is_told_nothing(said):
     assert CODE not in flags_of(gfscore.audit(model=normalised_outside, **said, **WORDS))
@@ -75,7 +83,7 @@ def test_it_asks_for_no_more_than_is_stated():
     asked.clear()
     assert CODE in flags_of(gfscore.audit(model=counting, **WORDS))
     assert silent.model.samples.n == len(zoo.test_set()[1])
-    assert sum(asked) - before == 3 * IMAGES  # as they are, mnist and half
+    assert sum(asked) - before == 4 * IMAGES  # as they are, mnist, half and bytes
 
 
 def test_low_is_two_thirds_of_the_way():

@@ -59,8 +59,8 @@ class Loading:
     preset: Annotated[
         str | None,
         Word(
-            help="Normalisation that the network was trained with, by name: imagenet, cifar10, cifar100, mnist or half "
-            "(0.5).  [default: none]"
+            help="Normalisation that the network was trained with, by name: imagenet, cifar10, cifar100, mnist, half "
+            "(0.5) or bytes (pixels in 0 to 255).  [default: none]"
         ),
     ] = None
     mean: Annotated[

@@ -1,4 +1,4 @@
-"""What is known of public data sets by their names: mean and std of their pixels, and the names of their classes."""
+"""What is known by name: mean and std of the pixels of public data sets, or of networks, and the names of classes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,9 @@ PRESETS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "cifar100": ((0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)),
     "mnist": ((0.1307,), (0.3081,)),
     "half": ((0.5,), (0.5,)),
+    "bytes": ((0.0,), (1 / 255,)),  # of networks that divide pixels by 255 themselves: they take 0 to 255
 }
+OF_ANY_CHANNELS = ("half", "bytes")
 NAMES_FOLDER = Path(__file__).with_name("known_names")  # a file per data set, a class per line
 LARGEST = 1.001  # mean or std of pixels in [0, 1]; a little more may come from rounding
 N_CLASSES = {"cifar10": 10, "cifar100": 100, "imagenet": 1000, "mnist": 10, "fashion-mnist": 10}  # of each

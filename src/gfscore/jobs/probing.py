@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gfscore.arrays import BoolArray, IntArray
 from gfscore.errors import GFScoreError
 from gfscore.inputs.data import take
-from gfscore.inputs.known_data import N_CLASSES, PRESETS
+from gfscore.inputs.known_data import N_CLASSES, OF_ANY_CHANNELS, PRESETS
 from gfscore.inputs.models import TorchModel
 from gfscore.inputs.protocols import CHANNEL_AXIS, Layout
 from gfscore.judge import is_at_chance
@@ -23,7 +23,7 @@ from gfscore.results import COLOURS_SWAPPED, IMAGES_REARRANGED, PREPROCESSING_LI
 # On ten public CIFAR-10 networks of 58 to 93 % accuracy, inputs that were not normalised left 10 to 54 %. Two thirds of
 # the way from guessing to all right, which is 70 % of ten classes, lies above what a wrong normalisation left of any.
 LOW = 2 / 3
-IMAGES = 128  # that each of at most four presets, and no normalisation, are tried on: at most 640 forward passes
+IMAGES = 128  # that each of at most five presets, and no normalisation, are tried on: at most 768 forward passes
 LEVEL = 0.001  # how probable it is at most that a preset, or an order of pixels, that does not fit is named
 ALIKE = 0.05  # presets that are not worse than the best at this level are named with it
 NONE = "none"  # pixels as they are
@@ -149,7 +149,7 @@ def likely_flag(tried: Tried) -> Flag:
 
 def _fits(name: str, n_values: int, channels: int) -> bool:
     """Whether a preset is for images of so many channels: that of grey digits is none for colours."""
-    return n_values == channels or (n_values == 1 and name == "half")
+    return n_values == channels or name in OF_ANY_CHANNELS
 
 
 def input_flags(run: Run | None, accuracy: float, n_classes: int) -> tuple[Flag, ...]:
