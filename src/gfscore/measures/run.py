@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
 from gfscore.arrays import FloatArray, IntArray
-from gfscore.errors import naming
+from gfscore.errors import ProbabilitiesError, naming
 from gfscore.inputs.data import take
 from gfscore.inputs.data.base import some_rows
 from gfscore.inputs.logits_files import read_samples
@@ -214,7 +214,11 @@ class Run:
 
     def read(self, logits: Path, *, probabilities: bool = False, groups: Path | None = None) -> Samples:
         """The model's logits on the data from a file: classes are named as here, whatever an earlier run said."""
-        samples = read_samples(logits, probabilities=probabilities, groups=groups).named(self.data.class_names)
+        try:
+            samples = read_samples(logits, probabilities=probabilities, groups=groups).named(self.data.class_names)
+        except ProbabilitiesError as error:  # it is about what the model gives, not about the file that keeps it
+            error.source = self.name
+            raise
         return replace(samples, class_sizes=self.data.class_sizes, data=self.data.fingerprint)
 
     def inputs(self, rows: slice | IntArray) -> Pixels:

@@ -258,6 +258,11 @@ def check_batch_independence(model: Model, inputs: FloatArray) -> FloatArray:
 
 def check_class_count(model: Model, n_classes: int, class_names: tuple[str, ...] | None, highest_label: int) -> None:
     """Refuse a model that does not have the classes of the data."""
+    if n_classes == 1:
+        raise ClassCountError(
+            f"{model.name} gives one number an image, and each class needs a logit of its own here. Of two classes with "
+            "the logit z of the second, let it give 0 and z; of a probability, its logit."
+        )
     gives = f"{model.name} gives {n_classes:,} logits but the data"
     if class_names is not None and len(class_names) != n_classes:
         raise ClassCountError(
