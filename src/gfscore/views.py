@@ -1,5 +1,6 @@
 """Numbers of a result as people read them, and what scores and metrics are called."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -244,3 +245,16 @@ def preprocessing_text(how: PreprocessingInfo) -> str:
 def between(interval: tuple[float, float] | None) -> str:
     """The interval of a share, where there is one, rounded outward, as `` [25.9 %, 30.8 %]``."""
     return "" if interval is None else f" [{percent(floored(interval[0], 3))}, {percent(ceiled(interval[1], 3))}]"
+
+
+def level_text(level: float) -> str:
+    """An error level with the digits that ``:g`` has, and not above it: who says it asks for no more.
+
+    >>> level_text(0.05 / 3), level_text(0.025)
+    ('0.0166666', '0.025')
+    """
+    near = f"{level:g}"
+    if float(near) <= level:
+        return near
+    unit = 10.0 ** (math.floor(math.log10(level)) - 5)
+    return f"{(math.floor(level / unit)) * unit:g}"

@@ -37,7 +37,7 @@ JOBS: dict[str, list[str]] = {
     ],
     "stream": ["audit", "--stream", *RUN, "--force", "--out", "out", "--permutations", "20", "--radii", "none"],
     "sums": ["audit", "--stream", *RUN, "--force", "--out", "out", *RADII, "--permutations", "20"],
-    "logits": ["logits", *RUN, "-o", "out/net.safetensors"],
+    "logits": ["logits", *RUN, "--force", "-o", "out/net.safetensors"],
     "radii": ["audit", *RUN, "--force", "--out", "out", *RADII, "--n-per-class", "20", "--permutations", "20"],
     "votes": ["certify", *RUN, "--force", "--out", "out", *VOTES, "--n-per-class", "8", "--permutations", "0"],
     "gate": ["gate", "--adaptive", "--wcr", "0.35", *RUN, "--force", "--out", "out"],

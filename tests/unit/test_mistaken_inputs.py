@@ -7,9 +7,11 @@ from gfscore import audit, calibrate, compare, repair
 from gfscore.cli.main import run
 from gfscore.errors import GFScoreError, OptionError
 from gfscore.jobs.init import init
+from gfscore.jobs.probing import Right
 from gfscore.judge import UnsoundError
 from gfscore.results import Verdict
 from gfscore.samples import Samples
+from gfscore.zoo import models
 from gfscore.zoo import test_set as digits
 
 N, K = 1200, 4
@@ -119,12 +121,57 @@ def test_init_says_that_labels_or_images_are_nonsense(tmp_path):
     assert all(note.startswith("! ") for note in (told["moved"][0], told["turned"][0]))
 
 
+def ending_in(path, kind, *arrays):
+    """A network of the zoo, whose logits go through one operator more."""
+    onnx = pytest.importorskip("onnx")
+    graph = onnx.load(next(each.path for each in models() if each.name == "standard"))
+    (given,) = graph.graph.output
+    for node in graph.graph.node:
+        node.output[:] = ["raw" if each == given.name else each for each in node.output]
+    names = [f"constant {place}" for place in range(len(arrays))]
+    graph.graph.initializer.extend(map(onnx.numpy_helper.from_array, arrays, names))
+    graph.graph.node.append(onnx.helper.make_node(kind, ["raw", *names], [given.name]))
+    onnx.save(graph, path)
+    return str(path)
+
+
+def test_init_says_what_a_model_without_logits_lacks(tmp_path):
+    images, labels, _ = digits()
+    np.savez(tmp_path / "digits.npz", images=images, labels=labels)
+    found = init(ending_in(tmp_path / "soft.onnx", "Softmax"), str(tmp_path / "digits.npz"), out=tmp_path / "soft.toml")
+    (told,) = (note for note in found.notes if note.startswith("! "))
+    assert told.startswith("! soft gives probabilities: export it without its last softmax.")
+
+
+def test_init_is_not_fooled_by_a_large_class(tmp_path):
+    """Always the class of most images: right of most of them, and a guess."""
+    images, labels, _ = digits()
+    rows = np.concatenate([np.flatnonzero(labels == label)[:n] for label, n in enumerate((80, 24, 24))])
+    np.savez(tmp_path / "few.npz", images=images[rows], labels=labels[rows])
+    model = ending_in(tmp_path / "one.onnx", "Add", np.eye(10, dtype=np.float32)[0] * 1e4)
+    found = init(model, str(tmp_path / "few.npz"), out=tmp_path / "one.toml", preset="HALF")
+    assert found.notes[0].startswith("! accuracy, with classes weighed equally, is 33.3 %, and guessing gives 33.3 %")
+
+
 def test_what_only_makes_a_network_guess_is_no_cause(tmp_path):
     """Of permuted labels nothing is right, and in another order of the pixels as much as guessing gives."""
     images, labels, _ = digits()
     found = audit("zoo:standard", (images, (labels + 1) % 10), store=tmp_path, permutations=0, radii="none").model
     assert {flag.code for flag in found.flags} >= {"labels_permuted", "at_chance"}
     assert not {flag.code for flag in found.flags} & {"images_rearranged", "preprocessing_likely"}
+
+
+def test_images_are_not_the_cause_where_two_classes_are_exchanged():
+    """Right of nearly none; turned images, on which a network guesses, seem far better and are no cause."""
+    rng, named = np.random.default_rng(0), 0
+    labels = np.arange(128) % 2
+    for _ in range(2000):
+        right = Right.of(rng.integers(0, 2, 128), labels)
+        named += right.is_no_guess
+    assert named <= 5  # half a thousandth at most is promised
+    large = np.repeat([0, 1], [115, 13])
+    assert not Right.of(np.zeros(128, dtype=np.int64), large).is_no_guess
+    assert Right.of(large, large).is_no_guess
 
 
 @pytest.mark.parametrize(

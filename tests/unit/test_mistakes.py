@@ -10,7 +10,7 @@ from scipy.stats import binom
 from gfscore import Options, Samples, StreamingAudit, audit, gate
 from gfscore.errors import InvalidInputError
 from gfscore.jobs.stages import score_samples
-from gfscore.judge.mistakes import FALSE_ALARM, Pairs, _beyond, label_flag
+from gfscore.judge.mistakes import FALSE_ALARM, Pairs, beyond_guessing, label_flag
 
 NAMES = [f"class {index}" for index in range(12)]
 LABELS = np.arange(600) % 12
@@ -93,7 +93,7 @@ def test_the_best_permutation_is_the_best_of_all(rng):
 @pytest.mark.parametrize(("n", "guess"), [(20, 0.5), (50, 0.1), (400, 0.1), (2000, 0.01)])
 def test_guessing_is_flagged_less_often_than_stated(n, guess):
     """By enumeration of all numbers of right decisions, for the two shifts together."""
-    hit = np.array([_beyond(right, n, guess, math.log(2)) for right in range(n + 1)])
+    hit = np.array([beyond_guessing(right, n, guess, math.log(2)) for right in range(n + 1)])
     assert 2 * binom.pmf(np.arange(n + 1), n, guess)[hit].sum() <= FALSE_ALARM / 2
 
 

@@ -8,7 +8,7 @@ import pytest
 import gfscore
 from gfscore import zoo
 from gfscore.inputs.models import load_model
-from gfscore.jobs.probing import IMAGES, NONE, Tried, is_low, sign_test
+from gfscore.jobs.probing import IMAGES, NONE, Right, Tried, is_low, sign_test
 
 STANDARD = load_model("zoo:standard")
 CODE = "preprocessing_likely"
@@ -105,8 +105,8 @@ def test_chance_names_a_preset_as_rarely_as_stated():
     """Of networks that guess, each way right by itself: at most one of a thousand is told something."""
     rng, told = np.random.default_rng(0), 0
     for _ in range(2000):
-        right = {name: rng.random(IMAGES) < 0.1 for name in (NONE, "a", "b", "c", "d")}
-        told += Tried(dict(sorted(right.items(), key=lambda item: -int(item[1].sum())))).is_better()
+        right = {name: Right(rng.random(IMAGES) < 0.1, 0.0) for name in (NONE, "a", "b", "c", "d")}
+        told += Tried(dict(sorted(right.items(), key=lambda item: -item[1].count))).is_better()
     assert told <= 8  # a binomial of 2,000 at 0.001 is above that once in 50,000 times
 
 

@@ -25,12 +25,12 @@ from gfscore.results import NoiseFloor, Null
 BORROWED = 3.0  # samples' worth of the variance of all scores that each class's variance is mixed with
 TINY = 1e-30  # a variance, so that nothing is divided by 0 when all scores are equal
 TIE = 1e-12  # a shuffled index this close to the observed one counts as large
-REMEMBERED = 1 << 20  # places of shuffled scores, 8 MB, that are kept for the next of several models
+REMEMBERED = 1 << 20  # places of shuffled scores, 8 MB of each size, that are kept for the next of several models
 SPREAD_HALVINGS = 60  # of the range in which the spread of the true class scores is searched
 
 Test = Literal["plain", "studentised"]
 
-_scratch = Scratch()  # some 4 MB at most, for the next model as well
+_scratch = Scratch()  # a number per sample, and 4 MB of shuffles, for the next model as well
 
 
 def noise_floor(

@@ -7,7 +7,7 @@ from gfscore.bounds import change_intervals
 from gfscore.errors import OptionError
 from gfscore.inputs.table_columns import ReadingWords
 from gfscore.jobs.calling import SILENT, Face, Job
-from gfscore.jobs.common_words import DataSpecs, Groups, Probabilities, Radii
+from gfscore.jobs.common_words import NO_RADII, DataSpecs, Groups, Probabilities, Radii
 from gfscore.jobs.compared import ROBUST_SHARE, checked_tolerance, compare_audits, comparison, lead_with, other_classes
 from gfscore.jobs.dry_run import plan_versions
 from gfscore.jobs.mistaken_inputs import Allow, check_allowed, doubted, mistakes_of
@@ -122,13 +122,13 @@ def compare(
         checked_tolerance(tolerance, asked_score(options).range[1])
         if robust is not None:
             checked_tolerance(tolerance, 1.0, ROBUST_SHARE)
-            level = (half, tolerance or 0.0)
+            level = (half, tolerance)
             change = compare_robustness((both[0], both[1]), (before, after), robust, face, *level)
         of_scores = options if change is None else replace(options, delta=half)
         found = compare_samples(before, after, of_scores, tolerance=tolerance, names=(first, second), unpaired=unpaired)
         found = lead_with(found, change, delta=options.delta)
     elif isinstance(before, ModelAudit) and isinstance(after, ModelAudit):
-        found = compare_audits(before, after, tolerance=tolerance)
+        found = compare_audits(before, after, tolerance=tolerance, robust=radii != NO_RADII)
     else:
         raise OptionError(
             "one version is an audit, and the other has samples. Give logits for both, or an audit.json for both."

@@ -8,36 +8,36 @@ import numpy as np
 from gfscore import views
 from gfscore.assemble import make_provenance
 from gfscore.errors import PLURALS, OptionError, first_few
-from gfscore.jobs.two_versions import (
-    check_alike_audits,
-)
-from gfscore.judge import (
-    hidden_fall,
-    judge_changes,
-    unpaired_classes,
-    unpaired_metrics,
-)
-from gfscore.judge.robust_changes import unpaired_robust_change
+from gfscore.jobs.two_versions import check_alike_audits
+from gfscore.judge import hidden_fall, judge_changes, unpaired_classes, unpaired_metrics
+from gfscore.judge.robust_changes import unpaired_robust_change, why_unknown
 from gfscore.results import ClassChange, Comparison, Flag, MetricChange, ModelAudit, RobustChange, ScoreInfo, Verdict
 
 ROBUST_SHARE = "robust accuracy, a share"
 
 
-def compare_audits(old: ModelAudit, new: ModelAudit, *, tolerance: float | None = None) -> Comparison:
+def compare_audits(
+    old: ModelAudit, new: ModelAudit, *, tolerance: float | None = None, robust: bool = True
+) -> Comparison:
     """Compare two audits that need not share samples: unpaired, from the intervals of each.
 
-    The levels of both audits add up: those of the scores and, where both have robust accuracy beside them, those too.
+    The levels of both audits add up: those of the scores and, where both have ``robust`` accuracy beside them, those
+    too. Where one of them has it and it cannot be compared, a flag says why.
     A class is worse when its new interval lies wholly below its old one. Classes that one of them has no sample of are
     not compared, and then no metric is: it would be of other classes.
     """
     found, before, after = compare_audit_scores(old, new, tolerance=tolerance), old.robustness, new.robustness
-    if before is None or after is None:
+    some = after or before
+    if some is None or not robust:
         return found
+    why = why_unknown(old, new, some.eps)
+    if before is None or after is None or why is not None:
+        return found.model_copy(update={"flags": (*found.flags, _no_robust_change(str(why)))})
     level = before.delta + after.delta
     whole = found.delta if new.score.eps is not None else found.delta + level  # radii as the score spent it there
-    _refuse_level(whole)
+    _refuse_level(whole, ", robust accuracy included", " Or leave it out: --radii none.")
     checked_tolerance(tolerance, 1.0, ROBUST_SHARE)
-    change = unpaired_robust_change(old, new, after.eps, delta=level, tolerance=tolerance or 0.0)
+    change = unpaired_robust_change(old, new, some.eps, delta=level, tolerance=tolerance)
     return lead_with(found, change, delta=whole)
 
 
@@ -154,6 +154,12 @@ def other_classes(gone: Sequence[str], why: str) -> Flag:
     return Flag(code="other_classes", message=f"{first_few(gone)} could not be compared: {why}.")
 
 
-def _refuse_level(delta: float) -> None:
+def _no_robust_change(why: str) -> Flag:
+    return Flag(code="robust_accuracy_not_compared", message=f"robust accuracy was not compared: {why}.")
+
+
+def _refuse_level(delta: float, what: str = "", instead: str = "") -> None:
     if delta >= 1:
-        raise OptionError(f"the levels of the two audits add up to {delta:g}. Audit both with a smaller --delta.")
+        raise OptionError(
+            f"the levels of the two audits{what} add up to {delta:g}. Audit both with a smaller --delta.{instead}"
+        )

@@ -6,17 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
+
 from gfscore.engines.loading import Loader, Loading
-from gfscore.errors import FileError, InvalidInputError
+from gfscore.errors import FileError, InvalidInputError, ProbabilitiesError
 from gfscore.inputs.known_data import N_CLASSES, PRESETS, WITH_NAMES
 from gfscore.inputs.model_specs import split_spec
 from gfscore.jobs.calling import Job
 from gfscore.jobs.dry_run import refuse_dry_run
 from gfscore.jobs.options import RunOptions
-from gfscore.jobs.probing import NONE, Tried, is_guessing, rearranged_flags, some_rows, try_presets
-from gfscore.judge import chance_flag
+from gfscore.jobs.probing import NONE, Tried, rearranged_flags, some_rows, try_presets
+from gfscore.judge import Decisions, chance_flag
 from gfscore.judge.mistakes import Pairs, label_flag
 from gfscore.measures import Run
+from gfscore.probabilities import RowSums, add_rows, refuse_resembling
 from gfscore.storage import is_address, write_text
 from gfscore.words import Panel, Word
 
@@ -64,7 +67,7 @@ def init(
     refuse_dry_run(run, "this runs one on 128 images, to write a small file")
     there = out.read_bytes() if out.is_file() else None
     opened, reading, tried = _open(model, data, run.loading)
-    text, notes = _write(opened, model, data, run, {**reading, **_normalised(opened, tried)}, tried, out)
+    text, notes = _write(opened, model, data, run, {**reading, **_fitting(opened, tried)}, tried, out)
     if not force and there is not None and there != text.encode():  # somebody may have added rules
         raise FileError(
             "is there already, with other words. Say --force to write over it, or --out for another file."
@@ -92,16 +95,16 @@ def _open(model: str, data: str, how: Loading) -> tuple[Run, dict[str, str], Tri
     return max(found, key=lambda each: each[2].accuracy(each[2].best))
 
 
-def _normalised(run: Run, tried: Tried) -> dict[str, str]:
-    better = tried.is_better() and not is_guessing(tried.right[tried.best], run.check().n_classes)
-    return {"preset": tried.best} if not run.told and better else {}
+def _fitting(run: Run, tried: Tried) -> dict[str, str]:
+    """The preset that fits better, where nobody said how images are normalised."""
+    return {"preset": tried.best} if not run.told and tried.is_better() else {}
 
 
 def _write(
     run: Run, model: str, data: str, said: RunOptions, own: dict[str, str], tried: Tried, out: Path
 ) -> tuple[str, list[str]]:
     """The text of the file, and what is to be told about it."""
-    n, n_classes = len(tried.right[tried.best]), run.check().n_classes
+    n, n_classes = len(tried.right[tried.best].found), run.check().n_classes
     called = {name: name if name != NONE else "no normalisation" for name in tried.right}
     shares = ", ".join(f"{called[name]} {100 * tried.accuracy(name):.3g} %" for name in tried.right)
     told = "as the model or you said" if run.told else shares
@@ -134,7 +137,7 @@ def _write(
         '# "*" = "0.1@2/255"  # every class by itself: the worst one decides',
     ]
     best = "as they are" if own.get("preset") is None else f"with --preset {own['preset']}"
-    notes = [*_doubts(run, own.get("preset"), n_classes), f"{run.name}: {n_classes} classes; of {n:,} images {told}."]
+    notes = [*_doubts(_as_written(run, tried), n_classes), f"{run.name}: {n_classes} classes; of {n:,} images {told}."]
     if not run.told:
         right = tried.accuracy(own.get("preset", NONE))
         notes.append(f"Images {best}: {100 * right:.3g} % are right. Set mean and std of training, if you know them.")
@@ -143,21 +146,36 @@ def _write(
     return "\n".join(lines) + "\n", notes
 
 
-def _doubts(run: Run, preset: str | None, n_classes: int) -> list[str]:
+def _as_written(run: Run, tried: Tried) -> Run:
+    """The run as the file says it: with the preset that fits better, if one does."""
+    found = _fitting(run, tried)
+    if not found:
+        return run
+    mean, std = PRESETS[found["preset"]]
+    return replace(run, preprocessing=replace(run.preprocessing, mean=mean, std=std))
+
+
+def _doubts(run: Run, n_classes: int) -> list[str]:
     """What an audit of a few images would flag: labels or images that are not what they are taken for."""
-    if preset is not None:
-        mean, std = PRESETS[preset]
-        run = replace(run, preprocessing=replace(run.preprocessing, mean=mean, std=std))
     rows = some_rows(run)
-    labels, decided = run.data.labels[rows], run.forward(run.inputs(rows)).argmax(axis=1)
-    pairs = Pairs.of_keys(labels * n_classes + decided, n_classes)
-    accuracy, names = float((labels == decided).mean()), tuple(map(str, range(n_classes)))
+    outputs, labels = run.forward(run.inputs(rows)), run.data.labels[rows]
+    decided = outputs.argmax(axis=1)
+    names, nothing = tuple(map(str, range(n_classes))), np.zeros(n_classes, dtype=np.int64)
+    decisions = Decisions(names=names, counts=nothing, correct=nothing, taken=nothing).with_more(labels, decided)
     flags = (
-        *rearranged_flags(run, accuracy, n_classes),
-        label_flag(pairs, names),
-        chance_flag(accuracy, float(len(rows)), 1 / n_classes),
+        *rearranged_flags(run, float((labels == decided).mean()), n_classes),
+        label_flag(Pairs.of_keys(labels * n_classes + decided, n_classes), names),
+        chance_flag(decisions.accuracy, decisions.worth, decisions.guess),
     )
-    return [f"! {flag.message}" for flag in flags if flag is not None]
+    told = [f"! {flag.message}" for flag in flags if flag is not None]
+    try:
+        refuse_resembling(add_rows(RowSums(), outputs, float(outputs.min()), float(outputs.max())))
+    except ProbabilitiesError:
+        told.append(
+            f"! {run.name} gives probabilities: export it without its last softmax. With --probabilities there is a "
+            "score, but no robust accuracy, which takes logits."
+        )
+    return told
 
 
 def _names(run: Run, data: str, said: RunOptions, n_classes: int, out: Path) -> tuple[Any, bool]:

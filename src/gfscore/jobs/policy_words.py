@@ -10,14 +10,12 @@ from gfscore.errors import OptionError, naming
 from gfscore.inputs.small_files import allow_also, extend_policy, read_policy
 from gfscore.jobs.compared import compare_audit_scores
 from gfscore.jobs.given_words import kinds_of
+from gfscore.jobs.mistaken_inputs import mistakes_of
 from gfscore.jobs.options import Options
 from gfscore.jobs.sources import Source
-from gfscore.jobs.stages import score_samples
 from gfscore.judge import refuse_void
-from gfscore.judge.flags import Facts, audit_flags, known_flags
 from gfscore.judge.policy import Kind, Policy
 from gfscore.judge.robust_changes import unpaired_robust_change
-from gfscore.profile import class_profile
 from gfscore.results import Audit, Comparison, ModelAudit
 from gfscore.samples import Samples
 from gfscore.words import Panel, Word
@@ -172,13 +170,8 @@ def read_baseline(given: Any, read: Callable[[Source], Samples], options: Option
 
 def refuse_void_baseline(baseline: Baseline, policy: Policy, options: Options) -> None:
     """A change against what is about nothing is about nothing."""
-    if isinstance(baseline, ModelAudit):
-        flags = known_flags(baseline)
-    else:
-        local = score_samples(baseline, options)
-        flags = audit_flags(Facts.of(baseline, local), class_profile(baseline, local), min_n=options.min_n)
     with naming("baseline"):
-        refuse_void(flags, policy.allow)
+        refuse_void(mistakes_of(baseline, options), policy.allow)
 
 
 def compare_with(baseline: ModelAudit, model: ModelAudit, policy: Policy, levels: Mapping[Kind, float]) -> Comparison:

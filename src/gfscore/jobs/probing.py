@@ -6,6 +6,7 @@ Nothing is ever changed by it: what fits is a guess about how a network was trai
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from gfscore.inputs.data import take
 from gfscore.inputs.known_data import N_CLASSES, OF_ANY_CHANNELS, PRESETS
 from gfscore.inputs.models import TorchModel
 from gfscore.inputs.protocols import CHANNEL_AXIS, Layout
-from gfscore.judge import is_at_chance
+from gfscore.judge.mistakes import beyond_guessing
 from gfscore.measures import Run
 from gfscore.results import COLOURS_SWAPPED, IMAGES_REARRANGED, PREPROCESSING_LIKELY, Flag
 
@@ -41,10 +42,44 @@ Order = tuple[str, str, NDArray[np.generic], Layout]  # what was done, what undo
 
 
 @dataclass(frozen=True, slots=True)
+class Right:
+    """Which of some images a model is right about, and what share a guess would be that knows how often each class is.
+
+    Where the labels are permuted a good network is never right, and any change of its images that makes it guess seems
+    to be better: that is no cause.
+    """
+
+    found: BoolArray
+    guess: float
+
+    @classmethod
+    def of(cls, decided: IntArray, labels: IntArray) -> Self:
+        """From decisions and labels; a guess has as many of each class as the decisions have."""
+        k = int(max(decided.max(), labels.max())) + 1
+        shares = [np.bincount(each, minlength=k) / len(labels) for each in (decided, labels)]
+        return cls(decided == labels, float(shares[0] @ shares[1]))
+
+    @property
+    def count(self) -> int:
+        """Of how many images."""
+        return int(self.found.sum())
+
+    @property
+    def share(self) -> float:
+        """Of which share of the images."""
+        return float(self.found.mean())
+
+    @property
+    def is_no_guess(self) -> bool:
+        """Whether guessing is so often right with probability at most half a thousandth."""
+        return beyond_guessing(self.count, len(self.found), self.guess)
+
+
+@dataclass(frozen=True, slots=True)
 class Tried:
     """What is right of the same images with each way to normalise them, by name; the best comes first."""
 
-    right: Mapping[str, BoolArray]
+    right: Mapping[str, Right]
 
     @property
     def best(self) -> str:
@@ -53,22 +88,19 @@ class Tried:
 
     def accuracy(self, name: str) -> float:
         """The share that is right with one of them."""
-        return float(self.right[name].mean())
+        return self.right[name].share
 
     def alike(self) -> list[str]:
         """Others that are not shown to be worse than the best."""
-        return [
-            name
-            for name in self.right
-            if name != self.best and sign_test(self.right[self.best], self.right[name]) > ALIKE
-        ]
+        best = self.right[self.best].found
+        return [name for name, each in self.right.items() if name != self.best and sign_test(best, each.found) > ALIKE]
 
     def is_better(self) -> bool:
-        """Whether the best is better than no normalisation by more than chance, of several that were tried."""
-        if self.best == NONE:
+        """Whether the best is no guess, and better than no normalisation by more than chance, of several tried."""
+        best = self.right[self.best]
+        if self.best == NONE or not best.is_no_guess:
             return False
-        tried = len(self.right) - 1
-        return tried * sign_test(self.right[self.best], self.right[NONE]) <= LEVEL
+        return (len(self.right) - 1) * sign_test(best.found, self.right[NONE].found) <= LEVEL
 
 
 def sign_test(better: BoolArray, worse: BoolArray) -> float:
@@ -83,15 +115,6 @@ def sign_test(better: BoolArray, worse: BoolArray) -> float:
     gained, lost = int((better & ~worse).sum()), int((worse & ~better).sum())
     tosses = gained + lost
     return sum(math.comb(tosses, k) for k in range(gained, tosses + 1)) / (1 << tosses)
-
-
-def is_guessing(right: BoolArray, n_classes: int) -> bool:
-    """Whether no more is right than guessing gives.
-
-    Where the labels are permuted a good network is never right, and any change of its images that makes it guess seems
-    to be better: that is no cause.
-    """
-    return is_at_chance(float(right.mean()), float(len(right)), 1 / n_classes)
 
 
 def is_low(accuracy: float, n_classes: int) -> bool:
@@ -109,16 +132,15 @@ def try_presets(run: Run, rows: IntArray | None = None) -> Tried:
     rows = some_rows(run) if rows is None else rows
     channels = run.data.images(slice(0, 1)).shape[CHANNEL_AXIS[run.data.layout]]
     ways = {name: (mean, std) for name, (mean, std) in PRESETS.items() if _fits(name, len(mean), channels)}
-    found = dict[str, BoolArray]()
+    found = dict[str, Right]()
     for name, (mean, std) in {NONE: ((0.0,), (1.0,)), **ways}.items():
         as_said = replace(run, preprocessing=replace(run.preprocessing, mean=mean, std=std))
-        decided = as_said.forward(as_said.inputs(rows)).argmax(axis=1)
-        found[name] = np.asarray(decided == run.data.labels[rows])
+        found[name] = Right.of(as_said.forward(as_said.inputs(rows)).argmax(axis=1), run.data.labels[rows])
     n_classes = int(run.data.labels.max()) + 1
 
     def rank(name: str) -> tuple[int, bool]:
         """Most right first; of several alike the one for data of as many classes."""
-        return -int(found[name].sum()), name != NONE and N_CLASSES.get(name) != n_classes
+        return -found[name].count, name != NONE and N_CLASSES.get(name) != n_classes
 
     return Tried({name: found[name] for name in sorted(found, key=rank)})
 
@@ -131,13 +153,12 @@ def preprocessing_flags(run: Run | None, accuracy: float, n_classes: int) -> tup
         tried = try_presets(run)
     except GFScoreError:  # a model that refuses other values: then there is nothing to tell
         return ()
-    better = tried.is_better() and not is_guessing(tried.right[tried.best], n_classes)
-    return (likely_flag(tried),) if better else ()
+    return (likely_flag(tried),) if tried.is_better() else ()
 
 
 def likely_flag(tried: Tried) -> Flag:
     """The better preset, in words."""
-    n, alike = len(tried.right[tried.best]), [name for name in tried.alike() if name != NONE]
+    n, alike = len(tried.right[tried.best].found), [name for name in tried.alike() if name != NONE]
     others = f" ({' and '.join(alike)} {'does' if len(alike) == 1 else 'do'} about as well)" if alike else ""
     return Flag(
         code=PREPROCESSING_LIKELY,
@@ -197,16 +218,16 @@ def colour_flags(run: Run | None, accuracy: float, n_classes: int) -> tuple[Flag
         images, labels = take(run.data, part), run.data.labels[part]
         as_it_is = _right(run, images, layout, labels)
         swapped = _right(run, np.ascontiguousarray(np.flip(images, axis)), layout, labels)
-        if swapped.sum() <= as_it_is.sum():
+        if swapped.count <= as_it_is.count:
             return ()
-    if sign_test(swapped, as_it_is) > LEVEL or is_guessing(swapped, n_classes):
+    if sign_test(swapped.found, as_it_is.found) > LEVEL or not swapped.is_no_guess:
         return ()
     cure = "images[..., ::-1]" if layout == "NHWC" else "images[:, ::-1]"
     return (
         Flag(
             code=COLOURS_SWAPPED,
-            message=f"of {len(rows):,} images {100 * as_it_is.mean():.3g} % are classified rightly as they are, and "
-            f"{100 * swapped.mean():.3g} % with their colours in the other order: they, or the images of training, "
+            message=f"of {len(rows):,} images {100 * as_it_is.share:.3g} % are classified rightly as they are, and "
+            f"{100 * swapped.share:.3g} % with their colours in the other order: they, or the images of training, "
             f"seem to be blue, green, red (OpenCV). Save {cure}; nothing was changed here.",
         ),
     )
@@ -226,18 +247,17 @@ def rearranged_flags(run: Run | None, accuracy: float, n_classes: int) -> tuple[
             right = _right(run, moved, layout, labels)
         except GFScoreError:  # a model that refuses images of this shape
             continue
-        count, before = int(right.sum()), int(as_it_is.sum())
-        far = count >= TIMES_BETTER * before and len(orders) * sign_test(right, as_it_is) <= LEVEL
-        far = far and not is_guessing(right, n_classes)
-        if far and (best is None or count > best[0]):
-            best = count, _flag(len(rows), before, count, done, cure)
+        far = right.count >= TIMES_BETTER * as_it_is.count and right.is_no_guess
+        far = far and len(orders) * sign_test(right.found, as_it_is.found) <= LEVEL
+        if far and (best is None or right.count > best[0]):
+            best = right.count, _flag(len(rows), as_it_is.count, right.count, done, cure)
     return () if best is None else (best[1],)
 
 
-def _right(run: Run, images: NDArray[np.generic], layout: Layout, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _right(run: Run, images: NDArray[np.generic], layout: Layout, labels: IntArray) -> Right:
     """Which of the images are classified rightly, their axes being in this order."""
     inputs = run.preprocessing.apply(images, layout, run.model.layout)
-    return np.asarray(run.forward(inputs).argmax(axis=1) == labels)
+    return Right.of(run.forward(inputs).argmax(axis=1), labels)
 
 
 def _other_orders(images: NDArray[np.generic], layout: Layout) -> Iterator[Order]:

@@ -157,7 +157,7 @@ def compare_robustness(
     radii: MeasuredRadii,
     face: Face,
     delta: float,
-    tolerance: float = 0.0,
+    tolerance: float | None = None,
 ) -> RobustChange | None:
     """The change of robust accuracy between two models that were run on the same data: the same samples of both.
 

@@ -314,5 +314,5 @@ def _check_levels(model: ModelAudit, comparison: Comparison | None, levels: Mapp
         if made.get(kind, 0.0) > level + LEVEL_ROUNDING:
             raise OptionError(
                 f"{model.name}: intervals for rules on the {kind} were made at delta {made[kind]:g}, but have "
-                f"{level:g} here. Make them with --delta {level:g}, give logits, or raise --delta."
+                f"{level:g} here. Make them with --delta {views.level_text(level)}, give logits, or raise --delta."
             )

@@ -94,7 +94,7 @@ def _shifted(pairs: Pairs) -> Flag | None:
         right, edge = pairs.right(shift), 0 if shift < 0 else k - 1
         far = right >= max(SHIFTED_RIGHT * n, TIMES_BETTER * pairs.right())
         guess = float(of_labels @ np.roll(of_decisions, -shift))
-        if of_labels[edge] > 0 or not far or not _beyond(right, n, guess, math.log(len(SHIFTS))):
+        if of_labels[edge] > 0 or not far or not beyond_guessing(right, n, guess, math.log(len(SHIFTS))):
             continue
         cause = "labels seem to count from 1. Say --labels-from 1, or subtract 1 from the labels of the data."
         if shift > 0:
@@ -128,7 +128,7 @@ def _permuted(pairs: Pairs, names: tuple[str, ...]) -> Flag | None:
         return None
     of_labels, of_decisions = (np.sort(table[moved].sum(axis=axis) / n)[::-1] for axis in (1, 0))
     guess = float(of_labels @ of_decisions[: len(moved)])
-    if not _beyond(int(right), int(n), guess, math.lgamma(pairs.n_classes + 1)):
+    if not beyond_guessing(int(right), int(n), guess, math.lgamma(pairs.n_classes + 1)):
         return None
     some = first_few([f"{names[label]} as {names[best[label]]}" for label in moved], 3)
     return Flag(
@@ -166,7 +166,7 @@ def _known_order(best: IntArray, moved: IntArray, names: tuple[str, ...]) -> str
     return ""
 
 
-def _beyond(right: int, n: int, guess: float, log_choices: float) -> bool:
+def beyond_guessing(right: int, n: int, guess: float, log_choices: float = 0.0) -> bool:
     r"""Whether chance gives so many right decisions of n with probability at most FALSE_ALARM, among several choices.
 
     .. math:: n \, \mathrm{KL}(\tfrac{right}{n} \,\|\, guess) \ge \log(choices) + \log\frac{2}{\text{FALSE\_ALARM}}

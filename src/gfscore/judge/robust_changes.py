@@ -10,7 +10,7 @@ from scipy.special import betainc, betaincc
 from gfscore import views
 from gfscore.arrays import BoolArray, FloatArray, IntArray
 from gfscore.bounds import change_intervals, holm
-from gfscore.errors import OptionError
+from gfscore.errors import PLURALS, OptionError
 from gfscore.judge.robust_accuracy import robust_strata
 from gfscore.results import ClassChange, Comparison, Metric, ModelAudit, RobustChange
 
@@ -19,20 +19,16 @@ HALVINGS = 60  # of the range of a share: as fine as floats are
 
 
 def unpaired_robust_change(
-    old: ModelAudit, new: ModelAudit, eps: float, *, delta: float, tolerance: float = 0.0
+    old: ModelAudit, new: ModelAudit, eps: float, *, delta: float, tolerance: float | None = None
 ) -> RobustChange | None:
-    """The change between two audits, whatever samples they share; None where one of them knows nothing at that size.
+    """The change between two audits, whatever samples they share; None where it is not known (:func:`why_unknown`).
 
-    The interval of a change is what the Clopper-Pearson intervals of both leave. A class fell when such intervals, as
-    :func:`apart_p_values` has them, do not meet, corrected by Holm; with a ``tolerance``, when its whole interval lies
-    below that.
+    The interval of a change is what the Clopper-Pearson intervals of both leave. A class fell when exact bounds on
+    both, as :func:`apart_p_values` has them, do not meet, corrected by Holm, or when its whole interval lies below 0;
+    with a ``tolerance``, when that lies below it.
     """
     before, after = old.robustness, new.robustness
-    if before is None or after is None or before.norm != after.norm or before.kind != after.kind:
-        return None
-    if before.at(eps) is None or after.at(eps) is None:
-        return None
-    if [part.name for part in before.classes] != [part.name for part in after.classes]:
+    if before is None or after is None or why_unknown(old, new, eps) is not None:
         return None
     strata = [robust_strata(each, eps) for each in (before, after)]
     alpha = (1 - TEST_SHARE) * delta / (4 * (len(before.classes) + 1))
@@ -45,13 +41,32 @@ def unpaired_robust_change(
     whole = None if wholes[0] is None or wholes[1] is None else _difference(wholes[0], wholes[1])
     p_values = apart_p_values((strata[0].times, strata[0].counts), (strata[1].times, strata[1].counts))
     adjusted = holm(p_values)
-    fell = ends[:, 1] < -tolerance if tolerance else adjusted <= TEST_SHARE * delta
+    fell = ends[:, 1] < -(tolerance or 0.0)  # of a fixed set that was looked at as a whole this is sure, the test not
+    if not tolerance:
+        fell |= adjusted <= TEST_SHARE * delta
     right = [{entry.name: entry.accuracy for entry in model.classes} for model in (old, new)]
     facts = [(part.name, part.n, (right[0][part.name], right[1][part.name])) for part in after.classes]
     classes = _classes(facts, (strata[0].shares, strata[1].shares), ends, p_values, adjusted, fell, tolerance)
     change = Metric(value=strata[1].whole - strata[0].whole, interval=whole)
     about = {"eps": eps, "norm": after.norm, "kind": after.kind, "paired": False, "delta": delta}
     return _change(about, (strata[0].whole, strata[1].whole), change, classes)
+
+
+def why_unknown(old: ModelAudit, new: ModelAudit, eps: float) -> str | None:
+    """Why the change of robust accuracy at a size is not known from two audits; None where it is."""
+    before, after = old.robustness, new.robustness
+    if before is None or after is None:
+        return f"{(old if before is None else new).name} has none"
+    if before.norm != after.norm:
+        return f"it is of attacks in {views.norm_text(before.norm)} and in {views.norm_text(after.norm)}"
+    if before.kind != after.kind:
+        return f"it is {before.kind} of one and {after.kind} of the other"
+    lacking = [model.name for model, each in ((old, before), (new, after)) if each.at(eps) is None]
+    if lacking:
+        return f"{lacking[0]} does not have it at {views.eps_text(eps, after.norm)}"
+    if [part.name for part in before.classes] != [part.name for part in after.classes]:
+        return f"it is of other {PLURALS[new.partition]}"
+    return None
 
 
 def paired_robust_change(
@@ -62,7 +77,7 @@ def paired_robust_change(
     accuracies: Sequence[tuple[float, float]],
     sizes: IntArray,
     about: Mapping[str, object],
-    tolerance: float = 0.0,
+    tolerance: float | None = None,
 ) -> RobustChange:
     """The change on samples that both versions were measured on: ``held`` says of each whether its radius is above eps.
 
@@ -73,7 +88,7 @@ def paired_robust_change(
     weights, delta = sizes / sizes.sum(), float(str(about["delta"]))
     old, new = (each.astype(np.float64) for each in held)
     found = change_intervals(
-        old, new, codes, int(codes.max()) + 1, maximum=1.0, delta=delta, tolerance=tolerance, weights=weights
+        old, new, codes, int(codes.max()) + 1, maximum=1.0, delta=delta, tolerance=tolerance or 0.0, weights=weights
     )
     inside = [codes == part for part in np.unique(codes)]
     shares = [np.array([each[rows].mean() for rows in inside]) for each in (old, new)]
@@ -93,11 +108,13 @@ def paired_robust_change(
 def apart_p_values(old: tuple[ArrayLike, ArrayLike], new: tuple[ArrayLike, ArrayLike]) -> FloatArray:
     r"""How likely so deep a fall is, were no share lower now, whatever samples both were counted on.
 
-    .. math:: p = \min\Bigl(1,\; 2 \max_\theta \min\bigl(P[B_{n,\theta} \ge s],\, P[B_{n',\theta} \le s']\bigr)\Bigr)
+    .. math:: p = \min\Bigl(1,\;
+              2 \max_\theta \min\bigl(P[B_{n,\theta} \ge s],\, P[B_{n',\theta} \le s']\bigr)\Bigr)
 
-    Both are successes and counts, (K,) each. It is the lowest level at which the two Clopper-Pearson intervals, each
-    with half of it, have no share in common. A test for samples of their own, as Fisher's, does not hold here: of the
-    same images one model may keep just those that the other loses, and then a difference varies twice as much.
+    Both are successes and counts, (K,) each. It is the lowest level at which Clopper and Pearson's lower bound on the
+    old share and their upper bound on the new one, each with half of it, have no share in common. A test for samples
+    of their own, as Fisher's, does not hold here: of the same images one model may keep just those that the other
+    loses, and then a difference varies twice as much.
 
     >>> apart_p_values(([9, 9], [10, 10]), ([3, 9], [10, 10])).round(4).tolist()
     [0.1005, 1.0]
@@ -147,7 +164,7 @@ def _classes(
     p_values: FloatArray,
     adjusted: FloatArray,
     fell: BoolArray,
-    tolerance: float,
+    tolerance: float | None,
 ) -> tuple[ClassChange, ...]:
     changes = []
     for k, (name, n, accuracies) in enumerate(facts):
@@ -155,7 +172,7 @@ def _classes(
         verdict: Literal["worse", "better", "within", "unclear"] = "worse" if fell[k] else "unclear"
         if not fell[k] and low > 0:
             verdict = "better"
-        elif not fell[k] and tolerance and low >= -tolerance:
+        elif not fell[k] and tolerance is not None and low >= -tolerance:
             verdict = "within"
         changes.append(
             ClassChange(

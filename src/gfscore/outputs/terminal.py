@@ -47,7 +47,7 @@ def _one(model: ModelAudit, console: Console) -> RenderableType:
     noise = sentences.noise_text(model)
     return Group(
         Text(views.printable(sentences.headline(model)), style="bold"),
-        *flag_lines(flag for flag in model.flags if flag.voids),  # first, for all that follows is about nothing
+        *flag_lines(flag for flag in model.flags if flag.mistaken),  # first, for all that follows is about nothing
         *map(Text, sentences.made_by(model)),
         Text(sentences.brackets(model)),
         Text(),
@@ -59,7 +59,7 @@ def _one(model: ModelAudit, console: Console) -> RenderableType:
         Text(),
         _worst(model),
         *([] if noise is None else [Text.assemble(("Is it noise? ", "bold"), noise)]),
-        *flag_lines(flag for flag in model.flags if not flag.voids),
+        *flag_lines(flag for flag in model.flags if not flag.mistaken),
         Text(sentences.claim_text(model), style="dim"),
     )
 
@@ -90,7 +90,18 @@ def _many(audit: Audit, console: Console) -> RenderableType:
     tried = [
         f"{views.printable(model.name)}: {text}" for model in audit.models for text in sentences.tried_texts(model)
     ]
+    mistaken, others = (
+        {
+            views.printable(model.name): [
+                views.printable(flag.message) for flag in model.flags if flag.mistaken is those
+            ]
+            for model in audit.models
+        }
+        for those in (True, False)
+    )
+    first = shared_lines(mistaken)
     return Group(
+        *([*first, Text()] if first else []),
         _model_table(console, [(model, model) for model in audit.models]),
         Text(),
         *([*rows, Text()] if (rows := curve_rows(audit.models, console)) else []),
@@ -100,9 +111,7 @@ def _many(audit: Audit, console: Console) -> RenderableType:
         *map(Text, sentences.no_order(audit.models)),
         *map(Text, sentences.weighed_notes(audit.models)),
         *map(Text, _ranking(audit)),
-        *shared_lines(
-            {views.printable(m.name): [views.printable(flag.message) for flag in m.flags] for m in audit.models}
-        ),
+        *shared_lines(others),
         *map(Text, tried),
         Text(sentences.premise_text(audit.models[0]), style="dim"),
     )

@@ -72,8 +72,8 @@ def check_labels(labels: ArrayLike, n_images: int | None = None) -> IntArray:
         raise FileError("holds no image. Give at least one of each of two classes.")
     if values.dtype.kind in "USO" and isinstance(values[0], str):
         raise FileError(
-            f"labels are words, such as {str(values[0])!r}; they must be class indices. Save the index of each among the "
-            "outputs of the model, and the words in that order as class_names."
+            f"labels are words, such as {str(values[0])!r}; they must be class indices. Save the index of each among "
+            "the outputs of the model, and the words in that order as class_names."
         )
     if values.dtype.kind not in "iu":
         raise FileError(f"labels have type {values.dtype}; they must be class indices. Save them as int64.")

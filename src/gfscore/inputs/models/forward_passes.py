@@ -260,8 +260,8 @@ def check_class_count(model: Model, n_classes: int, class_names: tuple[str, ...]
     """Refuse a model that does not have the classes of the data."""
     if n_classes == 1:
         raise ClassCountError(
-            f"{model.name} gives one number an image, and each class needs a logit of its own here. Of two classes with "
-            "the logit z of the second, let it give 0 and z; of a probability, its logit."
+            f"{model.name} gives one number an image, and each class needs a logit of its own here. Of two classes "
+            "with the logit z of the second, let it give 0 and z; of a probability, its logit."
         )
     gives = f"{model.name} gives {n_classes:,} logits but the data"
     if class_names is not None and len(class_names) != n_classes:
