@@ -213,3 +213,15 @@ def test_what_is_wrong_with_a_policy_is_said(samples, table, message):
 def test_kinds_are_in_a_fixed_order():
     policy = Policy.of({"change": {"wcr": 0}, "rules": {"refuted": 0.1, "wcr": 0.1}})
     assert policy.kinds == (Kind.PROFILE, Kind.REFUTED, Kind.CHANGE)
+
+
+def test_a_level_that_is_asked_for_is_enough():
+    """Of three kinds each has a third of delta, which six digits round up."""
+    rules = {"rules": {"wcr": 0.0, "accuracy": 0.0}, "change": {"wcr": -1.2}}
+    old, new = make_samples(0), make_samples(1)
+    with pytest.raises(OptionError, match="Make them with --delta") as refused:
+        gate(audit_models({"m": new}).model, rules, baseline=audit_models({"m": old}).model)
+    level = str(refused.value).partition("--delta ")[2].partition(",")[0]
+    assert float(level) < 0.05 / 3
+    made = [audit_models({"m": each}, Options(delta=float(level), permutations=0)).model for each in (old, new)]
+    assert gate(made[1], rules, baseline=made[0]).models[0].levels["change"] == pytest.approx(0.05 / 3)

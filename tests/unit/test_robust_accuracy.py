@@ -261,6 +261,41 @@ def test_falls_between_audits_of_the_same_images_are_rarely_seen_where_there_are
     assert np.mean(for_samples_of_their_own) > 0.08  # which is why two audits are not tested by Fisher's
 
 
+def test_of_a_fixed_set_that_was_seen_as_a_whole_every_fall_is_sure(tmp_path):
+    words = {"data": "zoo:digits", "store": tmp_path, "permutations": 0, "radii": "all", "target": "finite"}
+    old, new = (gfscore.audit(model=f"zoo:{name}", **words) for name in ("trades", "standard"))
+    found, exact = (gfscore.compare(old, new, tolerance=tolerance).robustness[0] for tolerance in (None, 0))
+    assert {entry.verdict for entry in found.classes} >= {"worse"}
+    for entry, held in zip(found.classes, exact.classes, strict=True):
+        assert entry.change.interval == pytest.approx((entry.change.value,) * 2)
+        fell, rose = entry.change.value < 0, entry.change.value > 0
+        assert entry.verdict == ("worse" if fell else "better" if rose else "unclear")
+        assert held.verdict == ("worse" if fell else "better" if rose else "within")
+
+
+def test_two_audits_whose_robust_accuracy_differs_in_kind_are_told_so(audits, tmp_path):
+    few = {"store": tmp_path, "permutations": 0, "n_per_class": 20}
+    l2 = gfscore.audit(**NET, radii="all", norm="l2", **few)
+    without = gfscore.audit(**NET, radii="none", **few)
+    for other, why in ((l2, "it is of attacks in L2 and in Linf"), (without, "trades has none")):
+        found = gfscore.compare(other, audits["all"])
+        assert found.robustness == ()
+        (flag,) = (flag for flag in found.flags if flag.code == "robust_accuracy_not_compared")
+        assert flag.message == f"robust accuracy was not compared: {why}."
+        assert found.delta == pytest.approx(0.1)
+    left_out = gfscore.compare(audits["all"], audits["standard"], radii="none")
+    assert (left_out.robustness, left_out.delta) == ((), pytest.approx(0.1))
+    assert "robust_accuracy_not_compared" not in {flag.code for flag in left_out.flags}
+    large = [
+        gfscore.audit(model=f"zoo:{each}", data="zoo:digits", radii=20, delta=0.3, **few) for each in ("trades", "awp")
+    ]
+    with pytest.raises(
+        OptionError, match=r"two audits, robust accuracy included, add up to 1\.2.* leave it out: --radii"
+    ):
+        gfscore.compare(*large)
+    assert gfscore.compare(*large, radii="none").delta == pytest.approx(0.6)
+
+
 def test_falls_of_pairs_are_tested_by_the_sign_test():
     lost, won = np.array([5, 12, 0, 3]), np.array([0, 4, 2, 3])
     pairs = zip(lost.tolist(), won.tolist(), strict=True)

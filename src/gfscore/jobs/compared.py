@@ -35,7 +35,7 @@ def compare_audits(
         return found.model_copy(update={"flags": (*found.flags, _no_robust_change(str(why)))})
     level = before.delta + after.delta
     whole = found.delta if new.score.eps is not None else found.delta + level  # radii as the score spent it there
-    _refuse_level(whole, ", robust accuracy included", " Or leave it out: --radii none.")
+    _refuse_level(whole, ", robust accuracy included,", " Or leave it out: --radii none.")
     checked_tolerance(tolerance, 1.0, ROBUST_SHARE)
     change = unpaired_robust_change(old, new, some.eps, delta=level, tolerance=tolerance)
     return lead_with(found, change, delta=whole)

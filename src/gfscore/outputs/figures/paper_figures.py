@@ -20,7 +20,7 @@ from gfscore.results import Audit, ModelAudit
 COLUMN, PAGE = 3.25, 6.75  # inches
 FONT = "Liberation Serif, Times New Roman, Times, serif"
 COLUMN_NAME, PAGE_NAME = 28, 40  # characters of a model's name
-BESIDE = 20  # characters of numbers and headings beside a name, which a wider font makes wider too
+BESIDE = 28  # characters of numbers and headings beside a name, which a wider font makes wider too
 TEXT_POINTS = 8.0  # of the letters of a figure, at least where there is room
 LEAST_SHARE, MOST_SHARE = 0.2, 1.5  # of the usual width; below the first nothing can be read in it
 TRIALS, CLOSE = 3, 0.01  # of a share, until the next one would differ from it by less
