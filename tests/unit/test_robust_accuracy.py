@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import gfscore
+from gfscore import views
 from gfscore.bounds import clopper_pearson
 from gfscore.cli.main import run
 from gfscore.errors import OptionError
@@ -264,7 +265,10 @@ def test_falls_between_audits_of_the_same_images_are_rarely_seen_where_there_are
 def test_of_a_fixed_set_that_was_seen_as_a_whole_every_fall_is_sure(tmp_path):
     words = {"data": "zoo:digits", "store": tmp_path, "permutations": 0, "radii": "all", "target": "finite"}
     old, new = (gfscore.audit(model=f"zoo:{name}", **words) for name in ("trades", "standard"))
-    found, exact = (gfscore.compare(old, new, tolerance=tolerance).robustness[0] for tolerance in (None, 0))
+    both = [gfscore.compare(old, new, tolerance=tolerance) for tolerance in (None, 0)]
+    found, exact = (each.robustness[0] for each in both)
+    fallen = next(entry for entry in found.classes if entry.verdict == "worse")
+    assert f"{fallen.name} ({views.points(fallen.change)} points)" in both[0].reason
     assert {entry.verdict for entry in found.classes} >= {"worse"}
     for entry, held in zip(found.classes, exact.classes, strict=True):
         assert entry.change.interval == pytest.approx((entry.change.value,) * 2)

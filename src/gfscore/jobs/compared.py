@@ -88,8 +88,7 @@ def lead_with(found: Comparison, first: RobustChange | None, *, delta: float) ->
     if first is None:
         return found
     parts = PLURALS[found.partition]
-    accepted = f"{100 * (found.tolerance or 0.0):g} points"
-    verdict, reason = judge_changes(first.classes, found.tolerance, parts, found.not_compared, accepted=accepted)
+    verdict, reason = judge_changes(first.classes, found.tolerance, parts, found.not_compared, shares=True)
     at = views.eps_text(first.eps, first.norm)
     said = f"Robust accuracy at {at}: {reason} {views.score_name(found.score)}: {found.reason}"
     both = Verdict.all_of([verdict, found.verdict])

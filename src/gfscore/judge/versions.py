@@ -179,18 +179,23 @@ def judge_changes(
     parts: str,
     not_compared: Sequence[str] = (),
     digits: int = 3,
-    accepted: str | None = None,
+    *,
+    shares: bool = False,
 ) -> tuple[Verdict, str]:
     """The verdict on a new version, and why.
 
     FAIL when a class is worse. UNDECIDED where a class could not be compared: nothing is known of it. Without a
     tolerance everything else is PASS: no fall was found, which is no proof that there is none. With one, PASS needs
-    every class shown to have fallen by no more. ``accepted`` is the tolerance in words.
+    every class shown to have fallen by no more. Changes of ``shares`` are said in points.
     """
-    accepted = f"{tolerance or 0.0:g}" if accepted is None else accepted
+    accepted = f"{100 * (tolerance or 0.0):g} points" if shares else f"{tolerance or 0.0:g}"
 
     def estimate(entry: ClassChange) -> str:
-        return views.estimate(entry.change.value, entry.change.interval, digits)
+        return (
+            f"{views.points(entry.change)} points"
+            if shares
+            else views.estimate(entry.change.value, entry.change.interval, digits)
+        )
 
     worse, unsure, better = (
         [entry for entry in classes if entry.verdict == verdict] for verdict in ("worse", "unclear", "better")
