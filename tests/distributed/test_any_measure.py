@@ -344,7 +344,7 @@ CASES = {
         least=28 * 20,
     ),
 }
-ANSWERS = (0, 1, 3)  # a gate has others
+ANSWERS = (0, 1, 3)  # a gate and a repair have others
 
 
 def numbers_in(folder: Path) -> dict[str, dict[str, bytes]]:
@@ -418,7 +418,8 @@ def test_a_lost_node_in_the_middle_of_any_measure_changes_nothing(lab, tmp_path,
         printed, errors = process.communicate(timeout=300)
     finally:
         lab.loses("new-node")
-    assert (process.returncode, errors) == (0, "")
+    assert process.returncode in ANSWERS, errors
+    assert errors == ""
     printed_at_home, numbers_at_home = expected(name)
     assert said_by(printed) == printed_at_home
     assert_holds(numbers_in(tmp_path), numbers_at_home)
