@@ -142,6 +142,23 @@ def test_every_class_is_shown_before_and_after(repaired):
     assert "estimated" in [flag.code for flag in found.flags]
 
 
+def test_images_that_chose_do_not_judge(tmp_path):
+    """Wherever they are named: the same file twice, or a part of it."""
+    digits = zoo.test_set()
+    whole, part = str(tmp_path / "whole.npz"), str(tmp_path / "part.npz")
+    rows = np.array([np.flatnonzero(digits.labels == label)[:24] for label in range(10)])
+    for path, taken in ((whole, rows.ravel()), (part, rows[:, ::2].ravel())):
+        np.savez(path, images=digits.images[taken], labels=digits.labels[taken])
+    words = {"norm": "l2", "eps": 0.5, "layout": "NCHW", "gradients": "no", "store": tmp_path / "store"}
+    with pytest.raises(
+        OptionError, match=r"every image that judges is one that chooses, too, .* leave --judge-data out"
+    ):
+        gfscore.repair("zoo:trades", part, judge_data=part, **words)
+    found = gfscore.repair("zoo:trades", part, judge_data=whole, **words)
+    assert {flag.code: flag.message for flag in found.flags}["copies"].startswith("120 images that judge also choose")
+    assert "copies" not in [flag.code for flag in gfscore.repair("zoo:trades", whole, **words).flags]
+
+
 def test_the_written_graph_decides_in_plain_onnxruntime_as_the_report_says(tmp_path):
     """Clean accuracy of each class after the repair, counted on the file alone."""
     digits = zoo.test_set()

@@ -22,20 +22,21 @@ def compare_audits(
     """Compare two audits that need not share samples: unpaired, from the intervals of each.
 
     The levels of both audits add up: those of the scores and, where both have ``robust`` accuracy beside them, those
-    too. Where one of them has it and it cannot be compared, a flag says why.
-    A class is worse when its new interval lies wholly below its old one. Classes that one of them has no sample of are
-    not compared, and then no metric is: it would be of other classes.
+    too. Where one of them has it and it cannot be compared, a flag says why. A class is worse when its new interval
+    lies wholly below its old one. Classes that one of them has no sample of are not compared, and then no metric is: it
+    would be of other classes.
     """
     found, before, after = compare_audit_scores(old, new, tolerance=tolerance), old.robustness, new.robustness
     some = after or before
     if some is None or not robust:
         return found
-    why = why_unknown(old, new, some.eps)
-    if before is None or after is None or why is not None:
-        return found.model_copy(update={"flags": (*found.flags, _no_robust_change(str(why)))})
-    level = before.delta + after.delta
+    level = sum(each.delta for each in (before, after) if each is not None)
     whole = found.delta if new.score.eps is not None else found.delta + level  # radii as the score spent it there
-    _refuse_level(whole, ", robust accuracy included,", " Or leave it out: --radii none.")
+    why = why_unknown(old, new, some.eps)
+    if why is None and whole >= 1:
+        why = f"with it the levels of the two audits add up to {whole:g}. Audit both with a smaller --delta"
+    if why is not None:
+        return found.model_copy(update={"flags": (*found.flags, _no_robust_change(why))})
     checked_tolerance(tolerance, 1.0, ROBUST_SHARE)
     change = unpaired_robust_change(old, new, some.eps, delta=level, tolerance=tolerance)
     return lead_with(found, change, delta=whole)
@@ -157,8 +158,6 @@ def _no_robust_change(why: str) -> Flag:
     return Flag(code="robust_accuracy_not_compared", message=f"robust accuracy was not compared: {why}.")
 
 
-def _refuse_level(delta: float, what: str = "", instead: str = "") -> None:
+def _refuse_level(delta: float) -> None:
     if delta >= 1:
-        raise OptionError(
-            f"the levels of the two audits{what} add up to {delta:g}. Audit both with a smaller --delta.{instead}"
-        )
+        raise OptionError(f"the levels of the two audits add up to {delta:g}. Audit both with a smaller --delta.")

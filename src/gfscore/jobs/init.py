@@ -120,7 +120,7 @@ def _write(
         f"data = {_quoted(_from_there(data, out))}",
         named if sure or not names else f"# {named}  # if these are its classes",
         'score = "great"  # a margin of confidences, for networks trained alike; or "first-order", an estimated radius',
-        "delta = 0.05  # all intervals of a model hold together with probability 1 - delta",
+        "delta = 0.05  # all intervals of scores and metrics hold together with probability 1 - delta",
         *(f"{key} = {value}" for key, value in (("n_per_class", said.n_per_class),) if value is not None),
         *([f"split = {_quoted(said.split)}"] if said.split else []),
         "",

@@ -143,7 +143,7 @@ class ProfileOptions:
         ),
     ] = formulas.DEFAULT_FAIRNESS_WEIGHT
     delta: Annotated[
-        float, Word(help="Error level: all intervals of a model hold together with probability 1 - delta.")
+        float, Word(help="Error level: all intervals of scores and metrics hold together with probability 1 - delta.")
     ] = 0.05
     interval: Annotated[
         str, Word(any_case=True, expert=True, help=f"How intervals are found: {', '.join(Method)}.")
@@ -235,7 +235,7 @@ class Options(ProfileOptions):
         int | None,
         Word(
             expert=True,
-            help="Random directions of a radius without gradients, two passes each.  [default: l2 32, linf 64]",
+            help="Random directions of a radius without gradients, one pass each.  [default: l2 32, linf 64]",
         ),
     ] = None
     step: Annotated[

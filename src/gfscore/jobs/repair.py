@@ -14,7 +14,7 @@ from gfscore.jobs.common_words import DataSpecs, Groups, ModelSpecs, Probabiliti
 from gfscore.jobs.dry_run import plan_run
 from gfscore.jobs.mistaken_inputs import Allow, check_allowed, refuse_mistakes
 from gfscore.jobs.options import RunOptions
-from gfscore.jobs.repair_parts import RepairPart, halve, measure_part, refuse_small
+from gfscore.jobs.repair_parts import RepairPart, copies_flag, halve, measure_part, refuse_small, without_chosen
 from gfscore.jobs.repair_reasons import assemble_repair, write_repaired
 from gfscore.jobs.repair_steps import Bargain, choose_and_judge
 from gfscore.jobs.repair_words import RepairWords
@@ -219,6 +219,9 @@ def _parts(
         parts.append(part)
         flags += [flag for flag in (*doubts, *said) if flag not in flags]
     choosing, judging = halve(parts[0], run.seed) if len(parts) == 1 else (parts[0], parts[1])
+    judging, copied = without_chosen(judging, choosing)
+    if copied:
+        flags.append(copies_flag(copied))
     least = int(np.ceil(np.log2(1 / repairing.delta)))  # the fewest that the sign test can call a gain
     refuse_small(choosing, least, in_halves=len(parts) == 1)
     absent = set(np.unique(choosing.codes)) ^ set(np.unique(judging.codes))

@@ -15,6 +15,7 @@ from gfscore.jobs.calling import Face
 from gfscore.jobs.robustness import draw_part
 from gfscore.jobs.sources import Source
 from gfscore.measures import Run
+from gfscore.measures.copies import copies_of
 from gfscore.measures.rival_slopes import RivalSlopes
 from gfscore.measures.slopes import Gradients
 from gfscore.repairing import Contest, attacked_contest
@@ -155,6 +156,24 @@ def halve(part: RepairPart, seed: int) -> tuple[RepairPart, RepairPart]:
 
 def _lot(seed: int, sample_id: object) -> int:
     return int.from_bytes(hashlib.sha256(f"repair {seed} {sample_id}".encode()).digest()[:8], "little")
+
+
+def without_chosen(judging: RepairPart, choosing: RepairPart) -> tuple[RepairPart, int]:
+    """The samples that judge and whose images are none of those that choose; and how many were left out."""
+    if judging.run is None or choosing.run is None:
+        return judging, 0
+    copied = copies_of((judging.run, judging.rows), (choosing.run, choosing.rows))
+    if copied.all():
+        raise OptionError(
+            "every image that judges is one that chooses, too, and would find the repair better than it is. Give other "
+            "images, or leave --judge-data out: then half of each class judges."
+        )
+    return judging.take(np.flatnonzero(~copied)), int(copied.sum())
+
+
+def copies_flag(n: int) -> Flag:
+    """The flag of images that would have judged what they chose."""
+    return Flag(code="copies", message=f"{n:,} images that judge also choose or select, and were left out.")
 
 
 def refuse_small(part: RepairPart, least: int, *, in_halves: bool) -> None:

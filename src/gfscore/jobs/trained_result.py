@@ -8,6 +8,7 @@ import numpy as np
 from gfscore import views
 from gfscore.arrays import BoolArray, IntArray
 from gfscore.errors import first_few
+from gfscore.jobs.repair_parts import copies_flag
 from gfscore.jobs.repair_reasons import frontier_point, was_weakest
 from gfscore.jobs.repair_steps import Bargain
 from gfscore.jobs.trained_networks import MIDPOINT, Network, Standing
@@ -251,6 +252,8 @@ def _flags(trained: Trained, parts: TrainingParts, how: Bargain) -> list[Flag]:
     if parts.left_out:
         message = f"{parts.left_out:,} training images also select or judge, and did not train."
         found.append(Flag(code="copies", message=message))
+    if parts.not_judging:
+        found.append(copies_flag(parts.not_judging))
     if how.attack is None:
         message = (
             "judged by midpoint radii, which are estimates and can be fooled by masked gradients, as training can "

@@ -27,6 +27,7 @@ class TrainingParts:
     select: PartOfRun  # in an order in which classes alternate
     audit: PartOfRun
     left_out: int  # training images that were copies of others
+    not_judging: int  # images that were copies of such as select, and judge nothing
 
     @property
     def names(self) -> Sequence[str]:
@@ -38,7 +39,7 @@ class TrainingParts:
 def find_parts(
     data: Run, train: Run | None, judge: Run | None, *, per_class: int | None, least: int, seed: int
 ) -> TrainingParts:
-    """The parts; refused where one is too small, and training images that also select or judge are left out."""
+    """The parts; refused where one is too small. Images that select do not judge, and neither of them train."""
     split = split_rows(data, SHARES[train is not None, judge is not None], seed)
     parts = [PartOfRun(run=data, rows=rows) for rows in split]
     if train is not None:
@@ -49,7 +50,10 @@ def find_parts(
     most = max(1, MEASURED // n_classes) if per_class is None else (per_class + 1) // 2
     select, audit = (_at_most(part, most, seed) for part in parts[1:])
     trained, left_out = without_copies(parts[0], select, audit)
-    found = TrainingParts(train=trained, select=select.mixed(seed), audit=audit, left_out=left_out)
+    audit, not_judging = without_copies(audit, select)
+    found = TrainingParts(
+        train=trained, select=select.mixed(seed), audit=audit, left_out=left_out, not_judging=not_judging
+    )
     _refuse_small(found, n_classes, least)
     return found
 

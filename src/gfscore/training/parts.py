@@ -12,6 +12,7 @@ from gfscore.arrays import IntArray
 from gfscore.inputs.data.base import some_rows
 from gfscore.measures import Run
 from gfscore.measures.changed_runs import Change
+from gfscore.measures.copies import copies_of
 
 HELD_BYTES = 1 << 30  # of training images as floats that are kept in memory
 
@@ -101,17 +102,7 @@ def _lot(seed: int, name: object) -> int:
     return int.from_bytes(hashlib.sha256(f"training {seed} {name}".encode()).digest()[:8], "little")
 
 
-def without_copies(train: PartOfRun, *others: PartOfRun) -> tuple[PartOfRun, int]:
-    """The training images that are in none of the other parts, pixel by pixel; and how many were left out."""
-    known = {digest for other in others for digest in _image_hashes(other)}
-    kept = np.array([digest not in known for digest in _image_hashes(train)])
-    return PartOfRun(run=train.run, rows=train.rows[kept]), int((~kept).sum())
-
-
-def _image_hashes(part: PartOfRun, together: int = 512) -> list[bytes]:
-    """A hash of each image as it is stored."""
-    found = list[bytes]()
-    for start in range(0, len(part.rows), together):
-        images = part.take(np.arange(start, min(start + together, len(part.rows))))
-        found += [hashlib.sha256(np.ascontiguousarray(image).tobytes()).digest() for image in images]
-    return found
+def without_copies(part: PartOfRun, *others: PartOfRun) -> tuple[PartOfRun, int]:
+    """The images of a part that are in none of the others, pixel by pixel; and how many were left out."""
+    copied = copies_of((part.run, part.rows), *((other.run, other.rows) for other in others))
+    return PartOfRun(run=part.run, rows=part.rows[~copied]), int(copied.sum())
