@@ -15,8 +15,8 @@ from gfscore.jobs.calling import Face
 from gfscore.jobs.robustness import draw_part
 from gfscore.jobs.sources import Source
 from gfscore.measures import Run
-from gfscore.measures.copies import copies_of
 from gfscore.measures.rival_slopes import RivalSlopes
+from gfscore.measures.same_images import copies_of
 from gfscore.measures.slopes import Gradients
 from gfscore.repairing import Contest, attacked_contest
 from gfscore.results import Flag

@@ -12,7 +12,7 @@ from gfscore.arrays import IntArray
 from gfscore.inputs.data.base import some_rows
 from gfscore.measures import Run
 from gfscore.measures.changed_runs import Change
-from gfscore.measures.copies import copies_of
+from gfscore.measures.same_images import copies_of
 
 HELD_BYTES = 1 << 30  # of training images as floats that are kept in memory
 
