@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc, betaincc
+from scipy.special import betainc
 
 from gfscore import views
 from gfscore.arrays import BoolArray, FloatArray, IntArray
@@ -127,7 +127,7 @@ def apart_p_values(old: tuple[ArrayLike, ArrayLike], new: tuple[ArrayLike, Array
 
     for _ in range(HALVINGS):  # the first rises with the share, the second falls: where they meet
         middle = (low + high) / 2
-        at_most = np.where(now < n, betaincc(now + 1.0, np.maximum(n - now, 1.0), middle), 1.0)
+        at_most = np.where(now < n, betainc(np.maximum(n - now, 1.0), now + 1.0, 1.0 - middle), 1.0)
         is_below = at_least(middle) < at_most
         low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
     return np.minimum(1.0, 2 * at_least(high))
