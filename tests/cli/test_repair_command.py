@@ -149,7 +149,7 @@ def test_images_that_chose_do_not_judge(tmp_path):
     rows = np.array([np.flatnonzero(digits.labels == label)[:24] for label in range(10)])
     for path, taken in ((whole, rows.ravel()), (part, rows[:, ::2].ravel())):
         np.savez(path, images=digits.images[taken], labels=digits.labels[taken])
-    words = {"norm": "l2", "eps": 0.5, "layout": "NCHW", "gradients": "no", "store": tmp_path / "store"}
+    words = {"norm": "l2", "eps": 0.5, "layout": "NCHW", "delta": 0.9, "store": tmp_path / "store"}
     with pytest.raises(
         OptionError, match=r"every image that judges is one that chooses, too, .* leave --judge-data out"
     ):
