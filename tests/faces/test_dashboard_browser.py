@@ -343,6 +343,7 @@ def test_every_tab_is_accessible_and_the_keyboard_reaches_all_of_it(open_page, f
     started(page, files[0])
     choose(page, "Model", "net 0")
     page.get_by_text("Worst class:").wait_for()
+    settled(page)  # what is old is grey until then
     assert accessibility(page, MAIN) == []  # curves; below, samples
     upload(page, {"name": "uneven.npz", "mimeType": "", "buffer": npz(uneven())})
     page.get_by_text("uneven: ").first.wait_for()
