@@ -192,6 +192,20 @@ def test_training_images_that_also_judge_are_left_out(tmp_path):
     assert left_out == 10
 
 
+def test_images_that_select_do_not_judge():
+    """The same data given twice: what selects is left out of what judges, and neither trains."""
+    from gfscore.inputs.data import load_data
+    from gfscore.inputs.models import load_model
+    from gfscore.jobs.training_parts import find_parts
+
+    run = Run(model=load_model("zoo:standard"), data=load_data("zoo:digits"))
+    found = find_parts(run, None, run, per_class=60, least=2, seed=0)
+    rows = [set(part.rows.tolist()) for part in (found.train, found.select, found.audit)]
+    assert len(rows[2]) == 300 - found.not_judging < 300
+    assert rows[1].isdisjoint(rows[2])
+    assert rows[0].isdisjoint(rows[1] | rows[2])
+
+
 def test_classes_alternate_in_what_is_held_out():
     mixed = PartOfRun(run=type("Stub", (), {"data": Data(90)})(), rows=np.arange(90)).mixed(0)
     assert sorted(mixed.rows.tolist()) == list(range(90))
